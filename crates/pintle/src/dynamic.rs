@@ -1,0 +1,257 @@
+//! The by-name face: JSON in, JSON out, for plugins and config. The types stay in charge behind it.
+
+use std::{
+    any::TypeId, collections::BTreeMap, future::Future, marker::PhantomData, panic::Location,
+    sync::Arc,
+};
+
+use futures_util::future::BoxFuture;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    Cx, Envelope, Event, Failure, FireError, GateOutcome, Hooks, Model, ModelKind, PluginGate,
+    Point, PointInfo, RegisterError, Registrar, Registration, envelope::ENVELOPE_FIELDS,
+    fire::outcome_of,
+};
+
+/// A handler that takes and returns JSON. Closures from [`DynEvent`] to a future are handlers.
+pub trait DynHandler: Send + Sync + 'static {
+    /// Answers one event: null or an object for the point's model (a patch, a claim with `handled`, a verdict).
+    fn call(&self, event: DynEvent) -> BoxFuture<'static, Result<Value, Failure>>;
+}
+
+impl<F, Fut> DynHandler for F
+where
+    F: Fn(DynEvent) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Value, Failure>> + Send + 'static,
+{
+    fn call(&self, event: DynEvent) -> BoxFuture<'static, Result<Value, Failure>> {
+        Box::pin(self(event))
+    }
+}
+
+/// One occurrence of a point, as a dynamic handler receives it.
+#[derive(Debug, Clone)]
+pub struct DynEvent {
+    /// The point's name.
+    pub point: &'static str,
+    /// The point's model.
+    pub model: ModelKind,
+    /// The circumstances.
+    pub envelope: Arc<Envelope>,
+    /// Payload and envelope as one object. Shared by all handlers of the fire.
+    pub json: Arc<Value>,
+    /// At a Modifying point: what earlier handlers have set; otherwise null.
+    pub merged: Value,
+}
+
+/// What firing a point by name gives.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DynOutcome {
+    /// Void: everybody was told.
+    Void,
+    /// Modifying: what was set, and who set each key.
+    Modifying {
+        /// The merged patch.
+        patch: Value,
+        /// For each key that was set, the handler that set it.
+        winners: BTreeMap<String, String>,
+    },
+    /// Claiming: who claimed and with what; `None` is "not handled".
+    Claiming(Option<(String, Value)>),
+    /// Gate: blocks and notes.
+    Gate {
+        /// Whether a block stops the action here.
+        binding: bool,
+        /// Blocks and notes.
+        outcome: GateOutcome,
+    },
+    /// A fail-closed handler failed, or the fire was cancelled.
+    Failed(FireError),
+}
+
+/// Why a point could not be fired by name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DynFireError {
+    /// No point has this name.
+    #[error(transparent)]
+    UnknownPoint(#[from] RegisterError),
+    /// The payload does not fit the point.
+    #[error("this payload does not fit {point}: {detail}")]
+    BadPayload {
+        /// The point.
+        point: &'static str,
+        /// What does not fit.
+        detail: String,
+    },
+}
+
+impl Hooks {
+    /// Fires a point by name. The payload holds the point's own fields; envelope fields in it are ignored (the
+    /// envelope is the context's).
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use pintle::{Cx, DynOutcome, Envelope, Hooks, PluginGate};
+    /// use serde_json::json;
+    ///
+    /// let hooks = Hooks::new();
+    /// let cx = Cx::new(Envelope::default(), PluginGate::All);
+    /// let outcome = hooks.fire_dyn("session_start", &cx, json!({ "resumed": false })).await?;
+    /// assert_eq!(outcome, DynOutcome::Void);
+    ///
+    /// let error = hooks.fire_dyn("session_start", &cx, json!({ "resumd": false })).await.unwrap_err();
+    /// assert!(error.to_string().contains("unknown field `resumd`"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no such point, or the payload does not fit it. Nothing was fired then.
+    pub async fn fire_dyn(
+        &self,
+        point: &str,
+        cx: &Cx,
+        payload: Value,
+    ) -> Result<DynOutcome, DynFireError> {
+        let erased = self.find(point)?;
+        Ok(erased.fire(self, cx, payload)?.await)
+    }
+
+    /// Whether a fire of the point with this name would reach anybody through this gate.
+    ///
+    /// # Errors
+    /// When there is no such point.
+    pub fn has_handlers_dyn(
+        &self,
+        point: &str,
+        plugins: &PluginGate,
+    ) -> Result<bool, RegisterError> {
+        Ok(self.find(point)?.has_handlers(self, plugins))
+    }
+
+    /// Every point this registry knows by name: the catalogue's and your own.
+    pub fn known_points(&self) -> Vec<PointInfo> {
+        self.points().iter().map(|point| point.info()).collect()
+    }
+
+    pub(crate) fn find(&self, point: &str) -> Result<Arc<dyn ErasedPoint>, RegisterError> {
+        self.erased(point).ok_or_else(|| RegisterError::UnknownPoint {
+            point: point.to_string(),
+            nearest: nearest(point, self.points().iter().map(|known| known.info().name)),
+        })
+    }
+}
+
+fn nearest(asked: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+    known
+        .map(|name| (strsim::damerau_levenshtein(asked, name), name))
+        .filter(|(distance, name)| *distance <= name.len() / 3)
+        .min()
+        .map(|(_, name)| name)
+}
+
+/// A point without its type.
+pub(crate) trait ErasedPoint: Send + Sync {
+    fn info(&self) -> PointInfo;
+    fn point_type(&self) -> TypeId;
+    fn has_handlers(&self, hooks: &Hooks, plugins: &PluginGate) -> bool;
+    fn register(
+        &self,
+        registrar: Registrar,
+        handler: Arc<dyn DynHandler>,
+        place: &'static Location<'static>,
+    ) -> Result<Registration, RegisterError>;
+    fn fire(
+        &self,
+        hooks: &Hooks,
+        cx: &Cx,
+        payload: Value,
+    ) -> Result<BoxFuture<'static, DynOutcome>, DynFireError>;
+}
+
+pub(crate) fn erase<P: Point>() -> Arc<dyn ErasedPoint> {
+    Arc::new(Erased::<P>(PhantomData))
+}
+
+struct Erased<P>(PhantomData<fn() -> P>);
+
+impl<P: Point> ErasedPoint for Erased<P> {
+    fn info(&self) -> PointInfo {
+        PointInfo::of::<P>()
+    }
+
+    fn point_type(&self) -> TypeId {
+        TypeId::of::<P>()
+    }
+
+    fn has_handlers(&self, hooks: &Hooks, plugins: &PluginGate) -> bool {
+        hooks.has_handlers::<P>(plugins)
+    }
+
+    fn register(
+        &self,
+        registrar: Registrar,
+        handler: Arc<dyn DynHandler>,
+        place: &'static Location<'static>,
+    ) -> Result<Registration, RegisterError> {
+        registrar.register_json(place, move |event: Event<P>| {
+            let answer = handler.call(DynEvent {
+                point: P::NAME,
+                model: P::Model::KIND,
+                envelope: event.shared.envelope.clone(),
+                json: event.to_json(),
+                merged: P::Model::view_to_json(&event.view),
+            });
+            Box::pin(async move { P::Model::answer_from_json(answer.await?) })
+        })
+    }
+
+    fn fire(
+        &self,
+        hooks: &Hooks,
+        cx: &Cx,
+        payload: Value,
+    ) -> Result<BoxFuture<'static, DynOutcome>, DynFireError> {
+        let payload: P = payload_from_json(payload)?;
+        let fire = outcome_of(hooks.start(cx, move || payload));
+        Ok(Box::pin(async move { P::Model::outcome_to_dyn(fire.await) }))
+    }
+}
+
+fn payload_from_json<P: Point>(payload: Value) -> Result<P, DynFireError> {
+    let bad = |detail: String| DynFireError::BadPayload { point: P::NAME, detail };
+    let Value::Object(object) = &payload else { return Err(bad("it is not a JSON object".into())) };
+    let known = P::fields();
+    if let Some(unknown) = object
+        .keys()
+        .find(|key| !known.contains(&key.as_str()) && !ENVELOPE_FIELDS.contains(&key.as_str()))
+    {
+        return Err(bad(format!("unknown field `{unknown}`; its fields are {}", known.join(", "))));
+    }
+    serde_json::from_value(payload).map_err(|error| bad(error.to_string()))
+}
+
+impl Serialize for DynOutcome {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let json = match self {
+            Self::Void => serde_json::json!({}),
+            Self::Modifying { patch, winners } => {
+                serde_json::json!({ "patch": patch, "winners": winners })
+            }
+            Self::Claiming(None) => serde_json::json!({ "handled": false }),
+            Self::Claiming(Some((by, claim))) => {
+                serde_json::json!({ "handled": true, "by": by, "claim": claim })
+            }
+            Self::Gate { binding, outcome } => serde_json::json!({
+                "continue": outcome.blocks.is_empty() || !binding,
+                "blocks": outcome.blocks,
+                "notes": outcome.notes,
+            }),
+            Self::Failed(error) => serde_json::json!({ "error": error.to_string() }),
+        };
+        json.serialize(serializer)
+    }
+}

@@ -1,0 +1,311 @@
+//! One fire under way: which handlers it reaches, how each is called, what is recorded of it.
+
+use std::{future::Future, pin::pin, sync::Arc};
+
+use futures_util::future::{Either, ready, select};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Cx, Event, Failure, FailurePolicy, FireError, Hooks, IsClaiming, IsGate, IsModifying, IsVoid,
+    Model, Outcome, PluginGate, Point,
+    guarded::Guarded,
+    model::Said,
+    record::Recorder,
+    registry::{Entry, Slot},
+};
+
+type Answer<P> = <<P as Point>::Model as Model>::Answer;
+type View<P> = <<P as Point>::Model as Model>::View;
+type OutcomeOf<P> = <<P as Point>::Model as Model>::Outcome;
+
+impl Hooks {
+    /// Fires a Void point: every handler observes, all are awaited.
+    ///
+    /// `payload` is called only if somebody listens. An error names a `fail-closed` handler that failed, or says
+    /// that the fire was cancelled.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use pintle::{Cx, Envelope, Event, Hooks, PluginGate, points::SessionStart};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.register_void(|e: Event<SessionStart>| async move { assert!(!e.resumed) })?;
+    ///
+    /// let cx = Cx::new(Envelope::default(), PluginGate::All);
+    /// hooks.fire_void(&cx, || SessionStart { resumed: false }).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline]
+    pub fn fire_void<P>(
+        &self,
+        cx: &Cx,
+        payload: impl FnOnce() -> P,
+    ) -> impl Future<Output = Result<(), FireError>> + Send
+    where
+        P: Point,
+        P::Model: IsVoid,
+    {
+        outcome_of(self.start(cx, payload))
+    }
+
+    /// Fires a Modifying point: handlers amend in order, and per key the first value wins.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use pintle::{Cx, Envelope, Event, Hooks, PluginGate, points::{BeforePromptBuild, PromptPatch}};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.named("date").register_modifying(|_: Event<BeforePromptBuild>| async {
+    ///     Some(PromptPatch { append_system: Some("Today is Tuesday.".into()), ..Default::default() })
+    /// })?;
+    ///
+    /// let cx = Cx::new(Envelope::default(), PluginGate::All);
+    /// let merged = hooks
+    ///     .fire_modifying(&cx, || BeforePromptBuild { history: vec![], system: "You help.".into() })
+    ///     .await?;
+    /// assert_eq!(merged.append_system.as_deref(), Some("Today is Tuesday."));
+    /// assert_eq!(merged.winner("appendSystem"), Some("date"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline]
+    pub fn fire_modifying<P>(
+        &self,
+        cx: &Cx,
+        payload: impl FnOnce() -> P,
+    ) -> impl Future<Output = OutcomeOf<P>> + Send
+    where
+        P: Point,
+        P::Model: IsModifying,
+    {
+        outcome_of(self.start(cx, payload))
+    }
+
+    /// Fires a Claiming point: the first claim ends the chain; `None` is "not handled".
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use pintle::{Cx, Envelope, Event, Hooks, PluginGate, points::{BeforeDispatch, Suppressed}};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.named("no-spam").register_claiming(|e: Event<BeforeDispatch>| async move {
+    ///     e.text.contains("BUY NOW").then(|| Suppressed { reason: Some("spam".into()) })
+    /// })?;
+    ///
+    /// let cx = Cx::new(Envelope::default(), PluginGate::All);
+    /// let message = |text: &str| BeforeDispatch {
+    ///     chat_id: "c".into(), platform: "cli".into(), text: text.into(),
+    /// };
+    /// assert!(hooks.fire_claiming(&cx, || message("hello")).await?.is_none());
+    /// let claimed = hooks.fire_claiming(&cx, || message("BUY NOW")).await?.unwrap();
+    /// assert_eq!((&*claimed.by, claimed.reason.as_deref()), ("no-spam", Some("spam")));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline]
+    pub fn fire_claiming<P>(
+        &self,
+        cx: &Cx,
+        payload: impl FnOnce() -> P,
+    ) -> impl Future<Output = OutcomeOf<P>> + Send
+    where
+        P: Point,
+        P::Model: IsClaiming,
+    {
+        outcome_of(self.start(cx, payload))
+    }
+
+    /// Fires a Gate point. There is no error to mistake for an allow: whatever goes wrong is a block.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use pintle::{Cx, Envelope, Event, Hooks, PluginGate, Verdict, points::UserPromptSubmit};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.named("crashes").register_gate(|e: Event<UserPromptSubmit>| async move {
+    ///     if e.prompt.is_empty() { Verdict::block("say something") } else { panic!("oh no") }
+    /// })?;
+    ///
+    /// let cx = Cx::new(Envelope::default(), PluginGate::All);
+    /// let outcome = hooks.fire_gate(&cx, || UserPromptSubmit { prompt: "hi".into() }).await;
+    /// assert_eq!(outcome.blocked().unwrap().reason, "`crashes` panicked: oh no");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline]
+    pub fn fire_gate<P>(
+        &self,
+        cx: &Cx,
+        payload: impl FnOnce() -> P,
+    ) -> impl Future<Output = OutcomeOf<P>> + Send
+    where
+        P: Point,
+        P::Model: IsGate,
+    {
+        outcome_of(self.start(cx, payload))
+    }
+
+    /// All four models come through here. With nobody listening there is no fire: no allocation, no payload,
+    /// one atomic load.
+    #[inline]
+    pub(crate) fn start<P: Point>(&self, cx: &Cx, payload: impl FnOnce() -> P) -> Option<Fire<P>> {
+        if self.is_quiet(P::index()) && cx.sink.is_none() { None } else { self.begin(cx, payload) }
+    }
+
+    fn begin<P: Point>(&self, cx: &Cx, payload: impl FnOnce() -> P) -> Option<Fire<P>> {
+        let (slot, sink) = self.snapshot::<P>();
+        let sinks = [sink, cx.sink.clone()];
+        let recorder = sinks
+            .iter()
+            .any(Option::is_some)
+            .then(|| Recorder::new(sinks, P::NAME, P::Model::KIND, cx.envelope.clone()));
+        let slot = slot.filter(|slot| slot.reaches(&cx.plugins))?;
+        let calls = Calls {
+            event: Event::new(payload(), cx.envelope.clone()),
+            plugins: cx.plugins.clone(),
+            recorder,
+        };
+        Some(Fire { slot, calls, cancel: cx.cancel.clone() })
+    }
+}
+
+/// Ready at once when there is no fire.
+#[inline]
+pub(crate) fn outcome_of<P: Point>(
+    fire: Option<Fire<P>>,
+) -> impl Future<Output = OutcomeOf<P>> + Send + 'static {
+    match fire {
+        None => Either::Left(ready(P::Model::quiet())),
+        Some(fire) => Either::Right(run(fire)),
+    }
+}
+
+async fn run<P: Point>(mut fire: Fire<P>) -> OutcomeOf<P> {
+    let Some(cancel) = fire.cancel.take() else { return P::Model::run(fire).await };
+    if cancel.is_cancelled() {
+        return P::Model::cancelled(P::NAME);
+    }
+    // The handlers first, then the token: an outcome that is there is never lost.
+    match select(pin!(P::Model::run(fire)), pin!(cancel.cancelled())).await {
+        Either::Left((outcome, _)) => outcome,
+        Either::Right(_) => P::Model::cancelled(P::NAME),
+    }
+}
+
+/// A fire that is about to start.
+#[doc(hidden)]
+pub struct Fire<P: Point> {
+    /// The handlers as they were when the fire began (R4.8). Owned: nothing is locked while they run.
+    slot: Arc<Slot<P>>,
+    calls: Calls<P>,
+    cancel: Option<CancellationToken>,
+}
+
+impl<P: Point> Fire<P> {
+    /// Handlers and bookkeeping apart, so that one can be borrowed while the other is written.
+    pub(crate) fn split(self) -> (Arc<Slot<P>>, Calls<P>) {
+        (self.slot, self.calls)
+    }
+}
+
+/// The calls of one fire, and the record of them.
+pub(crate) struct Calls<P: Point> {
+    event: Event<P>,
+    plugins: PluginGate,
+    /// Only there when somebody watches (R4.15).
+    recorder: Option<Recorder>,
+}
+
+impl<P: Point> Calls<P> {
+    /// The next handler this fire reaches, in order.
+    pub(crate) fn next<'s>(
+        &mut self,
+        slot: &'s Slot<P>,
+        position: &mut usize,
+    ) -> Option<Reached<'s, P>> {
+        while let Some(entry) = slot.entries.get(*position) {
+            let at = *position;
+            *position += 1;
+            if !self.plugins.allows(entry.meta.plugin.as_deref())
+                || !entry.meta.wants(self.event.tool())
+            {
+                continue;
+            }
+            let ticket = self.recorder.as_mut().map_or(0, |recorder| recorder.start(&entry.meta));
+            let reached = Reached { entry, position: at, ticket };
+            if entry.is_live() {
+                return Some(reached);
+            }
+            self.finish(&reached, Outcome::Removed, Vec::new());
+        }
+        None
+    }
+
+    pub(crate) fn call(&self, reached: &Reached<'_, P>, view: View<P>) -> Guarded<Said<Answer<P>>> {
+        let event = Event { shared: self.event.shared.clone(), view };
+        Guarded::new(|| (reached.entry.call)(event), reached.entry.meta.deadline)
+    }
+
+    pub(crate) fn finish(
+        &mut self,
+        reached: &Reached<'_, P>,
+        outcome: Outcome,
+        notes: Vec<String>,
+    ) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.finish(reached.ticket, |record| {
+                record.outcome = outcome;
+                record.notes = notes;
+            });
+        }
+    }
+
+    pub(crate) fn finish_patch(
+        &mut self,
+        reached: &Reached<'_, P>,
+        won: impl Iterator<Item = &'static str>,
+        lost: impl Iterator<Item = &'static str>,
+        notes: Vec<String>,
+    ) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.finish(reached.ticket, |record| {
+                record.outcome = Outcome::Patched;
+                record.won = won.collect();
+                record.lost = lost.collect();
+                record.notes = notes;
+            });
+        }
+    }
+}
+
+/// A handler that a fire reaches.
+pub(crate) struct Reached<'s, P: Point> {
+    entry: &'s Entry<P>,
+    pub(crate) position: usize,
+    ticket: usize,
+}
+
+impl<P: Point> Reached<'_, P> {
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.entry.meta.name
+    }
+
+    /// The error of the whole fire, if this handler may not fail.
+    pub(crate) fn if_fail_closed(&self, failure: &Failure) -> Option<FireError> {
+        (self.entry.meta.policy == FailurePolicy::FailClosed).then(|| FireError::FailClosed {
+            point: P::NAME,
+            handler: self.name().to_string(),
+            failure: failure.clone(),
+        })
+    }
+
+    /// A block without words still says who blocked.
+    pub(crate) fn reason_or_name(&self, reason: String) -> String {
+        if reason.is_empty() { format!("blocked by {}", self.name()) } else { reason }
+    }
+}

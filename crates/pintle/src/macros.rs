@@ -1,0 +1,255 @@
+//! One declaration per point, patch and claim.
+
+/// Declares a hook point: its payload, its name on the wire, its execution model.
+///
+/// The struct gets camelCase names on the wire, a JSON Schema, and [`Point`](crate::Point). `tool = FIELD`
+/// says which field names the tool the point is about.
+///
+/// ```
+/// use pintle::{Binding, Gate, point};
+///
+/// point! {
+///     /// A service is about to be deployed. A block stops the deployment.
+///     pub struct BeforeDeploy = "before_deploy": Gate<Binding> {
+///         /// What is deployed.
+///         pub service: String,
+///         /// How many copies.
+///         pub replica_count: u32,
+///     }
+/// }
+///
+/// use pintle::Point;
+/// assert_eq!(BeforeDeploy::NAME, "before_deploy");
+/// assert_eq!(BeforeDeploy::fields(), ["service", "replicaCount"]);
+/// ```
+#[macro_export]
+macro_rules! point {
+    (
+        $(#[doc = $doc:expr])*
+        $vis:vis struct $Name:ident = $name:literal : $Model:ty $(, tool = $tool:ident)? {
+            $($body:tt)*
+        }
+    ) => {
+        $crate::__wire_struct! {
+            $(#[doc = $doc])*
+            #[derive(Debug)]
+            $vis struct $Name { $($body)* }
+        }
+
+        impl $crate::Point for $Name {
+            type Model = $Model;
+            const NAME: &'static str = $name;
+            const DOC: &'static str = concat!($($doc, "\n"),*);
+            $(
+                const HAS_TOOL: bool = true;
+                fn tool(&self) -> ::core::option::Option<&str> {
+                    ::core::option::Option::Some(&self.$tool)
+                }
+            )?
+            fn fields() -> &'static [&'static str] {
+                Self::wire_names()
+            }
+            fn index() -> usize {
+                static INDEX: $crate::__private::PointIndex = $crate::__private::PointIndex::new();
+                INDEX.get()
+            }
+        }
+    };
+}
+
+/// Declares what the handlers of a Modifying point return. Every key is an `Option`.
+///
+/// The first-wins merge is derived (R4.5): per key, the first value that is not null wins.
+///
+/// ```
+/// use pintle::{Patch, patch};
+///
+/// patch! {
+///     /// What may be changed about a greeting.
+///     pub struct GreetingPatch {
+///         /// How to say hello.
+///         pub hello: Option<String>,
+///         /// How often.
+///         pub times: Option<u32>,
+///     }
+/// }
+///
+/// let mut merged = GreetingPatch { hello: Some("".into()), times: None };
+/// let taken = merged.merge(GreetingPatch { hello: Some("hi".into()), times: Some(2) });
+/// assert_eq!((merged.hello.as_deref(), merged.times), (Some(""), Some(2)));
+/// assert_eq!(taken, 0b10, "only the second key was taken");
+/// ```
+#[macro_export]
+macro_rules! patch {
+    (
+        $(#[doc = $doc:expr])*
+        $vis:vis struct $Name:ident {
+            $($(#[doc = $fdoc:expr])* $fvis:vis $field:ident : Option<$T:ty>),* $(,)?
+        }
+        $(alias $alias:literal = $of:literal)?
+    ) => {
+        $crate::__wire_struct! {
+            $(#[doc = $doc])*
+            #[derive(Debug, Default, PartialEq)]
+            $vis struct $Name {
+                $(
+                    $(#[doc = $fdoc])*
+                    #[serde(default, skip_serializing_if = "Option::is_none")]
+                    $fvis $field: ::core::option::Option<$T>
+                ),*
+            }
+        }
+
+        impl $crate::Patch for $Name {
+            fn keys() -> &'static [&'static str] {
+                Self::wire_names()
+            }
+
+            fn set_keys(&self) -> u64 {
+                let mut bit = 1_u64;
+                let mut keys = 0_u64;
+                $(
+                    if $crate::__private::is_value(&self.$field) {
+                        keys |= bit;
+                    }
+                    bit = bit.wrapping_shl(1);
+                )*
+                let _ = bit;
+                keys
+            }
+
+            fn merge(&mut self, later: Self) -> u64 {
+                let mut bit = 1_u64;
+                let mut taken = 0_u64;
+                $(
+                    if !$crate::__private::is_value(&self.$field)
+                        && $crate::__private::is_value(&later.$field)
+                    {
+                        self.$field = later.$field;
+                        taken |= bit;
+                    }
+                    bit = bit.wrapping_shl(1);
+                )*
+                let _ = bit;
+                taken
+            }
+
+            $(
+                fn alias(key: &str) -> ::core::option::Option<&'static str> {
+                    (key == $alias).then_some($of)
+                }
+            )?
+        }
+    };
+}
+
+/// Declares what a handler of a Claiming point returns with its claim.
+///
+/// ```
+/// use pintle::{Claim, claim};
+///
+/// claim! {
+///     /// Somebody takes the parcel.
+///     pub struct Taken {
+///         /// Where it was put.
+///         pub shelf: String,
+///     }
+/// }
+/// assert_eq!(Taken::fields(), ["shelf"]);
+/// ```
+#[macro_export]
+macro_rules! claim {
+    ($(#[doc = $doc:expr])* $vis:vis struct $Name:ident { $($body:tt)* }) => {
+        $crate::__wire_struct! {
+            $(#[doc = $doc])*
+            #[derive(Debug, PartialEq)]
+            $vis struct $Name { $($body)* }
+        }
+
+        impl $crate::Claim for $Name {
+            fn fields() -> &'static [&'static str] {
+                Self::wire_names()
+            }
+        }
+    };
+}
+
+/// A struct that travels as JSON with camelCase names and knows those names.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __wire_struct {
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $Name:ident { $($(#[$fmeta:meta])* $fvis:vis $field:ident : $T:ty),* $(,)? }
+    ) => {
+        $(#[$meta])*
+        #[derive(
+            Clone,
+            $crate::__private::serde::Serialize,
+            $crate::__private::serde::Deserialize,
+            $crate::__private::schemars::JsonSchema,
+        )]
+        #[serde(crate = "::pintle::__private::serde", rename_all = "camelCase")]
+        #[schemars(crate = "::pintle::__private::schemars")]
+        $vis struct $Name {
+            $($(#[$fmeta])* $fvis $field: $T),*
+        }
+
+        impl $Name {
+            fn wire_names() -> &'static [&'static str] {
+                static NAMES: $crate::__private::WireNames =
+                    $crate::__private::WireNames::new(&[$(stringify!($field)),*]);
+                NAMES.get()
+            }
+        }
+    };
+}
+
+/// The camelCase spellings of a struct's field names.
+#[doc(hidden)]
+pub struct WireNames {
+    fields: &'static [&'static str],
+    wire: std::sync::OnceLock<Vec<&'static str>>,
+}
+
+impl WireNames {
+    #[doc(hidden)]
+    pub const fn new(fields: &'static [&'static str]) -> Self {
+        Self { fields, wire: std::sync::OnceLock::new() }
+    }
+
+    #[doc(hidden)]
+    pub fn get(&self) -> &[&'static str] {
+        self.wire.get_or_init(|| self.fields.iter().map(|name| camel_case(name)).collect())
+    }
+}
+
+/// Leaks a few bytes per declared field, once per process: the names live as long as the types do.
+fn camel_case(name: &'static str) -> &'static str {
+    if !name.contains('_') {
+        return name;
+    }
+    let mut camel = String::with_capacity(name.len());
+    let mut upper = false;
+    for letter in name.chars() {
+        match letter {
+            '_' => upper = true,
+            letter if upper => {
+                camel.extend(letter.to_uppercase());
+                upper = false;
+            }
+            letter => camel.push(letter),
+        }
+    }
+    camel.leak()
+}
+
+/// Whether an optional key has a value. JSON's null is none, also inside a `Some`.
+#[doc(hidden)]
+#[inline]
+pub fn is_value<T: 'static>(field: &Option<T>) -> bool {
+    field.as_ref().is_some_and(|value| {
+        (value as &dyn std::any::Any).downcast_ref::<serde_json::Value>()
+            != Some(&serde_json::Value::Null)
+    })
+}

@@ -1,0 +1,153 @@
+//! Claiming: handlers route. One after another, until one of them claims.
+
+use std::{marker::PhantomData, ops::Deref, sync::Arc};
+
+use schemars::{Schema, SchemaGenerator};
+use serde_json::Value;
+
+use super::{Model, ModelKind, Said, ignored_fields, kind_of};
+use crate::{Claim, DynOutcome, Failure, FireError, Outcome, Point, fire::Fire};
+
+/// Handlers route: they run one after another, and the first claim of type `C` ends the chain.
+///
+/// A failing handler is skipped and the next runs, unless it was registered `fail-closed`: then the fire
+/// returns an error. No claim is an answer of its own: "not handled".
+#[derive(Debug, Clone, Copy)]
+pub struct Claiming<C>(PhantomData<fn() -> C>);
+
+/// Points whose model is [`Claiming`].
+#[diagnostic::on_unimplemented(
+    message = "this point is not Claiming: its model is `{Self}`",
+    label = "`register_claiming` and `fire_claiming` take Claiming points",
+    note = "the point fixes the model: use `register_void` and `fire_void` for `Void`, `register_modifying` and `fire_modifying` for `Modifying<..>`, `register_gate` and `fire_gate` for `Gate<..>`"
+)]
+pub trait IsClaiming:
+    Model<Answer = Option<Self::Claim>, Outcome = Result<Option<Claimed<Self::Claim>>, FireError>>
+{
+    /// What its handlers return with a claim.
+    type Claim: Claim;
+}
+impl<C: Claim> IsClaiming for Claiming<C> {
+    type Claim = C;
+}
+
+/// A claim, and who made it. Derefs to the claim.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claimed<C> {
+    /// The handler that claimed.
+    pub by: Arc<str>,
+    /// What it returned, verbatim (R4.7).
+    pub claim: C,
+}
+
+impl<C> Deref for Claimed<C> {
+    type Target = C;
+
+    fn deref(&self) -> &C {
+        &self.claim
+    }
+}
+
+impl<C: Claim> Model for Claiming<C> {
+    type Answer = Option<C>;
+    type View = ();
+    type Outcome = Result<Option<Claimed<C>>, FireError>;
+
+    const KIND: ModelKind = ModelKind::Claiming;
+
+    fn powers() -> &'static [&'static str] {
+        &["claim"]
+    }
+
+    fn powers_used(answer: &Option<C>) -> u64 {
+        answer.is_some().into()
+    }
+
+    fn quiet() -> Self::Outcome {
+        Ok(None)
+    }
+
+    fn cancelled(point: &'static str) -> Self::Outcome {
+        Err(FireError::Cancelled { point })
+    }
+
+    async fn run<P: Point<Model = Self>>(fire: Fire<P>) -> Self::Outcome {
+        let (slot, mut fire) = fire.split();
+        let mut position = 0;
+        while let Some(reached) = fire.next(&slot, &mut position) {
+            match fire.call(&reached, ()).await {
+                Ok(Said { answer: None, notes }) => fire.finish(&reached, Outcome::Passed, notes),
+                Ok(Said { answer: Some(claim), notes }) => {
+                    fire.finish(&reached, Outcome::Claimed, notes);
+                    return Ok(Some(Claimed { by: reached.name().clone(), claim }));
+                }
+                Err(failure) => {
+                    let fatal = reached.if_fail_closed(&failure);
+                    fire.finish(&reached, Outcome::Failed(failure), Vec::new());
+                    if let Some(error) = fatal {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// `{"handled": true, …}` claims; `{"handled": false}` and null pass; anything else is not understood.
+    fn answer_from_json(json: Value) -> Result<Said<Option<C>>, Failure> {
+        let mut object = match json {
+            Value::Null => return Ok(Said::plainly(None)),
+            Value::Object(object) => object,
+            other => {
+                return Err(Failure::bad_output(format!(
+                    "a claim is an object or null, not {}",
+                    kind_of(&other)
+                )));
+            }
+        };
+        match object.remove("handled") {
+            Some(Value::Bool(false)) => return Ok(Said::plainly(None)),
+            Some(Value::Bool(true)) => {}
+            Some(other) => {
+                return Err(Failure::bad_output(format!(
+                    "`handled` is true or false, not {}",
+                    kind_of(&other)
+                )));
+            }
+            None => {
+                return Err(Failure::bad_output(
+                    "a claim needs `\"handled\": true` (or false to pass)",
+                ));
+            }
+        }
+        let notes = ignored_fields(&object, C::fields());
+        match serde_json::from_value(Value::Object(object)) {
+            Ok(claim) => Ok(Said { answer: Some(claim), notes }),
+            Err(error) => Err(Failure::bad_output(error.to_string())),
+        }
+    }
+
+    fn outcome_to_dyn(outcome: Self::Outcome) -> DynOutcome {
+        match outcome {
+            Err(error) => DynOutcome::Failed(error),
+            Ok(claimed) => DynOutcome::Claiming(claimed.map(|claimed| {
+                let claim = serde_json::to_value(&claimed.claim).unwrap_or_default();
+                (claimed.by.to_string(), claim)
+            })),
+        }
+    }
+
+    fn answer_schema(generator: &mut SchemaGenerator) -> Option<Schema> {
+        let mut schema = generator.root_schema_for::<C>();
+        if let Some(properties) =
+            schema.ensure_object().get_mut("properties").and_then(Value::as_object_mut)
+        {
+            let handled = serde_json::json!({
+                "type": "boolean",
+                "description": "true claims; false passes to the next handler"
+            });
+            properties.insert("handled".into(), handled);
+        }
+        Some(schema)
+    }
+}

@@ -1,0 +1,281 @@
+//! Gate: handlers stop. One after another; a failure blocks, and that cannot be loosened.
+
+use std::{marker::PhantomData, sync::Arc, time::Duration};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Model, ModelKind, Said, ignored_fields, kind_of};
+use crate::{DynOutcome, Failure, FailureKind, FailurePolicy, Outcome, Point, fire::Fire};
+
+/// Handlers stop: they run one after another and each returns a [`Verdict`]. A handler that fails **blocks**.
+///
+/// `F` is [`Binding`] (a block stops the action, and the chain) or [`Advisory`] (a block is recorded and told to
+/// the model; the run and the chain go on). Handlers have five seconds unless told otherwise.
+#[derive(Debug, Clone, Copy)]
+pub struct Gate<F>(PhantomData<fn() -> F>);
+
+/// A block stops the action.
+#[derive(Debug, Clone, Copy)]
+pub struct Binding;
+
+/// A block is recorded and told to the model; the action goes on.
+#[derive(Debug, Clone, Copy)]
+pub struct Advisory;
+
+/// Whether a block stops the action: [`Binding`] or [`Advisory`].
+pub trait Force: Send + Sync + 'static {
+    /// True when a block stops the action.
+    const BINDING: bool;
+}
+impl Force for Binding {
+    const BINDING: bool = true;
+}
+impl Force for Advisory {
+    const BINDING: bool = false;
+}
+
+/// Points whose model is [`Gate`].
+#[diagnostic::on_unimplemented(
+    message = "this point is not a Gate: its model is `{Self}`",
+    label = "`register_gate` and `fire_gate` take Gate points",
+    note = "the point fixes the model: use `register_void` and `fire_void` for `Void`, `register_modifying` and `fire_modifying` for `Modifying<..>`, `register_claiming` and `fire_claiming` for `Claiming<..>`"
+)]
+pub trait IsGate: Model<Answer = Verdict, Outcome = GateOutcome> {}
+impl<F: Force> IsGate for Gate<F> {}
+
+/// What one gate handler says: go on, or stop and why; with words for the model if it likes.
+///
+/// ```
+/// use pintle::Verdict;
+///
+/// let verdict = Verdict::block("production is off limits").with_context("use the staging host instead");
+/// assert!(verdict.is_block());
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Why it stops; `None` allows. An empty reason still blocks.
+    block: Option<String>,
+    /// Something to show the model.
+    output: Option<String>,
+    /// Something the model should know.
+    additional_context: Option<String>,
+}
+
+impl Verdict {
+    /// Go on.
+    pub fn allow() -> Self {
+        Self::default()
+    }
+
+    /// Stop, for this reason.
+    pub fn block(reason: impl Into<String>) -> Self {
+        Self { block: Some(reason.into()), ..Self::default() }
+    }
+
+    /// Shows the model this text.
+    #[must_use]
+    pub fn with_output(mut self, output: impl Into<String>) -> Self {
+        self.output = Some(output.into());
+        self
+    }
+
+    /// Lets the model know this besides.
+    #[must_use]
+    pub fn with_context(mut self, context: impl Into<String>) -> Self {
+        self.additional_context = Some(context.into());
+        self
+    }
+
+    /// Whether it stops.
+    pub fn is_block(&self) -> bool {
+        self.block.is_some()
+    }
+}
+
+/// A lifecycle handler's answer on the wire (R7.1).
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct VerdictJson {
+    /// False blocks.
+    #[serde(default = "yes", rename = "continue")]
+    go_on: bool,
+    /// Why it blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// Something to show the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    output: Option<String>,
+    /// Something the model should know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    additional_context: Option<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What firing a gate gives. It always is an outcome, never an error: whatever goes wrong blocks.
+#[must_use = "a gate that nobody asks guards nothing: check `blocked()`"]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GateOutcome {
+    /// The blocks, in order. At a binding point there is at most one: it ends the chain.
+    pub blocks: Vec<Block>,
+    /// What handlers that allowed had to say, in order.
+    pub notes: Vec<Note>,
+}
+
+impl GateOutcome {
+    /// The first block, if any handler blocked.
+    pub fn blocked(&self) -> Option<&Block> {
+        self.blocks.first()
+    }
+}
+
+/// A block: who, why, and whether it was a decision or a failure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Block {
+    /// The handler that blocked.
+    pub handler: Arc<str>,
+    /// Why.
+    pub reason: String,
+    /// How the handler failed, when it did not decide at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    /// What else it said.
+    #[serde(flatten)]
+    pub words: Words,
+}
+
+/// What a handler that allowed had to say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Note {
+    /// The handler.
+    pub handler: Arc<str>,
+    /// What it said.
+    #[serde(flatten)]
+    pub words: Words,
+}
+
+/// Words for the model.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Words {
+    /// Something to show it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// Something it should know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub additional_context: Option<String>,
+}
+
+/// A command that exits with a code other than 0 has said why on stderr (R8.1); of any other failure, the reason
+/// says how the handler failed.
+fn reason_for(handler: &str, failure: &Failure) -> String {
+    match failure.kind {
+        FailureKind::Exit(_) if !failure.message.is_empty() => failure.message.clone(),
+        _ => format!("`{handler}` {failure}"),
+    }
+}
+
+const POWERS: [&str; 3] = ["block", "output", "additionalContext"];
+
+impl<F: Force> Model for Gate<F> {
+    type Answer = Verdict;
+    type View = ();
+    type Outcome = GateOutcome;
+
+    const KIND: ModelKind = ModelKind::Gate;
+    const BINDING: Option<bool> = Some(F::BINDING);
+    const POLICY: FailurePolicy = FailurePolicy::FailClosed;
+    const DEADLINE: Option<Duration> = Some(Duration::from_secs(5));
+
+    fn powers() -> &'static [&'static str] {
+        &POWERS
+    }
+
+    fn powers_used(verdict: &Verdict) -> u64 {
+        u64::from(verdict.block.is_some())
+            | u64::from(verdict.output.is_some()) << 1
+            | u64::from(verdict.additional_context.is_some()) << 2
+    }
+
+    fn quiet() -> GateOutcome {
+        GateOutcome::default()
+    }
+
+    fn cancelled(point: &'static str) -> GateOutcome {
+        let failure = Failure::new(FailureKind::Cancelled, format!("firing {point} was cancelled"));
+        let block = Block {
+            handler: Arc::from(point),
+            reason: failure.to_string(),
+            failure: Some(failure),
+            words: Words::default(),
+        };
+        GateOutcome { blocks: vec![block], notes: Vec::new() }
+    }
+
+    async fn run<P: Point<Model = Self>>(fire: Fire<P>) -> GateOutcome {
+        let (slot, mut fire) = fire.split();
+        let mut gate = GateOutcome::default();
+        let mut position = 0;
+        while let Some(reached) = fire.next(&slot, &mut position) {
+            let (block, failure, words) = match fire.call(&reached, ()).await {
+                Ok(Said { answer: Verdict { block, output, additional_context }, notes }) => {
+                    let block = block.map(|reason| reached.reason_or_name(reason));
+                    let outcome = block.clone().map_or(Outcome::Allowed, Outcome::Blocked);
+                    fire.finish(&reached, outcome, notes);
+                    (block, None, Words { output, additional_context })
+                }
+                Err(failure) => {
+                    fire.finish(&reached, Outcome::Failed(failure.clone()), Vec::new());
+                    let reason = reason_for(reached.name(), &failure);
+                    (Some(reason), Some(failure), Words::default())
+                }
+            };
+            let handler = reached.name().clone();
+            match block {
+                Some(reason) => {
+                    gate.blocks.push(Block { handler, reason, failure, words });
+                    if F::BINDING {
+                        break;
+                    }
+                }
+                None if words != Words::default() => gate.notes.push(Note { handler, words }),
+                None => {}
+            }
+        }
+        gate
+    }
+
+    fn answer_from_json(json: Value) -> Result<Said<Verdict>, Failure> {
+        let object = match json {
+            Value::Null => return Ok(Said::plainly(Verdict::allow())),
+            Value::Object(object) => object,
+            other => {
+                return Err(Failure::bad_output(format!(
+                    "a verdict is an object or null, not {}",
+                    kind_of(&other)
+                )));
+            }
+        };
+        let notes = ignored_fields(&object, &["continue", "reason", "output", "additionalContext"]);
+        let VerdictJson { go_on, reason, output, additional_context } =
+            serde_json::from_value(Value::Object(object))
+                .map_err(|error| Failure::bad_output(error.to_string()))?;
+        let block = (!go_on).then(|| reason.unwrap_or_default());
+        Ok(Said { answer: Verdict { block, output, additional_context }, notes })
+    }
+
+    fn outcome_to_dyn(outcome: GateOutcome) -> DynOutcome {
+        DynOutcome::Gate { binding: F::BINDING, outcome }
+    }
+
+    fn answer_schema(generator: &mut SchemaGenerator) -> Option<Schema> {
+        Some(generator.root_schema_for::<VerdictJson>())
+    }
+}

@@ -1,0 +1,156 @@
+//! The four execution models. Each file says how its handlers run, what they answer, how the answers combine
+//! and what a failure does.
+
+mod claiming;
+mod gate;
+mod modifying;
+mod void;
+
+use std::{fmt, future::Future, time::Duration};
+
+pub use claiming::{Claimed, Claiming, IsClaiming};
+pub use gate::{Advisory, Binding, Block, Force, Gate, GateOutcome, IsGate, Note, Verdict, Words};
+pub use modifying::{IsModifying, Merged, Modifying};
+pub use void::{IsVoid, Void};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{DynOutcome, Failure, FailurePolicy, Point, fire::Fire};
+
+/// The name of an execution model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelKind {
+    /// Observes.
+    Void,
+    /// Amends.
+    Modifying,
+    /// Routes.
+    Claiming,
+    /// Stops.
+    Gate,
+}
+
+impl fmt::Display for ModelKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Void => "Void",
+            Self::Modifying => "Modifying",
+            Self::Claiming => "Claiming",
+            Self::Gate => "Gate",
+        })
+    }
+}
+
+/// An execution model: [`Void`], [`Modifying`], [`Claiming`] or [`Gate`]. There are no others.
+pub trait Model: sealed::Sealed + Sized + 'static {
+    /// What one handler says.
+    type Answer: Send + 'static;
+    /// What a handler can see of the answers before its own.
+    type View: Clone + Default + Send + Sync + 'static;
+    /// What firing gives.
+    type Outcome: Send + 'static;
+
+    /// Its name.
+    const KIND: ModelKind;
+    /// Whether a block stops the action; `None` where nothing can be blocked.
+    const BINDING: Option<bool> = None;
+    /// What a handler's failure does, unless its registration tightens it.
+    const POLICY: FailurePolicy = FailurePolicy::FailOpen;
+    /// How long a handler may take, unless its registration or the registry says otherwise.
+    const DEADLINE: Option<Duration> = None;
+
+    /// What an answer can do, by name: what `capabilities` are chosen from.
+    fn powers() -> &'static [&'static str];
+    /// What this answer does, as bits in the order of [`Model::powers`].
+    fn powers_used(answer: &Self::Answer) -> u64;
+
+    /// The outcome when nobody listens.
+    #[doc(hidden)]
+    fn quiet() -> Self::Outcome;
+    /// The outcome when the fire is cancelled.
+    #[doc(hidden)]
+    fn cancelled(point: &'static str) -> Self::Outcome;
+    /// Runs the handlers and combines what they say.
+    #[doc(hidden)]
+    fn run<P: Point<Model = Self>>(fire: Fire<P>) -> impl Future<Output = Self::Outcome> + Send;
+    /// What a dynamic handler said, understood.
+    #[doc(hidden)]
+    fn answer_from_json(json: Value) -> Result<Said<Self::Answer>, Failure>;
+    /// What handlers have said so far, for a dynamic handler.
+    #[doc(hidden)]
+    fn view_to_json(_view: &Self::View) -> Value {
+        Value::Null
+    }
+    #[doc(hidden)]
+    fn outcome_to_dyn(outcome: Self::Outcome) -> DynOutcome;
+    /// The JSON Schema of an answer; `None` where a handler returns nothing.
+    #[doc(hidden)]
+    fn answer_schema(generator: &mut SchemaGenerator) -> Option<Schema>;
+}
+
+/// An answer, and what a reader of the record should know besides.
+#[doc(hidden)]
+pub struct Said<A> {
+    pub answer: A,
+    pub notes: Vec<String>,
+}
+
+impl<A> Said<A> {
+    pub(crate) fn plainly(answer: A) -> Self {
+        Self { answer, notes: Vec::new() }
+    }
+}
+
+/// What a handler may return: the point's answer, or a `Result` of it.
+#[diagnostic::on_unimplemented(
+    message = "a handler of this point answers `{A}` (or a `Result` of it), not `{Self}`",
+    label = "this handler's answer does not fit its point",
+    note = "Void handlers return `()`, Modifying `Option<patch>`, Claiming `Option<claim>`, Gate `Verdict`"
+)]
+pub trait IntoAnswer<A> {
+    /// The answer, or how the handler failed.
+    fn into_answer(self) -> Result<A, Failure>;
+}
+
+impl<A> IntoAnswer<A> for A {
+    fn into_answer(self) -> Result<A, Failure> {
+        Ok(self)
+    }
+}
+
+impl<A, E: Into<Failure>> IntoAnswer<A> for Result<A, E> {
+    fn into_answer(self) -> Result<A, Failure> {
+        self.map_err(Into::into)
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Void {}
+    impl<T> Sealed for super::Modifying<T> {}
+    impl<T> Sealed for super::Claiming<T> {}
+    impl<T> Sealed for super::Gate<T> {}
+}
+
+/// Names the fields that are not among `known`, so that nothing a handler says is dropped in silence.
+fn ignored_fields<'a>(object: &'a serde_json::Map<String, Value>, known: &[&str]) -> Vec<String> {
+    object
+        .keys()
+        .filter(|key: &&'a String| !known.contains(&key.as_str()))
+        .map(|key| format!("ignored unknown field `{key}`"))
+        .collect()
+}
+
+fn kind_of(json: &Value) -> &'static str {
+    match json {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}

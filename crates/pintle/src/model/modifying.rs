@@ -1,0 +1,162 @@
+//! Modifying: handlers amend. One after another, each with the original payload; per key the first value wins.
+
+use std::{marker::PhantomData, ops::Deref, sync::Arc};
+
+use schemars::{Schema, SchemaGenerator};
+use serde_json::Value;
+
+use super::{Model, ModelKind, Said, ignored_fields, kind_of};
+use crate::{DynOutcome, Failure, FireError, Outcome, Patch, Point, fire::Fire};
+
+/// Handlers amend: they run one after another, each returning a patch of type `T` or nothing.
+///
+/// All receive the original payload; per key, the first value wins. A failing handler contributes nothing and
+/// the next runs, unless it was registered `fail-closed`: then the fire returns an error.
+#[derive(Debug, Clone, Copy)]
+pub struct Modifying<T>(PhantomData<fn() -> T>);
+
+/// Points whose model is [`Modifying`].
+#[diagnostic::on_unimplemented(
+    message = "this point is not Modifying: its model is `{Self}`",
+    label = "`register_modifying` and `fire_modifying` take Modifying points",
+    note = "the point fixes the model: use `register_void` and `fire_void` for `Void`, `register_claiming` and `fire_claiming` for `Claiming<..>`, `register_gate` and `fire_gate` for `Gate<..>`"
+)]
+pub trait IsModifying:
+    Model<Answer = Option<Self::Patch>, Outcome = Result<Merged<Self::Patch>, FireError>>
+{
+    /// What its handlers return.
+    type Patch: Patch;
+}
+impl<T: Patch> IsModifying for Modifying<T> {
+    type Patch = T;
+}
+
+/// What the handlers of a Modifying point set together, and who set what. Derefs to the patch.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Merged<T> {
+    /// The merged patch.
+    pub patch: T,
+    winners: Vec<(&'static str, Arc<str>)>,
+}
+
+impl<T> Merged<T> {
+    /// The handler whose value of `key` (its name on the wire) was taken.
+    pub fn winner(&self, key: &str) -> Option<&str> {
+        self.winners.iter().find(|(won, _)| *won == key).map(|(_, name)| &**name)
+    }
+
+    /// Every key that was set, with the handler that set it, in the order they were set.
+    pub fn winners(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.winners.iter().map(|(key, name)| (*key, &**name))
+    }
+}
+
+impl<T> Deref for Merged<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.patch
+    }
+}
+
+impl<T: Patch> Model for Modifying<T> {
+    type Answer = Option<T>;
+    type View = Option<Arc<T>>;
+    type Outcome = Result<Merged<T>, FireError>;
+
+    const KIND: ModelKind = ModelKind::Modifying;
+
+    fn powers() -> &'static [&'static str] {
+        T::keys()
+    }
+
+    fn powers_used(answer: &Option<T>) -> u64 {
+        answer.as_ref().map_or(0, T::set_keys)
+    }
+
+    fn quiet() -> Self::Outcome {
+        Ok(Merged { patch: T::default(), winners: Vec::new() })
+    }
+
+    fn cancelled(point: &'static str) -> Self::Outcome {
+        Err(FireError::Cancelled { point })
+    }
+
+    async fn run<P: Point<Model = Self>>(fire: Fire<P>) -> Self::Outcome {
+        let (slot, mut fire) = fire.split();
+        let mut merged: Option<Arc<T>> = None;
+        let mut winners = Vec::new();
+        let mut position = 0;
+        while let Some(reached) = fire.next(&slot, &mut position) {
+            match fire.call(&reached, merged.clone()).await {
+                Ok(Said { answer: None, notes }) => fire.finish(&reached, Outcome::Passed, notes),
+                Ok(Said { answer: Some(patch), notes }) => {
+                    let set = patch.set_keys();
+                    let won = Arc::make_mut(merged.get_or_insert_default()).merge(patch);
+                    for key in named::<T>(won) {
+                        winners.push((key, reached.name().clone()));
+                    }
+                    fire.finish_patch(&reached, named::<T>(won), named::<T>(set & !won), notes);
+                }
+                Err(failure) => {
+                    let fatal = reached.if_fail_closed(&failure);
+                    fire.finish(&reached, Outcome::Failed(failure), Vec::new());
+                    if let Some(error) = fatal {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        Ok(Merged { patch: merged.map(Arc::unwrap_or_clone).unwrap_or_default(), winners })
+    }
+
+    fn answer_from_json(json: Value) -> Result<Said<Option<T>>, Failure> {
+        let mut object = match json {
+            Value::Null => return Ok(Said::plainly(None)),
+            Value::Object(object) => object,
+            other => {
+                return Err(Failure::bad_output(format!(
+                    "a patch is an object or null, not {}",
+                    kind_of(&other)
+                )));
+            }
+        };
+        let aliased: Vec<_> =
+            object.keys().filter_map(|key| T::alias(key).map(|of| (key.clone(), of))).collect();
+        for (alias, key) in aliased {
+            if let Some(value) = object.remove(&alias) {
+                object.entry(key).or_insert(value);
+            }
+        }
+        let notes = ignored_fields(&object, T::keys());
+        match serde_json::from_value(Value::Object(object)) {
+            Ok(patch) => Ok(Said { answer: Some(patch), notes }),
+            Err(error) => Err(Failure::bad_output(error.to_string())),
+        }
+    }
+
+    fn view_to_json(view: &Option<Arc<T>>) -> Value {
+        view.as_deref().and_then(|merged| serde_json::to_value(merged).ok()).unwrap_or_default()
+    }
+
+    fn outcome_to_dyn(outcome: Self::Outcome) -> DynOutcome {
+        match outcome {
+            Err(error) => DynOutcome::Failed(error),
+            Ok(merged) => DynOutcome::Modifying {
+                patch: serde_json::to_value(&merged.patch).unwrap_or_default(),
+                winners: merged
+                    .winners()
+                    .map(|(key, name)| (key.to_string(), name.to_string()))
+                    .collect(),
+            },
+        }
+    }
+
+    fn answer_schema(generator: &mut SchemaGenerator) -> Option<Schema> {
+        Some(generator.root_schema_for::<T>())
+    }
+}
+
+fn named<T: Patch>(bits: u64) -> impl Iterator<Item = &'static str> {
+    T::keys().iter().enumerate().filter(move |(bit, _)| bits >> bit & 1 == 1).map(|(_, key)| *key)
+}

@@ -1,0 +1,115 @@
+//! Void: handlers observe. All run concurrently and all are awaited; a failure is recorded.
+
+use std::{future::Future, pin::Pin, task::Poll};
+
+use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
+use schemars::{Schema, SchemaGenerator};
+use serde_json::Value;
+
+use super::{Model, ModelKind, Said};
+use crate::{
+    DynOutcome, Failure, FireError, Outcome, Point,
+    fire::{Calls, Fire, Reached},
+};
+
+/// Handlers observe: they run concurrently in the caller's task, and all of them are awaited.
+///
+/// A failing handler is recorded and the others finish. If it was registered `fail-closed`, the fire then
+/// returns an error that names it.
+#[derive(Debug, Clone, Copy)]
+pub struct Void;
+
+/// Points whose model is [`Void`].
+#[diagnostic::on_unimplemented(
+    message = "this point is not Void: its model is `{Self}`",
+    label = "`register_void` and `fire_void` take Void points",
+    note = "the point fixes the model: use `register_modifying` and `fire_modifying` for `Modifying<..>`, `register_claiming` and `fire_claiming` for `Claiming<..>`, `register_gate` and `fire_gate` for `Gate<..>`"
+)]
+pub trait IsVoid: Model<Answer = (), Outcome = Result<(), FireError>> {}
+impl IsVoid for Void {}
+
+impl Model for Void {
+    type Answer = ();
+    type View = ();
+    type Outcome = Result<(), FireError>;
+
+    const KIND: ModelKind = ModelKind::Void;
+
+    fn powers() -> &'static [&'static str] {
+        &[]
+    }
+
+    fn powers_used((): &()) -> u64 {
+        0
+    }
+
+    fn quiet() -> Self::Outcome {
+        Ok(())
+    }
+
+    fn cancelled(point: &'static str) -> Self::Outcome {
+        Err(FireError::Cancelled { point })
+    }
+
+    async fn run<P: Point<Model = Self>>(fire: Fire<P>) -> Self::Outcome {
+        let (slot, mut fire) = fire.split();
+        let mut fatal: Option<(usize, FireError)> = None;
+        let mut waiting = None;
+        let mut position = 0;
+        while let Some(reached) = fire.next(&slot, &mut position) {
+            let mut call = fire.call(&reached, ());
+            // Most handlers answer at once: only those that wait pay for being waited for.
+            match poll_once(&mut call).await {
+                Poll::Ready(said) => settle(&mut fire, &reached, said, &mut fatal),
+                Poll::Pending => waiting
+                    .get_or_insert_with(FuturesUnordered::new)
+                    .push(call.map(move |said| (reached, said))),
+            }
+        }
+        if let Some(mut waiting) = waiting {
+            while let Some((reached, said)) = waiting.next().await {
+                settle(&mut fire, &reached, said, &mut fatal);
+            }
+        }
+        fatal.map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    fn answer_from_json(_: Value) -> Result<Said<()>, Failure> {
+        Ok(Said::plainly(()))
+    }
+
+    fn outcome_to_dyn(outcome: Self::Outcome) -> DynOutcome {
+        match outcome {
+            Ok(()) => DynOutcome::Void,
+            Err(error) => DynOutcome::Failed(error),
+        }
+    }
+
+    fn answer_schema(_: &mut SchemaGenerator) -> Option<Schema> {
+        None
+    }
+}
+
+/// Of several fatal failures, the handler that comes first in the order is named, whoever failed first.
+fn settle<P: Point<Model = Void>>(
+    fire: &mut Calls<P>,
+    reached: &Reached<'_, P>,
+    said: Result<Said<()>, Failure>,
+    fatal: &mut Option<(usize, FireError)>,
+) {
+    match said {
+        Ok(said) => fire.finish(reached, Outcome::Finished, said.notes),
+        Err(failure) => {
+            if let Some(error) = reached.if_fail_closed(&failure)
+                && fatal.as_ref().is_none_or(|(first, _)| reached.position < *first)
+            {
+                *fatal = Some((reached.position, error));
+            }
+            fire.finish(reached, Outcome::Failed(failure), Vec::new());
+        }
+    }
+}
+
+fn poll_once<F: Future + Unpin>(future: &mut F) -> impl Future<Output = Poll<F::Output>> {
+    std::future::poll_fn(|cx| Poll::Ready(Pin::new(&mut *future).poll(cx)))
+}

@@ -1,0 +1,42 @@
+//! `before_dispatch`.
+
+use crate::{Claiming, claim, point};
+
+point! {
+    /// When an outbound message is about to be sent, after it was rewritten.
+    ///
+    /// **Answer**: a claim ([`Suppressed`]): the message is not sent; or nothing.
+    ///
+    /// **Failure**: a handler that fails is skipped and the next one runs. Registered fail-closed, the fire returns
+    /// an error.
+    ///
+    /// **Time**: as long as its deadline, if it has one; the next handler waits for it.
+    ///
+    /// # Example
+    /// ```
+    /// use pintle::{Event, Hooks, points::{BeforeDispatch, Suppressed}};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.register_claiming(|e: Event<BeforeDispatch>| async move {
+    ///     e.text.is_empty().then(|| Suppressed { reason: Some("nothing to say".into()) })
+    /// })?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
+    pub struct BeforeDispatch = "before_dispatch": Claiming<Suppressed> {
+        /// Where it goes.
+        pub chat_id: String,
+        /// Which channel.
+        pub platform: String,
+        /// The final text.
+        pub text: String,
+    }
+}
+
+claim! {
+    /// The message is not sent.
+    pub struct Suppressed {
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub reason: Option<String>,
+    }
+}

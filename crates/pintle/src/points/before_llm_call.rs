@@ -1,0 +1,33 @@
+//! `before_llm_call`.
+
+use crate::{Void, point};
+
+point! {
+    /// Immediately before each model request.
+    ///
+    /// **Answer**: nothing: it observes.
+    ///
+    /// **Failure**: a handler that fails is recorded; the other handlers finish and the fire succeeds. Registered
+    /// fail-closed, the others finish and the fire returns an error naming it.
+    ///
+    /// **Time**: as long as its deadline, if it has one; the fire waits for all of them.
+    ///
+    /// # Example
+    /// ```
+    /// use pintle::{Event, Hooks, points::BeforeLlmCall};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.register_void(|e: Event<BeforeLlmCall>| async move {
+    ///     println!("request {} to {}", e.turn_number, e.model);
+    /// })?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
+    pub struct BeforeLlmCall = "before_llm_call": Void {
+        /// What the request goes to.
+        pub model: String,
+        /// The request's number within the run, from 1.
+        pub turn_number: u32,
+        /// Ties it to its `after_llm_call`.
+        pub request_id: String,
+    }
+}

@@ -1,0 +1,46 @@
+//! `before_prompt_build`.
+
+use super::HistoryMessage;
+use crate::{Modifying, patch, point};
+
+point! {
+    /// Once per run, after memory was fetched and before the first model call.
+    ///
+    /// **Answer**: a [`PromptPatch`], or nothing. Dynamic handlers may say `additionalContext` for `appendSystem`.
+    ///
+    /// **Failure**: a handler that fails contributes nothing and the next one runs. Registered fail-closed, the
+    /// fire returns an error.
+    ///
+    /// **Time**: as long as its deadline, if it has one; the next handler waits for it.
+    ///
+    /// # Example
+    /// ```
+    /// use pintle::{Event, Hooks, points::{BeforePromptBuild, PromptPatch}};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.register_modifying(|e: Event<BeforePromptBuild>| async move {
+    ///     let turns = e.history.len();
+    ///     Some(PromptPatch { append_system: Some(format!("{turns} messages so far.")), ..Default::default() })
+    /// })?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
+    pub struct BeforePromptBuild = "before_prompt_build": Modifying<PromptPatch> {
+        /// The conversation so far.
+        pub history: Vec<HistoryMessage>,
+        /// The system prompt as it would be.
+        pub system: String,
+    }
+}
+
+patch! {
+    /// What may be changed about the system prompt. An override replaces everything but the safety prelude.
+    pub struct PromptPatch {
+        /// Goes before everything else.
+        pub prepend_system: Option<String>,
+        /// Goes after everything else.
+        pub append_system: Option<String>,
+        /// Takes the place of everything but the safety prelude.
+        pub override_system: Option<String>,
+    }
+    alias "additionalContext" = "appendSystem"
+}

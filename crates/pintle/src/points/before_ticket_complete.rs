@@ -1,0 +1,45 @@
+//! `before_ticket_complete`.
+
+use crate::{Claiming, claim, point};
+
+point! {
+    /// Before a ticket goes from `running` to `done`.
+    ///
+    /// **Answer**: a claim ([`Rejected`]): the completion is rejected and the ticket needs revision; or nothing.
+    ///
+    /// **Failure**: a handler that fails is skipped and the next one runs. Registered fail-closed, the fire returns
+    /// an error.
+    ///
+    /// **Time**: as long as its deadline, if it has one; the next handler waits for it.
+    ///
+    /// # Example
+    /// ```
+    /// use pintle::{Event, Hooks, points::{BeforeTicketComplete, Rejected}};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.register_claiming(|e: Event<BeforeTicketComplete>| async move {
+    ///     e.summary.is_empty().then(|| Rejected { reason: "say what you did".into() })
+    /// })?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
+    pub struct BeforeTicketComplete = "before_ticket_complete": Claiming<Rejected> {
+        /// The ticket.
+        pub task_id: String,
+        /// What is claimed to be done.
+        pub summary: String,
+        /// What was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub acceptance_criteria: Option<String>,
+        /// How much the assignee may decide alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub autonomy_tier: Option<u32>,
+    }
+}
+
+claim! {
+    /// The completion is rejected.
+    pub struct Rejected {
+        /// What is missing.
+        pub reason: String,
+    }
+}

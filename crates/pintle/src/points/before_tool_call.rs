@@ -1,0 +1,57 @@
+//! `before_tool_call`.
+
+use serde_json::Value;
+
+use crate::{Merged, Modifying, Point, patch, point};
+
+point! {
+    /// Before each tool call, while its arguments can still be changed.
+    ///
+    /// **Answer**: a [`ToolCallPatch`], or nothing. A patch with `error`, even an empty one, denies the call.
+    ///
+    /// **Failure**: a handler that fails contributes nothing and the next one runs. Registered fail-closed, the
+    /// fire returns an error.
+    ///
+    /// **Time**: as long as its deadline, if it has one; the next handler waits for it.
+    ///
+    /// # Example
+    /// ```
+    /// use pintle::{Event, Hooks, points::{BeforeToolCall, ToolCallPatch}};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.register_modifying(|e: Event<BeforeToolCall>| async move {
+    ///     let dangerous = e.args.to_string().contains("prod");
+    ///     dangerous.then(|| ToolCallPatch { error: Some("not on production".into()), args: None })
+    /// })?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
+    pub struct BeforeToolCall = "before_tool_call": Modifying<ToolCallPatch>, tool = tool_name {
+        /// The call.
+        pub tool_call_id: String,
+        /// The tool.
+        pub tool_name: String,
+        /// The arguments the model gave.
+        pub args: Value,
+    }
+}
+
+patch! {
+    /// What may be changed about a tool call.
+    pub struct ToolCallPatch {
+        /// Takes the place of the arguments. They are judged like any others.
+        pub args: Option<Value>,
+        /// Denies the call, for this reason.
+        pub error: Option<String>,
+    }
+}
+
+impl Merged<ToolCallPatch> {
+    /// Why the call is denied, if any handler denied it (R4.6). An empty reason is a denial all the same.
+    pub fn denial(&self) -> Option<String> {
+        let reason = self.error.as_deref()?;
+        Some(match reason {
+            "" => format!("blocked by {}", self.winner("error").unwrap_or(BeforeToolCall::NAME)),
+            reason => reason.to_string(),
+        })
+    }
+}

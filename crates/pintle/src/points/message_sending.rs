@@ -1,0 +1,42 @@
+//! `message_sending`.
+
+use super::OutboundMessage;
+use crate::{Modifying, patch, point};
+
+point! {
+    /// Before an outbound message reaches a channel's adapter.
+    ///
+    /// **Answer**: a [`MessagePatch`], or nothing.
+    ///
+    /// **Failure**: a handler that fails contributes nothing and the next one runs. Registered fail-closed, the
+    /// fire returns an error.
+    ///
+    /// **Time**: as long as its deadline, if it has one; the next handler waits for it.
+    ///
+    /// # Example
+    /// ```
+    /// use pintle::{Event, Hooks, points::{MessageSending, MessagePatch}};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.register_modifying(|e: Event<MessageSending>| async move {
+    ///     let mut message = e.message.clone();
+    ///     message.text.push_str(" (sent by an agent)");
+    ///     Some(MessagePatch { message: Some(message) })
+    /// })?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
+    pub struct MessageSending = "message_sending": Modifying<MessagePatch> {
+        /// Where it goes.
+        pub chat_id: String,
+        /// The message.
+        pub message: OutboundMessage,
+    }
+}
+
+patch! {
+    /// What may be changed about an outbound message.
+    pub struct MessagePatch {
+        /// Takes the place of the message.
+        pub message: Option<OutboundMessage>,
+    }
+}

@@ -1,0 +1,42 @@
+//! `personality_switched`.
+
+use super::PersonalityConfig;
+use crate::{Modifying, patch, point};
+
+point! {
+    /// After the agent switched to another personality.
+    ///
+    /// **Answer**: a [`PersonalityPatch`], or nothing.
+    ///
+    /// **Failure**: a handler that fails contributes nothing and the next one runs. Registered fail-closed, the
+    /// fire returns an error.
+    ///
+    /// **Time**: as long as its deadline, if it has one; the next handler waits for it.
+    ///
+    /// # Example
+    /// ```
+    /// use pintle::{Event, Hooks, points::{PersonalitySwitched, PersonalityPatch}};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.register_modifying(|e: Event<PersonalitySwitched>| async move {
+    ///     println!("now {}", e.to);
+    ///     None::<PersonalityPatch>
+    /// })?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
+    pub struct PersonalitySwitched = "personality_switched": Modifying<PersonalityPatch> {
+        /// Who the agent was.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub from: Option<String>,
+        /// Who it is now.
+        pub to: String,
+    }
+}
+
+patch! {
+    /// What may be changed about a switch.
+    pub struct PersonalityPatch {
+        /// Takes the place of the new personality's configuration.
+        pub personality: Option<PersonalityConfig>,
+    }
+}

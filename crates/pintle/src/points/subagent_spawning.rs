@@ -1,0 +1,39 @@
+//! `subagent_spawning`.
+
+use crate::{Modifying, patch, point};
+
+point! {
+    /// Before a sub-agent's session starts. The envelope is the parent's.
+    ///
+    /// **Answer**: a [`SubagentPatch`], or nothing.
+    ///
+    /// **Failure**: a handler that fails contributes nothing and the next one runs. Registered fail-closed, the
+    /// fire returns an error.
+    ///
+    /// **Time**: as long as its deadline, if it has one; the next handler waits for it.
+    ///
+    /// # Example
+    /// ```
+    /// use pintle::{Event, Hooks, points::{SubagentSpawning, SubagentPatch}};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.register_modifying(|e: Event<SubagentSpawning>| async move {
+    ///     Some(SubagentPatch { prompt: Some(format!("Be brief. {}", e.prompt)), personality_id: None })
+    /// })?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
+    pub struct SubagentSpawning = "subagent_spawning": Modifying<SubagentPatch> {
+        /// What the sub-agent is asked to do.
+        pub prompt: String,
+    }
+}
+
+patch! {
+    /// What may be changed about a sub-agent.
+    pub struct SubagentPatch {
+        /// Takes the place of what it is asked to do.
+        pub prompt: Option<String>,
+        /// Who it is to be.
+        pub personality_id: Option<String>,
+    }
+}

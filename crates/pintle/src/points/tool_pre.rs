@@ -1,0 +1,37 @@
+//! `tool.pre`.
+
+use serde_json::Value;
+
+use crate::{Binding, Gate, point};
+
+point! {
+    /// Before each tool runs, on its final arguments. A block means the tool never runs.
+    ///
+    /// **Answer**: go on, or stop and why; both with `output` and `additionalContext` for the model if it likes.
+    ///
+    /// **Failure**: a handler that fails **blocks**, with a reason that says how it failed. That cannot be
+    /// loosened.
+    ///
+    /// **Time**: five seconds, unless its registration says otherwise; then it is dropped and blocks.
+    ///
+    /// # Example
+    /// ```
+    /// use pintle::{Event, Hooks, Verdict, points::ToolPre};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.register_gate(|e: Event<ToolPre>| async move {
+    ///     if e.zone > 2 { Verdict::block("too far") } else { Verdict::allow() }
+    /// })?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
+    pub struct ToolPre = "tool.pre": Gate<Binding>, tool = tool_name {
+        /// The call.
+        pub tool_call_id: String,
+        /// The tool.
+        pub tool_name: String,
+        /// The final arguments.
+        pub tool_input: Value,
+        /// How far the call can reach: 0 safe to 6 never.
+        pub zone: u8,
+    }
+}

@@ -1,0 +1,191 @@
+//! What happened in a fire, handler by handler.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use serde::Serialize;
+
+use crate::{Envelope, Failure, FailureKind, ModelKind, registry::Meta};
+
+/// Receives one record per fire (R4.15).
+///
+/// A sink is called on the firing task when the fire ends, however it ends: keep it short, hand the record
+/// to a channel or a queue. A sink that panics is ignored.
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use pintle::{FireRecord, Hooks, RecordSink};
+///
+/// #[derive(Default)]
+/// struct Names(Mutex<Vec<String>>);
+///
+/// impl RecordSink for Names {
+///     fn record(&self, record: &FireRecord) {
+///         self.0.lock().unwrap().push(record.point.to_string());
+///     }
+/// }
+///
+/// let names = Arc::new(Names::default());
+/// let hooks = Hooks::builder().sink(names.clone()).build();
+/// # let _ = hooks;
+/// ```
+pub trait RecordSink: Send + Sync + 'static {
+    /// Takes the record of a fire that has just ended.
+    fn record(&self, record: &FireRecord);
+}
+
+/// One fire.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FireRecord {
+    /// The point that was fired.
+    pub point: &'static str,
+    /// Its execution model.
+    pub model: ModelKind,
+    /// The circumstances.
+    pub envelope: Arc<Envelope>,
+    /// The handlers the fire reached, in the order they were started.
+    pub handlers: Vec<HandlerRecord>,
+}
+
+/// One handler's part in a fire.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HandlerRecord {
+    /// The handler's name.
+    pub name: Arc<str>,
+    /// Its plugin; a built-in has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<Arc<str>>,
+    /// What it said, or how it failed.
+    pub outcome: Outcome,
+    /// How long it took.
+    #[serde(rename = "durationMs", serialize_with = "as_millis")]
+    pub duration: Duration,
+    /// The keys of its patch that were taken.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub won: Vec<&'static str>,
+    /// The keys of its patch that an earlier handler had set already.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<&'static str>,
+    /// What a reader should know besides: ignored fields, deprecated spellings.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+fn as_millis<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64((duration.as_secs_f64() * 1e6).round() / 1e3)
+}
+
+/// What one handler said, or how it failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Void: it finished.
+    Finished,
+    /// Modifying: it returned a patch.
+    Patched,
+    /// Modifying or Claiming: it had nothing to say.
+    Passed,
+    /// Claiming: it claimed.
+    Claimed,
+    /// Gate: it allowed.
+    Allowed,
+    /// Gate: it blocked, for this reason.
+    Blocked(String),
+    /// It failed. The model and its policy say what that did.
+    Failed(Failure),
+    /// It was unregistered while the fire was under way and was not started (R4.8).
+    Removed,
+}
+
+impl Outcome {
+    /// The outcome's name on the wire: `finished`, `blocked`, `timed_out`, …
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Patched => "patched",
+            Self::Passed => "passed",
+            Self::Claimed => "claimed",
+            Self::Allowed => "allowed",
+            Self::Blocked(_) => "blocked",
+            Self::Removed => "removed",
+            Self::Failed(failure) => match failure.kind {
+                FailureKind::Panicked => "panicked",
+                FailureKind::Errored => "errored",
+                FailureKind::TimedOut => "timed_out",
+                FailureKind::Cancelled => "cancelled",
+                FailureKind::Spawn => "spawn",
+                FailureKind::Exit(_) => "exit",
+                FailureKind::Signal(_) => "signal",
+                FailureKind::BadOutput => "bad_output",
+                FailureKind::TooMuchOutput => "too_much_output",
+                FailureKind::Untrusted => "untrusted",
+                FailureKind::Gone => "gone",
+            },
+        }
+    }
+}
+
+/// Builds the record of a fire under way; hands it over when dropped, so that a fire that is cancelled or
+/// dropped half-way is recorded too.
+pub(crate) struct Recorder {
+    sinks: [Option<Arc<dyn RecordSink>>; 2],
+    record: FireRecord,
+    started: Vec<Option<Instant>>,
+}
+
+impl Recorder {
+    pub(crate) fn new(
+        sinks: [Option<Arc<dyn RecordSink>>; 2],
+        point: &'static str,
+        model: ModelKind,
+        envelope: Arc<Envelope>,
+    ) -> Self {
+        let record = FireRecord { point, model, envelope, handlers: Vec::new() };
+        Self { sinks, record, started: Vec::new() }
+    }
+
+    /// Notes that a handler starts; the ticket it returns is for [`Recorder::finish`].
+    pub(crate) fn start(&mut self, meta: &Meta) -> usize {
+        self.record.handlers.push(HandlerRecord {
+            name: meta.name.clone(),
+            plugin: meta.plugin.clone(),
+            outcome: Outcome::Failed(Failure::new(
+                FailureKind::Cancelled,
+                "the fire ended before it did",
+            )),
+            duration: Duration::ZERO,
+            won: Vec::new(),
+            lost: Vec::new(),
+            notes: Vec::new(),
+        });
+        self.started.push(Some(Instant::now()));
+        self.started.len() - 1
+    }
+
+    pub(crate) fn finish(&mut self, ticket: usize, finish: impl FnOnce(&mut HandlerRecord)) {
+        let started = self.started.get_mut(ticket).and_then(Option::take);
+        if let Some(handler) = self.record.handlers.get_mut(ticket) {
+            handler.duration = started.map_or(Duration::ZERO, |at| at.elapsed());
+            finish(handler);
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        for (handler, started) in self.record.handlers.iter_mut().zip(&self.started) {
+            if let Some(at) = started {
+                handler.duration = at.elapsed();
+            }
+        }
+        for sink in self.sinks.iter().flatten() {
+            // The run must not fall because its observer did.
+            let _ = catch_unwind(AssertUnwindSafe(|| sink.record(&self.record)));
+        }
+    }
+}

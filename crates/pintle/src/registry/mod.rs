@@ -1,0 +1,268 @@
+//! Who is bound to what. One table, swapped whole: a reader takes no lock and never sees half a change.
+
+mod entry;
+mod error;
+mod options;
+mod register;
+mod registration;
+
+use std::{
+    any::TypeId,
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use arc_swap::ArcSwap;
+
+pub(crate) use entry::{AnySlot, Entry, Meta, Slot};
+pub use entry::{HandlerInfo, Source};
+pub use error::RegisterError;
+pub use options::Registrar;
+pub use registration::{Registration, RegistrationGuard};
+
+use crate::{PluginGate, Point, RecordSink, dynamic::ErasedPoint, points};
+
+/// The hook registry: bind handlers to points, fire points, look at both.
+///
+/// A clone is another handle to the same registry. Any number of threads may fire, register and unregister at
+/// once; firing takes no lock (R4.16).
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use pintle::{Cx, Envelope, Event, Hooks, PluginGate, Verdict, points::UserPromptSubmit};
+///
+/// let hooks = Hooks::new();
+/// let registration = hooks.named("no-secrets").register_gate(|e: Event<UserPromptSubmit>| async move {
+///     if e.prompt.contains("password") { Verdict::block("no passwords, please") } else { Verdict::allow() }
+/// })?;
+///
+/// let cx = Cx::new(Envelope::default(), PluginGate::BuiltinsOnly);
+/// let prompt = || UserPromptSubmit { prompt: "my password is 1234".into() };
+/// assert!(hooks.fire_gate(&cx, prompt).await.blocked().is_some());
+///
+/// registration.unregister();
+/// assert!(hooks.fire_gate(&cx, prompt).await.blocked().is_none());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Hooks {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    /// One bit per point that somebody may listen to: what an empty fire looks at, and all it looks at.
+    occupied: [AtomicU64; 4],
+    table: ArcSwap<Table>,
+    /// Writers queue here; readers never do.
+    writer: Mutex<Writer>,
+    sink: Option<Arc<dyn RecordSink>>,
+    default_deadline: Option<Duration>,
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct Table {
+    /// By [`Point::index`].
+    slots: Vec<Option<Arc<dyn AnySlot>>>,
+    points: BTreeMap<&'static str, Arc<dyn ErasedPoint>>,
+}
+
+#[derive(Default)]
+struct Writer {
+    /// How many handlers each point has ever had, for names.
+    counters: BTreeMap<&'static str, u64>,
+    next_id: u64,
+}
+
+/// Sets up a registry: see [`Hooks::builder`].
+#[derive(Default)]
+pub struct HooksBuilder {
+    sink: Option<Arc<dyn RecordSink>>,
+    default_deadline: Option<Duration>,
+}
+
+impl HooksBuilder {
+    /// Sends a record of every fire to `sink`. Without one, no record is built.
+    #[must_use]
+    pub fn sink(mut self, sink: Arc<dyn RecordSink>) -> Self {
+        self.sink = Some(sink);
+        self
+    }
+
+    /// How long a handler may take that says nothing itself. None is set unless asked, except for gates (5 s).
+    #[must_use]
+    pub fn default_deadline(mut self, deadline: Duration) -> Self {
+        self.default_deadline = Some(deadline);
+        self
+    }
+
+    /// The registry, with the points of the catalogue known by name.
+    pub fn build(self) -> Hooks {
+        // With a sink, no fire is quiet: each is recorded, listened to or not.
+        let bits = if self.sink.is_some() { u64::MAX } else { 0 };
+        let table = Table { slots: Vec::new(), points: points::catalogue() };
+        Hooks {
+            inner: Arc::new(Inner {
+                occupied: std::array::from_fn(|_| AtomicU64::new(bits)),
+                table: ArcSwap::from_pointee(table),
+                writer: Mutex::default(),
+                sink: self.sink,
+                default_deadline: self.default_deadline,
+            }),
+        }
+    }
+}
+
+impl Default for Hooks {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Hooks {
+    /// An empty registry that knows the catalogue's points, without sink and without default deadline.
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// Sets up a registry with a record sink or a default deadline.
+    pub fn builder() -> HooksBuilder {
+        HooksBuilder::default()
+    }
+
+    /// Makes a point of your own known by name, so that config and plugins can bind to it before the code does.
+    ///
+    /// Registering a typed handler does this too.
+    ///
+    /// # Errors
+    /// When another point has the same name.
+    pub fn declare<P: Point>(&self) -> Result<(), RegisterError> {
+        self.write(|table, _| table.declare::<P>())
+    }
+
+    /// Removes every registration of a plugin, under all models, in one step (R4.13). Says how many.
+    ///
+    /// A fire that starts after this sees none of them; one under way starts no more of them.
+    pub fn unregister_plugin(&self, plugin: &str) -> usize {
+        self.remove(&|meta| meta.plugin.as_deref() == Some(plugin))
+    }
+
+    /// Whether a fire of `P` through this gate would reach anybody (R4.14).
+    pub fn has_handlers<P: Point>(&self, plugins: &PluginGate) -> bool {
+        !self.is_quiet(P::index())
+            && self.snapshot::<P>().0.is_some_and(|slot| slot.reaches(plugins))
+    }
+
+    /// Every registration: by point, and within a point in the order they run.
+    pub fn list(&self) -> Vec<HandlerInfo> {
+        let table = self.inner.table.load();
+        let mut all: Vec<_> = table.slots.iter().flatten().flat_map(|slot| slot.list()).collect();
+        all.sort_by_key(|info| info.point);
+        all
+    }
+
+    /// Nobody listens to the point with this index.
+    #[inline]
+    pub(crate) fn is_quiet(&self, index: usize) -> bool {
+        let Some(word) = self.inner.occupied.get(index / 64) else { return false };
+        word.load(Ordering::Acquire) & 1 << (index % 64) == 0
+    }
+
+    pub(crate) fn snapshot<P: Point>(&self) -> (Option<Arc<Slot<P>>>, Option<Arc<dyn RecordSink>>) {
+        let slot = self.inner.table.load().slot::<P>();
+        (slot, self.inner.sink.clone())
+    }
+
+    pub(crate) fn default_deadline(&self) -> Option<Duration> {
+        self.inner.default_deadline
+    }
+
+    pub(crate) fn erased(&self, point: &str) -> Option<Arc<dyn ErasedPoint>> {
+        self.inner.table.load().points.get(point).cloned()
+    }
+
+    pub(crate) fn points(&self) -> Vec<Arc<dyn ErasedPoint>> {
+        self.inner.table.load().points.values().cloned().collect()
+    }
+
+    pub(crate) fn remove(&self, matches: &dyn Fn(&Meta) -> bool) -> usize {
+        self.write(|table, _| {
+            let mut removed = 0;
+            for slot in &mut table.slots {
+                let Some((kept, gone)) = slot.as_ref().and_then(|slot| slot.without(matches))
+                else {
+                    continue;
+                };
+                removed += gone;
+                *slot = kept;
+            }
+            Ok::<_, std::convert::Infallible>(removed)
+        })
+        .unwrap_or_default()
+    }
+
+    /// Changes a copy of the table and swaps it in whole, or leaves everything as it was.
+    fn write<T, E>(
+        &self,
+        change: impl FnOnce(&mut Table, &mut Writer) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut writer = self.inner.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = Table::clone(&self.inner.table.load());
+        let done = change(&mut table, &mut writer)?;
+        let occupied = table.occupied();
+        self.inner.table.store(Arc::new(table));
+        if self.inner.sink.is_none() {
+            for (word, bits) in self.inner.occupied.iter().zip(occupied) {
+                word.store(bits, Ordering::Release);
+            }
+        }
+        Ok(done)
+    }
+}
+
+impl Table {
+    fn slot<P: Point>(&self) -> Option<Arc<Slot<P>>> {
+        self.slots.get(P::index())?.clone()?.typed::<P>()
+    }
+
+    fn put<P: Point>(&mut self, slot: Slot<P>) {
+        let index = P::index();
+        if self.slots.len() <= index {
+            self.slots.resize(index + 1, None);
+        }
+        if let Some(place) = self.slots.get_mut(index) {
+            *place = Some(Arc::new(slot));
+        }
+    }
+
+    fn declare<P: Point>(&mut self) -> Result<(), RegisterError> {
+        match self.points.get(P::NAME) {
+            Some(known) if known.point_type() != TypeId::of::<P>() => {
+                Err(RegisterError::NameTaken { point: P::NAME })
+            }
+            Some(_) => Ok(()),
+            None => {
+                self.points.insert(P::NAME, crate::dynamic::erase::<P>());
+                Ok(())
+            }
+        }
+    }
+
+    /// Which points have handlers, as bits by index.
+    fn occupied(&self) -> [u64; 4] {
+        let mut bits = [0; 4];
+        for (index, slot) in self.slots.iter().enumerate() {
+            if slot.is_some()
+                && let Some(word) = bits.get_mut(index / 64)
+            {
+                *word |= 1 << (index % 64);
+            }
+        }
+        bits
+    }
+}
