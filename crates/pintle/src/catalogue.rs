@@ -7,6 +7,16 @@ use serde_json::{Value, json};
 use crate::{Envelope, Model, ModelKind, Point};
 
 /// A point's description, made from its declaration.
+///
+/// ```
+/// use pintle::{ModelKind, PointInfo, points::BeforeDispatch};
+///
+/// let info = PointInfo::of::<BeforeDispatch>();
+/// assert_eq!((info.name, info.model), ("before_dispatch", ModelKind::Claiming));
+/// assert_eq!(info.fields, ["chatId", "platform", "text"]);
+/// assert_eq!(info.payload_schema()["properties"]["chatId"]["type"], "string");
+/// assert_eq!(info.result_schema().unwrap()["required"], serde_json::json!(["handled"]));
+/// ```
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PointInfo {
@@ -43,9 +53,7 @@ impl PointInfo {
             fields: P::fields(),
             powers: P::Model::powers(),
             payload_schema: payload_schema::<P>,
-            result_schema: || {
-                P::Model::answer_schema(&mut SchemaGenerator::default()).map(Into::into)
-            },
+            result_schema: result_schema::<P>,
         }
     }
 
@@ -60,6 +68,31 @@ impl PointInfo {
     }
 }
 
+/// A description is the first paragraph of a doc comment: the rest speaks to who writes Rust.
+fn first_paragraphs(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            if let Some(Value::String(text)) = object.get_mut("description") {
+                *text = text.split("\n\n").next().unwrap_or_default().replace('\n', " ");
+            }
+            object.values_mut().for_each(first_paragraphs);
+        }
+        Value::Array(items) => items.iter_mut().for_each(first_paragraphs),
+        _ => {}
+    }
+}
+
+fn result_schema<P: Point>() -> Option<Value> {
+    let mut result: Value = P::Model::answer_schema(&mut SchemaGenerator::default())?.into();
+    if let Some(object) = result.as_object_mut() {
+        object.insert("title".into(), format!("{} result", P::NAME).into());
+        // A handler with nothing to say says null.
+        object.insert("type".into(), json!(["object", "null"]));
+    }
+    first_paragraphs(&mut result);
+    Some(result)
+}
+
 fn payload_schema<P: Point>() -> Value {
     let mut payload: Value = SchemaGenerator::default().into_root_schema_for::<P>().into();
     let envelope: Value = SchemaGenerator::default().into_root_schema_for::<Envelope>().into();
@@ -69,13 +102,16 @@ fn payload_schema<P: Point>() -> Value {
         all.extend(own);
     }
     let mut required: Vec<Value> = ["platform", "traceId", "ts"].map(Value::from).into();
-    required
-        .extend(payload.get("required").and_then(Value::as_array).into_iter().flatten().cloned());
-    required.dedup();
+    for field in payload.get("required").and_then(Value::as_array).into_iter().flatten() {
+        if !required.contains(field) {
+            required.push(field.clone());
+        }
+    }
     if let Some(object) = payload.as_object_mut() {
         object.insert("title".into(), P::NAME.into());
         object.insert("properties".into(), properties);
         object.insert("required".into(), required.into());
     }
+    first_paragraphs(&mut payload);
     payload
 }

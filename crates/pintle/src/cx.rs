@@ -1,6 +1,6 @@
 //! What a fire needs to know besides its payload.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +25,15 @@ pub struct Cx {
     pub(crate) sink: Option<Arc<dyn RecordSink>>,
 }
 
+impl fmt::Debug for Cx {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cx")
+            .field("envelope", &self.envelope)
+            .field("plugins", &self.plugins)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Cx {
     /// A context with this envelope, reaching these plugins.
     pub fn new(envelope: impl Into<Arc<Envelope>>, plugins: PluginGate) -> Self {
@@ -32,6 +41,24 @@ impl Cx {
     }
 
     /// Cancelling `token` drops the handlers a fire has started (R4.11).
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use pintle::{Cx, Envelope, Event, FireError, Hooks, PluginGate, points::SessionStart};
+    /// use tokio_util::sync::CancellationToken;
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.register_void(|_: Event<SessionStart>| std::future::pending::<()>())?;
+    ///
+    /// let token = CancellationToken::new();
+    /// let cx = Cx::new(Envelope::default(), PluginGate::All).cancelled_by(token.clone());
+    /// let fire = hooks.fire_void(&cx, || SessionStart { resumed: false });
+    /// token.cancel();
+    /// assert_eq!(fire.await, Err(FireError::Cancelled { point: "session_start" }));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn cancelled_by(mut self, token: CancellationToken) -> Self {
         self.cancel = Some(token);
@@ -39,6 +66,8 @@ impl Cx {
     }
 
     /// Sends the record of each fire to `sink` too, besides the registry's own sink.
+    ///
+    /// See [`FireRecord`](crate::FireRecord) for an example.
     #[must_use]
     pub fn observed_by(mut self, sink: Arc<dyn RecordSink>) -> Self {
         self.sink = Some(sink);
@@ -46,6 +75,14 @@ impl Cx {
     }
 
     /// The same context with another envelope.
+    ///
+    /// ```
+    /// use pintle::{Cx, Envelope, PluginGate};
+    ///
+    /// let cx = Cx::new(Envelope::default(), PluginGate::only(["weather"]));
+    /// let next = cx.with_envelope(Envelope { turn_index: Some(1), ..Envelope::default() });
+    /// assert_eq!((next.envelope().turn_index, next.plugins()), (Some(1), cx.plugins()));
+    /// ```
     #[must_use]
     pub fn with_envelope(&self, envelope: impl Into<Arc<Envelope>>) -> Self {
         Self { envelope: envelope.into(), ..self.clone() }

@@ -12,10 +12,30 @@ use serde_json::Value;
 use crate::{
     Cx, Envelope, Event, Failure, FireError, GateOutcome, Hooks, Model, ModelKind, PluginGate,
     Point, PointInfo, RegisterError, Registrar, Registration, envelope::ENVELOPE_FIELDS,
-    fire::outcome_of,
+    fire::outcome_of, model::from_object,
 };
 
 /// A handler that takes and returns JSON. Closures from [`DynEvent`] to a future are handlers.
+///
+/// ```
+/// use futures_util::future::BoxFuture;
+/// use pintle::{DynEvent, DynHandler, Failure, Hooks, ModelKind};
+/// use serde_json::{Value, json};
+///
+/// /// Always says the same.
+/// struct Fixed(Value);
+///
+/// impl DynHandler for Fixed {
+///     fn call(&self, _: DynEvent) -> BoxFuture<'static, Result<Value, Failure>> {
+///         let answer = self.0.clone();
+///         Box::pin(async move { Ok(answer) })
+///     }
+/// }
+///
+/// let hooks = Hooks::new();
+/// hooks.register_dyn("tool.pre", ModelKind::Gate, Fixed(json!({ "continue": false, "reason": "frozen" })))?;
+/// # Ok::<(), pintle::RegisterError>(())
+/// ```
 pub trait DynHandler: Send + Sync + 'static {
     /// Answers one event: null or an object for the point's model (a patch, a claim with `handled`, a verdict).
     fn call(&self, event: DynEvent) -> BoxFuture<'static, Result<Value, Failure>>;
@@ -32,6 +52,19 @@ where
 }
 
 /// One occurrence of a point, as a dynamic handler receives it.
+///
+/// ```
+/// use pintle::{DynEvent, Failure, Hooks, ModelKind};
+/// use serde_json::json;
+///
+/// let hooks = Hooks::new();
+/// hooks.register_dyn("before_prompt_build", ModelKind::Modifying, |e: DynEvent| async move {
+///     let already = !e.merged["appendSystem"].is_null();
+///     let line = format!("{} on {}", e.point, e.json["platform"]);
+///     Ok::<_, Failure>(if already { json!(null) } else { json!({ "appendSystem": line }) })
+/// })?;
+/// # Ok::<(), pintle::RegisterError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct DynEvent {
     /// The point's name.
@@ -47,6 +80,27 @@ pub struct DynEvent {
 }
 
 /// What firing a point by name gives.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use pintle::{Cx, DynEvent, DynOutcome, Envelope, Failure, Hooks, ModelKind, PluginGate};
+/// use serde_json::json;
+///
+/// let hooks = Hooks::new();
+/// hooks.named("frozen").register_dyn("user.prompt.submit", ModelKind::Gate, |_: DynEvent| async {
+///     Ok::<_, Failure>(json!({ "continue": false, "reason": "not now" }))
+/// })?;
+///
+/// let cx = Cx::new(Envelope::default(), PluginGate::All);
+/// let outcome = hooks.fire_dyn("user.prompt.submit", &cx, json!({ "prompt": "hi" })).await?;
+/// if let DynOutcome::Gate { binding, outcome } = &outcome {
+///     assert!(*binding && outcome.blocked().is_some());
+/// }
+/// assert_eq!(serde_json::to_value(&outcome)?["continue"], false);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum DynOutcome {
     /// Void: everybody was told.
@@ -72,6 +126,23 @@ pub enum DynOutcome {
 }
 
 /// Why a point could not be fired by name.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use pintle::{Cx, Envelope, Hooks, PluginGate};
+/// use serde_json::json;
+///
+/// let hooks = Hooks::new();
+/// let cx = Cx::new(Envelope::default(), PluginGate::All);
+/// let error = hooks.fire_dyn("session_start", &cx, json!({ "resumed": "no" })).await.unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "this payload does not fit session_start: `resumed`: invalid type: string \"no\", expected a boolean"
+/// );
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DynFireError {
     /// No point has this name.
@@ -122,6 +193,15 @@ impl Hooks {
 
     /// Whether a fire of the point with this name would reach anybody through this gate.
     ///
+    /// ```
+    /// use pintle::{Hooks, PluginGate};
+    ///
+    /// let hooks = Hooks::new();
+    /// assert!(!hooks.has_handlers_dyn("tool.pre", &PluginGate::All)?);
+    /// assert!(hooks.has_handlers_dyn("tool.prae", &PluginGate::All).is_err());
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
+    ///
     /// # Errors
     /// When there is no such point.
     pub fn has_handlers_dyn(
@@ -133,6 +213,14 @@ impl Hooks {
     }
 
     /// Every point this registry knows by name: the catalogue's and your own.
+    ///
+    /// ```
+    /// use pintle::{Hooks, ModelKind};
+    ///
+    /// let points = Hooks::new().known_points();
+    /// assert_eq!(points.len(), 27);
+    /// assert_eq!(points.iter().filter(|info| info.model == ModelKind::Gate).count(), 8);
+    /// ```
     pub fn known_points(&self) -> Vec<PointInfo> {
         self.points().iter().map(|point| point.info()).collect()
     }
@@ -223,7 +311,7 @@ impl<P: Point> ErasedPoint for Erased<P> {
 
 fn payload_from_json<P: Point>(payload: Value) -> Result<P, DynFireError> {
     let bad = |detail: String| DynFireError::BadPayload { point: P::NAME, detail };
-    let Value::Object(object) = &payload else { return Err(bad("it is not a JSON object".into())) };
+    let Value::Object(object) = payload else { return Err(bad("it is not a JSON object".into())) };
     let known = P::fields();
     if let Some(unknown) = object
         .keys()
@@ -231,7 +319,7 @@ fn payload_from_json<P: Point>(payload: Value) -> Result<P, DynFireError> {
     {
         return Err(bad(format!("unknown field `{unknown}`; its fields are {}", known.join(", "))));
     }
-    serde_json::from_value(payload).map_err(|error| bad(error.to_string()))
+    from_object(object).map_err(bad)
 }
 
 impl Serialize for DynOutcome {

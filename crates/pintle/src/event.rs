@@ -1,6 +1,7 @@
 //! What a handler receives.
 
 use std::{
+    fmt,
     ops::Deref,
     sync::{Arc, OnceLock},
 };
@@ -16,12 +17,21 @@ use crate::{Envelope, Model, Modifying, Patch, Point};
 /// be changed by any (R4.4).
 ///
 /// ```
-/// use pintle::{Event, points::SessionStart};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use pintle::{Cx, Envelope, Event, Hooks, PluginGate, points::SessionStart};
 ///
-/// fn describe(e: &Event<SessionStart>) -> String {
-///     format!("{} on {}, resumed: {}", e.session_id(), e.platform(), e.resumed)
-/// }
-/// # let _ = describe;
+/// let hooks = Hooks::new();
+/// hooks.options().fail_closed().register_void(|e: Event<SessionStart>| async move {
+///     assert_eq!((e.session_id(), e.run_id(), e.platform(), e.resumed), ("s-1", "", "cli", false));
+///     assert_eq!(e.envelope().ts, 0);
+/// })?;
+///
+/// let envelope = Envelope { session_id: Some("s-1".into()), platform: "cli".into(), ..Envelope::default() };
+/// let cx = Cx::new(envelope, PluginGate::BuiltinsOnly);
+/// hooks.fire_void(&cx, || SessionStart { resumed: false }).await?;
+/// # Ok(())
+/// # }
 /// ```
 pub struct Event<P: Point> {
     pub(crate) shared: Arc<Shared<P>>,
@@ -62,6 +72,17 @@ impl<P: Point> Event<P> {
     }
 
     /// Payload and envelope as one JSON object, as they go over the wire.
+    ///
+    /// ```
+    /// use pintle::{Event, Hooks, points::SessionStart};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.register_void(|e: Event<SessionStart>| async move {
+    ///     let json = e.to_json();
+    ///     println!("{} {}", json["sessionId"], json["resumed"]);
+    /// })?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
     pub fn to_json(&self) -> Arc<Value> {
         self.shared
             .json
@@ -87,8 +108,28 @@ where
     T: Patch,
 {
     /// What earlier handlers of this fire have set (R4.5). The payload itself stays the original.
+    ///
+    /// ```
+    /// use pintle::{Event, Hooks, points::{BeforePromptBuild, PromptPatch}};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.register_modifying(|e: Event<BeforePromptBuild>| async move {
+    ///     let taken = e.merged().is_some_and(|merged| merged.append_system.is_some());
+    ///     (!taken).then(|| PromptPatch { append_system: Some("Be brief.".into()), ..Default::default() })
+    /// })?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
     pub fn merged(&self) -> Option<&T> {
         self.view.as_deref()
+    }
+}
+
+impl<P: Point + fmt::Debug> fmt::Debug for Event<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Event")
+            .field("payload", &self.shared.payload)
+            .field("envelope", &self.shared.envelope)
+            .finish_non_exhaustive()
     }
 }
 

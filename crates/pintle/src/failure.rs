@@ -8,6 +8,13 @@ use serde::{Deserialize, Serialize};
 /// The ways a handler can fail (R3.2).
 ///
 /// A failure is not a verdict: the point's model maps it to an effect. At a gate every one of these blocks.
+///
+/// ```
+/// use pintle::FailureKind;
+///
+/// assert_eq!(FailureKind::Exit(3).to_string(), "exited with code 3");
+/// assert_eq!(serde_json::to_value(FailureKind::TimedOut).unwrap(), "timed_out");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
@@ -78,16 +85,32 @@ pub struct Failure {
 
 impl Failure {
     /// A failure of `kind`, with what is known about it.
+    ///
+    /// ```
+    /// use pintle::{Failure, FailureKind};
+    ///
+    /// assert_eq!(Failure::new(FailureKind::Signal(9), "").to_string(), "was killed by signal 9");
+    /// ```
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
 
     /// The handler's own error, in words.
+    ///
+    /// ```
+    /// assert_eq!(pintle::Failure::errored("no disk").to_string(), "returned an error: no disk");
+    /// ```
     pub fn errored(message: impl Into<String>) -> Self {
         Self::new(FailureKind::Errored, message)
     }
 
     /// An answer that does not fit.
+    ///
+    /// ```
+    /// use pintle::{Failure, FailureKind};
+    ///
+    /// assert_eq!(Failure::bad_output("not JSON").kind, FailureKind::BadOutput);
+    /// ```
     pub fn bad_output(message: impl Into<String>) -> Self {
         Self::new(FailureKind::BadOutput, message)
     }
@@ -112,6 +135,20 @@ impl<E: std::error::Error> From<E> for Failure {
 /// What a handler's failure does to the fire.
 ///
 /// A registration may tighten its model's default (open to closed), never loosen it (R3.3).
+///
+/// ```
+/// use pintle::{Event, FailurePolicy, Hooks, RegisterError, Verdict, points::{SessionStart, ToolPre}};
+///
+/// let hooks = Hooks::new();
+/// hooks.options().failure_policy(FailurePolicy::FailClosed).register_void(|_: Event<SessionStart>| async {})?;
+///
+/// let loosened = hooks
+///     .options()
+///     .failure_policy(FailurePolicy::FailOpen)
+///     .register_gate(|_: Event<ToolPre>| async { Verdict::allow() });
+/// assert_eq!(loosened.unwrap_err(), RegisterError::Loosened { point: "tool.pre" });
+/// # Ok::<(), RegisterError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailurePolicy {
@@ -122,6 +159,27 @@ pub enum FailurePolicy {
 }
 
 /// A fire that did not come to an outcome. Gates never return this: they block instead.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use pintle::{Cx, Envelope, Event, Failure, FireError, Hooks, PluginGate, points::SessionStart};
+///
+/// let hooks = Hooks::new();
+/// hooks.named("audit").fail_closed().register_void(|_: Event<SessionStart>| async {
+///     Err::<(), _>(Failure::errored("the disk is full"))
+/// })?;
+///
+/// let cx = Cx::new(Envelope::default(), PluginGate::All);
+/// match hooks.fire_void(&cx, || SessionStart { resumed: false }).await {
+///     Err(FireError::FailClosed { handler, failure, .. }) => {
+///         assert_eq!((&*handler, &*failure.message), ("audit", "the disk is full"));
+///     }
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FireError {
     /// A handler registered `fail-closed` failed.

@@ -1,13 +1,13 @@
 //! One fire under way: which handlers it reaches, how each is called, what is recorded of it.
 
-use std::{future::Future, pin::pin, sync::Arc};
+use std::{future::Future, pin::pin, sync::Arc, task::Poll};
 
-use futures_util::future::{Either, ready, select};
+use futures_util::future::{BoxFuture, Either, poll_fn, select};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Cx, Event, Failure, FailurePolicy, FireError, Hooks, IsClaiming, IsGate, IsModifying, IsVoid,
-    Model, Outcome, PluginGate, Point,
+    Model, Outcome, Point,
     guarded::Guarded,
     model::Said,
     record::Recorder,
@@ -21,8 +21,9 @@ type OutcomeOf<P> = <<P as Point>::Model as Model>::Outcome;
 impl Hooks {
     /// Fires a Void point: every handler observes, all are awaited.
     ///
-    /// `payload` is called only if somebody listens. An error names a `fail-closed` handler that failed, or says
-    /// that the fire was cancelled.
+    /// `payload` is called at once, and only if somebody listens. The future borrows neither the registry nor the
+    /// context, so that it can be spawned. An error names a `fail-closed` handler that failed, or says that the
+    /// fire was cancelled.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -38,13 +39,14 @@ impl Hooks {
     /// # }
     /// ```
     #[inline]
-    pub fn fire_void<P>(
+    pub fn fire_void<P, F>(
         &self,
         cx: &Cx,
-        payload: impl FnOnce() -> P,
-    ) -> impl Future<Output = Result<(), FireError>> + Send
+        payload: F,
+    ) -> impl Future<Output = Result<(), FireError>> + Send + use<P, F>
     where
         P: Point,
+        F: FnOnce() -> P,
         P::Model: IsVoid,
     {
         outcome_of(self.start(cx, payload))
@@ -72,13 +74,14 @@ impl Hooks {
     /// # }
     /// ```
     #[inline]
-    pub fn fire_modifying<P>(
+    pub fn fire_modifying<P, F>(
         &self,
         cx: &Cx,
-        payload: impl FnOnce() -> P,
-    ) -> impl Future<Output = OutcomeOf<P>> + Send
+        payload: F,
+    ) -> impl Future<Output = OutcomeOf<P>> + Send + use<P, F>
     where
         P: Point,
+        F: FnOnce() -> P,
         P::Model: IsModifying,
     {
         outcome_of(self.start(cx, payload))
@@ -107,13 +110,14 @@ impl Hooks {
     /// # }
     /// ```
     #[inline]
-    pub fn fire_claiming<P>(
+    pub fn fire_claiming<P, F>(
         &self,
         cx: &Cx,
-        payload: impl FnOnce() -> P,
-    ) -> impl Future<Output = OutcomeOf<P>> + Send
+        payload: F,
+    ) -> impl Future<Output = OutcomeOf<P>> + Send + use<P, F>
     where
         P: Point,
+        F: FnOnce() -> P,
         P::Model: IsClaiming,
     {
         outcome_of(self.start(cx, payload))
@@ -138,13 +142,14 @@ impl Hooks {
     /// # }
     /// ```
     #[inline]
-    pub fn fire_gate<P>(
+    pub fn fire_gate<P, F>(
         &self,
         cx: &Cx,
-        payload: impl FnOnce() -> P,
-    ) -> impl Future<Output = OutcomeOf<P>> + Send
+        payload: F,
+    ) -> impl Future<Output = OutcomeOf<P>> + Send + use<P, F>
     where
         P: Point,
+        F: FnOnce() -> P,
         P::Model: IsGate,
     {
         outcome_of(self.start(cx, payload))
@@ -158,18 +163,14 @@ impl Hooks {
     }
 
     fn begin<P: Point>(&self, cx: &Cx, payload: impl FnOnce() -> P) -> Option<Fire<P>> {
-        let (slot, sink) = self.snapshot::<P>();
-        let sinks = [sink, cx.sink.clone()];
+        let slot = self.snapshot::<P>();
+        let sinks = [self.sink(), cx.sink.clone()];
         let recorder = sinks
             .iter()
             .any(Option::is_some)
-            .then(|| Recorder::new(sinks, P::NAME, P::Model::KIND, cx.envelope.clone()));
-        let slot = slot.filter(|slot| slot.reaches(&cx.plugins))?;
-        let calls = Calls {
-            event: Event::new(payload(), cx.envelope.clone()),
-            plugins: cx.plugins.clone(),
-            recorder,
-        };
+            .then(|| Box::new(Recorder::new(sinks, P::NAME, P::Model::KIND, cx.envelope.clone())));
+        let slot = slot?.through(&cx.plugins)?;
+        let calls = Calls { event: Event::new(payload(), cx.envelope.clone()), recorder };
         Some(Fire { slot, calls, cancel: cx.cancel.clone() })
     }
 }
@@ -179,14 +180,19 @@ impl Hooks {
 pub(crate) fn outcome_of<P: Point>(
     fire: Option<Fire<P>>,
 ) -> impl Future<Output = OutcomeOf<P>> + Send + 'static {
-    match fire {
-        None => Either::Left(ready(P::Model::quiet())),
-        Some(fire) => Either::Right(run(fire)),
-    }
+    let Some(mut fire) = fire else {
+        // The outcome is made when asked for: carried in the future, it would be moved about with it.
+        return Either::Left(poll_fn(|_| Poll::Ready(P::Model::quiet())));
+    };
+    // Boxed, so that a fire that reaches nobody moves a few bytes and not a whole state machine.
+    let running: BoxFuture<'static, _> = match fire.cancel.take() {
+        None => Box::pin(P::Model::run(fire)),
+        Some(cancel) => Box::pin(run_unless(cancel, fire)),
+    };
+    Either::Right(running)
 }
 
-async fn run<P: Point>(mut fire: Fire<P>) -> OutcomeOf<P> {
-    let Some(cancel) = fire.cancel.take() else { return P::Model::run(fire).await };
+async fn run_unless<P: Point>(cancel: CancellationToken, fire: Fire<P>) -> OutcomeOf<P> {
     if cancel.is_cancelled() {
         return P::Model::cancelled(P::NAME);
     }
@@ -216,13 +222,13 @@ impl<P: Point> Fire<P> {
 /// The calls of one fire, and the record of them.
 pub(crate) struct Calls<P: Point> {
     event: Event<P>,
-    plugins: PluginGate,
     /// Only there when somebody watches (R4.15).
-    recorder: Option<Recorder>,
+    recorder: Option<Box<Recorder>>,
 }
 
 impl<P: Point> Calls<P> {
     /// The next handler this fire reaches, in order.
+    #[inline]
     pub(crate) fn next<'s>(
         &mut self,
         slot: &'s Slot<P>,
@@ -231,9 +237,7 @@ impl<P: Point> Calls<P> {
         while let Some(entry) = slot.entries.get(*position) {
             let at = *position;
             *position += 1;
-            if !self.plugins.allows(entry.meta.plugin.as_deref())
-                || !entry.meta.wants(self.event.tool())
-            {
+            if !entry.meta.wants(self.event.tool()) {
                 continue;
             }
             let ticket = self.recorder.as_mut().map_or(0, |recorder| recorder.start(&entry.meta));
@@ -246,11 +250,18 @@ impl<P: Point> Calls<P> {
         None
     }
 
-    pub(crate) fn call(&self, reached: &Reached<'_, P>, view: View<P>) -> Guarded<Said<Answer<P>>> {
+    #[inline]
+    pub(crate) fn call<'s>(
+        &self,
+        reached: &Reached<'s, P>,
+        view: View<P>,
+    ) -> impl Future<Output = Result<Said<Answer<P>>, Failure>> + Send + Unpin + use<'s, P> {
         let event = Event { shared: self.event.shared.clone(), view };
-        Guarded::new(|| (reached.entry.call)(event), reached.entry.meta.deadline)
+        let entry = reached.entry;
+        Guarded::new(move || (entry.call)(event), entry.meta.deadline)
     }
 
+    #[inline]
     pub(crate) fn finish(
         &mut self,
         reached: &Reached<'_, P>,

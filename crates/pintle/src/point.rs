@@ -12,6 +12,14 @@ use crate::Model;
 /// The execution model is part of the type, so a handler cannot be registered, nor the point fired, under
 /// another one (R3.1). Declare points with [`point!`](crate::point!) rather than by hand: one declaration
 /// also gives the by-name face, the JSON Schema and the docs page.
+///
+/// ```
+/// use pintle::{ModelKind, Point, PointInfo, points::ToolPre};
+///
+/// assert_eq!(ToolPre::NAME, "tool.pre");
+/// assert_eq!(ToolPre::fields(), ["toolCallId", "toolName", "toolInput", "zone"]);
+/// assert_eq!(PointInfo::of::<ToolPre>().model, ModelKind::Gate);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a hook point",
     label = "expected the payload of a hook point",
@@ -50,7 +58,6 @@ static NEXT_INDEX: AtomicUsize = AtomicUsize::new(1);
 
 impl PointIndex {
     #[doc(hidden)]
-    #[expect(clippy::new_without_default, reason = "made by the macro, in a static")]
     pub const fn new() -> Self {
         Self(AtomicUsize::new(0))
     }
@@ -77,6 +84,20 @@ impl PointIndex {
 /// What Modifying handlers return: optional keys, merged so that the first value of each key wins.
 ///
 /// Declare patches with [`patch!`](crate::patch!), which derives the merge.
+///
+/// ```
+/// use pintle::{Patch, points::ToolCallPatch};
+///
+/// assert_eq!(ToolCallPatch::keys(), ["args", "error"]);
+/// let mut merged = ToolCallPatch { args: None, error: Some("".into()) };
+/// let taken = merged.merge(ToolCallPatch { args: Some(1.into()), error: Some("later".into()) });
+/// assert_eq!((taken, merged.error.as_deref()), (0b01, Some("")), "an empty text is a value, and it was first");
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a patch",
+    label = "expected what the handlers of a Modifying point return",
+    note = "declare it with `pintle::patch!`: that derives the first-wins merge, its names on the wire and its JSON Schema"
+)]
 pub trait Patch:
     Serialize + DeserializeOwned + JsonSchema + Default + Clone + Send + Sync + 'static
 {
@@ -99,6 +120,17 @@ pub trait Patch:
 /// What a Claiming handler returns besides "mine".
 ///
 /// Declare claims with [`claim!`](crate::claim!).
+///
+/// ```
+/// use pintle::{Claim, points::Handled};
+///
+/// assert_eq!(Handled::fields(), ["reply"]);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a claim",
+    label = "expected what the handlers of a Claiming point return with a claim",
+    note = "declare it with `pintle::claim!`: that derives its names on the wire and its JSON Schema"
+)]
 pub trait Claim: Serialize + DeserializeOwned + JsonSchema + Clone + Send + Sync + 'static {
     /// The names of its fields on the wire.
     fn fields() -> &'static [&'static str];

@@ -8,7 +8,7 @@ use std::{
 
 use serde::Serialize;
 
-use crate::{Envelope, Failure, FailureKind, ModelKind, registry::Meta};
+use crate::{Envelope, Failure, FailureKind, ModelKind, guarded::discard, registry::Meta};
 
 /// Receives one record per fire (R4.15).
 ///
@@ -35,9 +35,41 @@ use crate::{Envelope, Failure, FailureKind, ModelKind, registry::Meta};
 pub trait RecordSink: Send + Sync + 'static {
     /// Takes the record of a fire that has just ended.
     fn record(&self, record: &FireRecord);
+
+    /// Hears that a handler starts: for a display that names what is being waited for.
+    fn started(&self, _point: &'static str, _handler: &str) {}
 }
 
 /// One fire.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::sync::{Arc, Mutex};
+/// use pintle::{Cx, Envelope, Event, FireRecord, Hooks, PluginGate, RecordSink, points::SessionStart};
+///
+/// #[derive(Default)]
+/// struct Last(Mutex<Option<FireRecord>>);
+///
+/// impl RecordSink for Last {
+///     fn record(&self, record: &FireRecord) {
+///         *self.0.lock().unwrap() = Some(record.clone());
+///     }
+/// }
+///
+/// let last = Arc::new(Last::default());
+/// let hooks = Hooks::new();
+/// hooks.named("greeter").register_void(|_: Event<SessionStart>| async {})?;
+///
+/// let cx = Cx::new(Envelope::default(), PluginGate::All).observed_by(last.clone());
+/// hooks.fire_void(&cx, || SessionStart { resumed: false }).await?;
+///
+/// let record = last.0.lock().unwrap().take().unwrap();
+/// assert_eq!(record.point, "session_start");
+/// assert_eq!((&*record.handlers[0].name, record.handlers[0].outcome.name()), ("greeter", "finished"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FireRecord {
@@ -52,6 +84,19 @@ pub struct FireRecord {
 }
 
 /// One handler's part in a fire.
+///
+/// ```
+/// use pintle::{FireRecord, HandlerRecord};
+///
+/// fn line(handler: &HandlerRecord) -> String {
+///     format!("{} {} in {:?}, won {:?}", handler.name, handler.outcome.name(), handler.duration, handler.won)
+/// }
+///
+/// fn lines(record: &FireRecord) -> Vec<String> {
+///     record.handlers.iter().map(line).collect()
+/// }
+/// # let _ = lines;
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HandlerRecord {
@@ -81,6 +126,14 @@ fn as_millis<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result
 }
 
 /// What one handler said, or how it failed.
+///
+/// ```
+/// use pintle::{Failure, FailureKind, Outcome};
+///
+/// let outcome = Outcome::Failed(Failure::new(FailureKind::TimedOut, "no answer within 5s"));
+/// assert_eq!(outcome.name(), "timed_out");
+/// assert_eq!(Outcome::Blocked("off limits".into()).name(), "blocked");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -104,6 +157,10 @@ pub enum Outcome {
 
 impl Outcome {
     /// The outcome's name on the wire: `finished`, `blocked`, `timed_out`, …
+    ///
+    /// ```
+    /// assert_eq!(pintle::Outcome::Removed.name(), "removed");
+    /// ```
     pub fn name(&self) -> &'static str {
         match self {
             Self::Finished => "finished",
@@ -151,6 +208,9 @@ impl Recorder {
 
     /// Notes that a handler starts; the ticket it returns is for [`Recorder::finish`].
     pub(crate) fn start(&mut self, meta: &Meta) -> usize {
+        for sink in self.sinks.iter().flatten() {
+            let _ = catch_unwind(AssertUnwindSafe(|| sink.started(self.record.point, &meta.name)));
+        }
         self.record.handlers.push(HandlerRecord {
             name: meta.name.clone(),
             plugin: meta.plugin.clone(),
@@ -185,7 +245,9 @@ impl Drop for Recorder {
         }
         for sink in self.sinks.iter().flatten() {
             // The run must not fall because its observer did.
-            let _ = catch_unwind(AssertUnwindSafe(|| sink.record(&self.record)));
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| sink.record(&self.record))) {
+                discard(panic);
+            }
         }
     }
 }

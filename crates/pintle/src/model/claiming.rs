@@ -5,17 +5,47 @@ use std::{marker::PhantomData, ops::Deref, sync::Arc};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::Value;
 
-use super::{Model, ModelKind, Said, ignored_fields, kind_of};
+use super::{Model, ModelKind, Said, from_object, ignored_fields, kind_of};
 use crate::{Claim, DynOutcome, Failure, FireError, Outcome, Point, fire::Fire};
 
 /// Handlers route: they run one after another, and the first claim of type `C` ends the chain.
 ///
 /// A failing handler is skipped and the next runs, unless it was registered `fail-closed`: then the fire
 /// returns an error. No claim is an answer of its own: "not handled".
+///
+/// ```
+/// use pintle::{Claiming, claim, point};
+///
+/// claim! {
+///     /// Somebody takes the parcel.
+///     pub struct Taken {
+///         /// Where it was put.
+///         pub shelf: String,
+///     }
+/// }
+///
+/// point! {
+///     /// A parcel has come: whose is it?
+///     pub struct ParcelArrived = "parcel_arrived": Claiming<Taken> {
+///         /// What the label says.
+///         pub label: String,
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Claiming<C>(PhantomData<fn() -> C>);
 
 /// Points whose model is [`Claiming`].
+///
+/// ```
+/// use pintle::{Claim, IsClaiming, Point, points::InboundClaim};
+///
+/// /// What a claim at a point carries.
+/// fn carries<P: Point<Model: IsClaiming>>() -> &'static [&'static str] {
+///     <P::Model as IsClaiming>::Claim::fields()
+/// }
+/// assert_eq!(carries::<InboundClaim>(), ["reply"]);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "this point is not Claiming: its model is `{Self}`",
     label = "`register_claiming` and `fire_claiming` take Claiming points",
@@ -32,6 +62,29 @@ impl<C: Claim> IsClaiming for Claiming<C> {
 }
 
 /// A claim, and who made it. Derefs to the claim.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use pintle::{Cx, Envelope, Event, Hooks, PluginGate, points::{BeforeTicketComplete, Rejected}};
+///
+/// let hooks = Hooks::new();
+/// hooks.named("verifier").register_claiming(|e: Event<BeforeTicketComplete>| async move {
+///     e.summary.is_empty().then(|| Rejected { reason: "say what you did".into() })
+/// })?;
+///
+/// let cx = Cx::new(Envelope::default(), PluginGate::All);
+/// let done = || BeforeTicketComplete {
+///     task_id: "k1".into(),
+///     summary: String::new(),
+///     acceptance_criteria: None,
+///     autonomy_tier: None,
+/// };
+/// let claimed = hooks.fire_claiming(&cx, done).await?.unwrap();
+/// assert_eq!((&*claimed.by, &*claimed.reason), ("verifier", "say what you did"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claimed<C> {
     /// The handler that claimed.
@@ -121,10 +174,8 @@ impl<C: Claim> Model for Claiming<C> {
             }
         }
         let notes = ignored_fields(&object, C::fields());
-        match serde_json::from_value(Value::Object(object)) {
-            Ok(claim) => Ok(Said { answer: Some(claim), notes }),
-            Err(error) => Err(Failure::bad_output(error.to_string())),
-        }
+        let claim = from_object(object).map_err(Failure::bad_output)?;
+        Ok(Said { answer: Some(claim), notes })
     }
 
     fn outcome_to_dyn(outcome: Self::Outcome) -> DynOutcome {
@@ -139,14 +190,21 @@ impl<C: Claim> Model for Claiming<C> {
 
     fn answer_schema(generator: &mut SchemaGenerator) -> Option<Schema> {
         let mut schema = generator.root_schema_for::<C>();
+        let object = schema.ensure_object();
+        let handled = serde_json::json!({
+            "type": "boolean",
+            "description": "true claims; false passes to the next handler"
+        });
         if let Some(properties) =
-            schema.ensure_object().get_mut("properties").and_then(Value::as_object_mut)
+            object.entry("properties").or_insert_with(|| serde_json::json!({})).as_object_mut()
         {
-            let handled = serde_json::json!({
-                "type": "boolean",
-                "description": "true claims; false passes to the next handler"
-            });
             properties.insert("handled".into(), handled);
+        }
+        // A claim's own fields are asked for only when it claims.
+        if let Some(required) = object.insert("required".into(), serde_json::json!(["handled"])) {
+            let claims = serde_json::json!({ "properties": { "handled": { "const": true } } });
+            object.insert("if".into(), claims);
+            object.insert("then".into(), serde_json::json!({ "required": required }));
         }
         Some(schema)
     }

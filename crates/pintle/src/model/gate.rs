@@ -6,25 +6,62 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Model, ModelKind, Said, ignored_fields, kind_of};
+use super::{Model, ModelKind, Said, from_object, ignored_fields, kind_of};
 use crate::{DynOutcome, Failure, FailureKind, FailurePolicy, Outcome, Point, fire::Fire};
 
 /// Handlers stop: they run one after another and each returns a [`Verdict`]. A handler that fails **blocks**.
 ///
 /// `F` is [`Binding`] (a block stops the action, and the chain) or [`Advisory`] (a block is recorded and told to
 /// the model; the run and the chain go on). Handlers have five seconds unless told otherwise.
+///
+/// ```
+/// use pintle::{Advisory, Binding, Gate, PointInfo, point};
+///
+/// point! {
+///     /// A service is about to be deployed. A block stops the deployment.
+///     pub struct BeforeDeploy = "before_deploy": Gate<Binding> {
+///         /// Which.
+///         pub service: String,
+///     }
+/// }
+///
+/// point! {
+///     /// A service was deployed. A block is told, and changes nothing.
+///     pub struct AfterDeploy = "after_deploy": Gate<Advisory> {
+///         /// Which.
+///         pub service: String,
+///     }
+/// }
+///
+/// assert_eq!(PointInfo::of::<BeforeDeploy>().binding, Some(true));
+/// assert_eq!(PointInfo::of::<AfterDeploy>().binding, Some(false));
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Gate<F>(PhantomData<fn() -> F>);
 
 /// A block stops the action.
+///
+/// See [`Gate`] for an example.
 #[derive(Debug, Clone, Copy)]
 pub struct Binding;
 
 /// A block is recorded and told to the model; the action goes on.
+///
+/// See [`Gate`] for an example.
 #[derive(Debug, Clone, Copy)]
 pub struct Advisory;
 
 /// Whether a block stops the action: [`Binding`] or [`Advisory`].
+///
+/// ```
+/// use pintle::{Advisory, Binding, Force};
+///
+/// const { assert!(Binding::BINDING && !Advisory::BINDING) }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a Gate is `Gate<Binding>` or `Gate<Advisory>`, not `Gate<{Self}>`",
+    label = "does not say whether a block stops the action"
+)]
 pub trait Force: Send + Sync + 'static {
     /// True when a block stops the action.
     const BINDING: bool;
@@ -37,6 +74,16 @@ impl Force for Advisory {
 }
 
 /// Points whose model is [`Gate`].
+///
+/// ```
+/// use pintle::{Cx, GateOutcome, Hooks, IsGate, Point};
+///
+/// /// Fires any gate.
+/// async fn ask<P: Point<Model: IsGate>>(hooks: &Hooks, cx: &Cx, payload: P) -> GateOutcome {
+///     hooks.fire_gate(cx, || payload).await
+/// }
+/// # let _ = ask::<pintle::points::ToolPre>;
+/// ```
 #[diagnostic::on_unimplemented(
     message = "this point is not a Gate: its model is `{Self}`",
     label = "`register_gate` and `fire_gate` take Gate points",
@@ -65,11 +112,19 @@ pub struct Verdict {
 
 impl Verdict {
     /// Go on.
+    ///
+    /// ```
+    /// assert!(!pintle::Verdict::allow().is_block());
+    /// ```
     pub fn allow() -> Self {
         Self::default()
     }
 
     /// Stop, for this reason.
+    ///
+    /// ```
+    /// assert!(pintle::Verdict::block("").is_block(), "an empty reason blocks all the same");
+    /// ```
     pub fn block(reason: impl Into<String>) -> Self {
         Self { block: Some(reason.into()), ..Self::default() }
     }
@@ -117,6 +172,28 @@ fn yes() -> bool {
 }
 
 /// What firing a gate gives. It always is an outcome, never an error: whatever goes wrong blocks.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use pintle::{Cx, Envelope, Event, Hooks, PluginGate, Verdict, points::UserPromptSubmit};
+///
+/// let hooks = Hooks::new();
+/// hooks.named("hours").register_gate(|_: Event<UserPromptSubmit>| async {
+///     Verdict::allow().with_context("The office is closed.")
+/// })?;
+/// hooks.named("secrets").register_gate(|e: Event<UserPromptSubmit>| async move {
+///     if e.prompt.contains("password") { Verdict::block("no passwords") } else { Verdict::allow() }
+/// })?;
+///
+/// let cx = Cx::new(Envelope::default(), PluginGate::All);
+/// let outcome = hooks.fire_gate(&cx, || UserPromptSubmit { prompt: "my password".into() }).await;
+/// let block = outcome.blocked().unwrap();
+/// assert_eq!((&*block.handler, &*block.reason, &block.failure), ("secrets", "no passwords", &None));
+/// assert_eq!(outcome.notes[0].words.additional_context.as_deref(), Some("The office is closed."));
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a gate that nobody asks guards nothing: check `blocked()`"]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -135,6 +212,18 @@ impl GateOutcome {
 }
 
 /// A block: who, why, and whether it was a decision or a failure.
+///
+/// ```
+/// use pintle::Block;
+///
+/// fn for_a_person(block: &Block) -> String {
+///     match &block.failure {
+///         None => format!("{} said no: {}", block.handler, block.reason),
+///         Some(failure) => format!("{} is broken ({failure}), so nothing may pass", block.handler),
+///     }
+/// }
+/// # let _ = for_a_person;
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Block {
@@ -151,6 +240,15 @@ pub struct Block {
 }
 
 /// What a handler that allowed had to say.
+///
+/// ```
+/// use pintle::GateOutcome;
+///
+/// fn for_the_model(outcome: &GateOutcome) -> Vec<&str> {
+///     outcome.notes.iter().filter_map(|note| note.words.additional_context.as_deref()).collect()
+/// }
+/// # let _ = for_the_model;
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Note {
@@ -162,6 +260,13 @@ pub struct Note {
 }
 
 /// Words for the model.
+///
+/// ```
+/// use pintle::Words;
+///
+/// let words = Words { output: Some("3 tests failed".into()), additional_context: None };
+/// assert_eq!(serde_json::to_value(&words).unwrap(), serde_json::json!({ "output": "3 tests failed" }));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Words {
@@ -263,10 +368,13 @@ impl<F: Force> Model for Gate<F> {
                 )));
             }
         };
-        let notes = ignored_fields(&object, &["continue", "reason", "output", "additionalContext"]);
+        let mut notes =
+            ignored_fields(&object, &["continue", "reason", "output", "additionalContext"]);
         let VerdictJson { go_on, reason, output, additional_context } =
-            serde_json::from_value(Value::Object(object))
-                .map_err(|error| Failure::bad_output(error.to_string()))?;
+            from_object(object).map_err(Failure::bad_output)?;
+        if go_on && reason.is_some() {
+            notes.push("ignored `reason`: it takes `\"continue\": false` to block".into());
+        }
         let block = (!go_on).then(|| reason.unwrap_or_default());
         Ok(Said { answer: Verdict { block, output, additional_context }, notes })
     }

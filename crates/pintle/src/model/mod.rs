@@ -14,12 +14,19 @@ pub use modifying::{IsModifying, Merged, Modifying};
 pub use void::{IsVoid, Void};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
 
 use crate::{DynOutcome, Failure, FailurePolicy, Point, fire::Fire};
 
 /// The name of an execution model.
+///
+/// ```
+/// use pintle::{Model, ModelKind, Point, points::ToolPre};
+///
+/// assert_eq!(<ToolPre as Point>::Model::KIND, ModelKind::Gate);
+/// assert_eq!(ModelKind::Gate.to_string(), "Gate");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelKind {
@@ -45,6 +52,15 @@ impl fmt::Display for ModelKind {
 }
 
 /// An execution model: [`Void`], [`Modifying`], [`Claiming`] or [`Gate`]. There are no others.
+///
+/// A point names its model; what follows from it can be asked for:
+///
+/// ```
+/// use pintle::{FailurePolicy, Model, Point, points::{BeforePromptBuild, ToolPre}};
+///
+/// assert_eq!(<BeforePromptBuild as Point>::Model::powers(), ["prependSystem", "appendSystem", "overrideSystem"]);
+/// assert_eq!(<ToolPre as Point>::Model::POLICY, FailurePolicy::FailClosed);
+/// ```
 pub trait Model: sealed::Sealed + Sized + 'static {
     /// What one handler says.
     type Answer: Send + 'static;
@@ -105,6 +121,18 @@ impl<A> Said<A> {
 }
 
 /// What a handler may return: the point's answer, or a `Result` of it.
+///
+/// ```
+/// use pintle::{Event, Failure, Hooks, Verdict, points::ToolPre};
+///
+/// let hooks = Hooks::new();
+/// hooks.register_gate(|_: Event<ToolPre>| async { Verdict::allow() })?;
+/// hooks.register_gate(|e: Event<ToolPre>| async move {
+///     let port: u16 = e.tool_input["port"].to_string().parse()?; // an error here is a failure, and blocks
+///     Ok::<_, Failure>(if port < 1024 { Verdict::block("a port of the system") } else { Verdict::allow() })
+/// })?;
+/// # Ok::<(), pintle::RegisterError>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "a handler of this point answers `{A}` (or a `Result` of it), not `{Self}`",
     label = "this handler's answer does not fit its point",
@@ -136,12 +164,37 @@ mod sealed {
 }
 
 /// Names the fields that are not among `known`, so that nothing a handler says is dropped in silence.
-fn ignored_fields<'a>(object: &'a serde_json::Map<String, Value>, known: &[&str]) -> Vec<String> {
+fn ignored_fields<'a>(object: &'a Map<String, Value>, known: &[&str]) -> Vec<String> {
     object
         .keys()
         .filter(|key: &&'a String| !known.contains(&key.as_str()))
         .map(|key| format!("ignored unknown field `{key}`"))
         .collect()
+}
+
+/// What a JSON object says, as a `T`; or what does not fit, and in which field.
+pub(crate) fn from_object<T: DeserializeOwned>(object: Map<String, Value>) -> Result<T, String> {
+    let complaint =
+        |object: &Map<String, Value>| T::deserialize(object).err().map(|e| e.to_string());
+    let error = match T::deserialize(&object) {
+        Ok(value) => return Ok(value),
+        Err(error) => error.to_string(),
+    };
+    // serde_json does not say where. If a field is missing here, giving it changes the complaint; otherwise the
+    // field to blame is the one that, alone, gets the same complaint.
+    let missing = error.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
+    if let Some(name) = missing {
+        let mut given = object.clone();
+        given.insert(name.into(), Value::Null);
+        if complaint(&given).as_ref() != Some(&error) {
+            return Err(error);
+        }
+    }
+    let alone = |(key, value)| Map::from_iter([(String::clone(key), Value::clone(value))]);
+    match object.iter().find(|field| complaint(&alone(*field)).as_ref() == Some(&error)) {
+        Some((key, _)) => Err(format!("`{key}`: {error}")),
+        None => Err(error),
+    }
 }
 
 fn kind_of(json: &Value) -> &'static str {

@@ -5,17 +5,47 @@ use std::{marker::PhantomData, ops::Deref, sync::Arc};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::Value;
 
-use super::{Model, ModelKind, Said, ignored_fields, kind_of};
+use super::{Model, ModelKind, Said, from_object, ignored_fields, kind_of};
 use crate::{DynOutcome, Failure, FireError, Outcome, Patch, Point, fire::Fire};
 
 /// Handlers amend: they run one after another, each returning a patch of type `T` or nothing.
 ///
 /// All receive the original payload; per key, the first value wins. A failing handler contributes nothing and
 /// the next runs, unless it was registered `fail-closed`: then the fire returns an error.
+///
+/// ```
+/// use pintle::{Modifying, patch, point};
+///
+/// patch! {
+///     /// What may be changed about a greeting.
+///     pub struct GreetingPatch {
+///         /// How to say hello.
+///         pub hello: Option<String>,
+///     }
+/// }
+///
+/// point! {
+///     /// Somebody is about to be greeted.
+///     pub struct BeforeGreeting = "before_greeting": Modifying<GreetingPatch> {
+///         /// Who.
+///         pub name: String,
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Modifying<T>(PhantomData<fn() -> T>);
 
 /// Points whose model is [`Modifying`].
+///
+/// ```
+/// use pintle::{IsModifying, Patch, Point, points::BeforeToolCall};
+///
+/// /// The keys that handlers of a point can set.
+/// fn keys<P: Point<Model: IsModifying>>() -> &'static [&'static str] {
+///     <P::Model as IsModifying>::Patch::keys()
+/// }
+/// assert_eq!(keys::<BeforeToolCall>(), ["args", "error"]);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "this point is not Modifying: its model is `{Self}`",
     label = "`register_modifying` and `fire_modifying` take Modifying points",
@@ -32,6 +62,25 @@ impl<T: Patch> IsModifying for Modifying<T> {
 }
 
 /// What the handlers of a Modifying point set together, and who set what. Derefs to the patch.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use pintle::{Cx, Envelope, Event, Hooks, PluginGate, points::{SubagentPatch, SubagentSpawning}};
+///
+/// let hooks = Hooks::new();
+/// hooks.named("brief").register_modifying(|e: Event<SubagentSpawning>| async move {
+///     Some(SubagentPatch { prompt: Some(format!("Be brief. {}", e.prompt)), personality_id: None })
+/// })?;
+///
+/// let cx = Cx::new(Envelope::default(), PluginGate::All);
+/// let merged = hooks.fire_modifying(&cx, || SubagentSpawning { prompt: "Look around.".into() }).await?;
+/// assert_eq!(merged.prompt.as_deref(), Some("Be brief. Look around."));
+/// assert_eq!(merged.winners().collect::<Vec<_>>(), [("prompt", "brief")]);
+/// assert_eq!(merged.winner("personalityId"), None);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Merged<T> {
     /// The merged patch.
@@ -123,16 +172,19 @@ impl<T: Patch> Model for Modifying<T> {
         };
         let aliased: Vec<_> =
             object.keys().filter_map(|key| T::alias(key).map(|of| (key.clone(), of))).collect();
+        let mut both = Vec::new();
         for (alias, key) in aliased {
-            if let Some(value) = object.remove(&alias) {
-                object.entry(key).or_insert(value);
+            let value = object.remove(&alias).unwrap_or_default();
+            if object.get(key).is_none_or(Value::is_null) {
+                object.insert(key.into(), value);
+            } else {
+                both.push(format!("ignored `{alias}`: `{key}` is set too"));
             }
         }
-        let notes = ignored_fields(&object, T::keys());
-        match serde_json::from_value(Value::Object(object)) {
-            Ok(patch) => Ok(Said { answer: Some(patch), notes }),
-            Err(error) => Err(Failure::bad_output(error.to_string())),
-        }
+        let mut notes = ignored_fields(&object, T::keys());
+        notes.append(&mut both);
+        let patch = from_object(object).map_err(Failure::bad_output)?;
+        Ok(Said { answer: Some(patch), notes })
     }
 
     fn view_to_json(view: &Option<Arc<T>>) -> Value {

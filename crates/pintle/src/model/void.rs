@@ -1,12 +1,16 @@
 //! Void: handlers observe. All run concurrently and all are awaited; a failure is recorded.
 
-use std::{future::Future, pin::Pin, task::Poll};
+use std::{
+    future::{Future, poll_fn},
+    pin::Pin,
+    task::Poll,
+};
 
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::Value;
 
-use super::{Model, ModelKind, Said};
+use super::{Model, ModelKind, Said, kind_of};
 use crate::{
     DynOutcome, Failure, FireError, Outcome, Point,
     fire::{Calls, Fire, Reached},
@@ -16,10 +20,32 @@ use crate::{
 ///
 /// A failing handler is recorded and the others finish. If it was registered `fail-closed`, the fire then
 /// returns an error that names it.
+///
+/// ```
+/// use pintle::{Void, point};
+///
+/// point! {
+///     /// A release was published.
+///     pub struct Released = "released": Void {
+///         /// Which.
+///         pub version: String,
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Void;
 
 /// Points whose model is [`Void`].
+///
+/// ```
+/// use pintle::{Cx, FireError, Hooks, IsVoid, Point};
+///
+/// /// Tells anybody anything.
+/// async fn tell<P: Point<Model: IsVoid>>(hooks: &Hooks, cx: &Cx, payload: P) -> Result<(), FireError> {
+///     hooks.fire_void(cx, || payload).await
+/// }
+/// # let _ = tell::<pintle::points::SessionStart>;
+/// ```
 #[diagnostic::on_unimplemented(
     message = "this point is not Void: its model is `{Self}`",
     label = "`register_void` and `fire_void` take Void points",
@@ -55,17 +81,21 @@ impl Model for Void {
         let (slot, mut fire) = fire.split();
         let mut fatal: Option<(usize, FireError)> = None;
         let mut waiting = None;
-        let mut position = 0;
-        while let Some(reached) = fire.next(&slot, &mut position) {
-            let mut call = fire.call(&reached, ());
-            // Most handlers answer at once: only those that wait pay for being waited for.
-            match poll_once(&mut call).await {
-                Poll::Ready(said) => settle(&mut fire, &reached, said, &mut fatal),
-                Poll::Pending => waiting
-                    .get_or_insert_with(FuturesUnordered::new)
-                    .push(call.map(move |said| (reached, said))),
+        // One pass over all: most handlers answer at once, and only those that wait pay for being waited for.
+        poll_fn(|cx| {
+            let mut position = 0;
+            while let Some(reached) = fire.next(&slot, &mut position) {
+                let mut call = fire.call(&reached, ());
+                match Pin::new(&mut call).poll(cx) {
+                    Poll::Ready(said) => settle(&mut fire, &reached, said, &mut fatal),
+                    Poll::Pending => waiting
+                        .get_or_insert_with(FuturesUnordered::new)
+                        .push(call.map(move |said| (reached, said))),
+                }
             }
-        }
+            Poll::Ready(())
+        })
+        .await;
         if let Some(mut waiting) = waiting {
             while let Some((reached, said)) = waiting.next().await {
                 settle(&mut fire, &reached, said, &mut fatal);
@@ -74,8 +104,11 @@ impl Model for Void {
         fatal.map_or(Ok(()), |(_, error)| Err(error))
     }
 
-    fn answer_from_json(_: Value) -> Result<Said<()>, Failure> {
-        Ok(Said::plainly(()))
+    fn answer_from_json(json: Value) -> Result<Said<()>, Failure> {
+        let nothing = json.is_null() || json.as_object().is_some_and(serde_json::Map::is_empty);
+        let notes =
+            if nothing { vec![] } else { vec![format!("ignored its answer, {}", kind_of(&json))] };
+        Ok(Said { answer: (), notes })
     }
 
     fn outcome_to_dyn(outcome: Self::Outcome) -> DynOutcome {
@@ -108,8 +141,4 @@ fn settle<P: Point<Model = Void>>(
             fire.finish(reached, Outcome::Failed(failure), Vec::new());
         }
     }
-}
-
-fn poll_once<F: Future + Unpin>(future: &mut F) -> impl Future<Output = Poll<F::Output>> {
-    std::future::poll_fn(|cx| Poll::Ready(Pin::new(&mut *future).poll(cx)))
 }

@@ -34,6 +34,13 @@ point! {
 
 claim! {
     /// The message is not sent.
+    ///
+    /// ```
+    /// use pintle::points::Suppressed;
+    ///
+    /// let claim = Suppressed { reason: Some("said already".into()) };
+    /// assert_eq!(serde_json::to_value(&claim).unwrap()["reason"], "said already");
+    /// ```
     pub struct Suppressed {
         /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]

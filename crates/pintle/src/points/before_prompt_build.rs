@@ -34,6 +34,13 @@ point! {
 
 patch! {
     /// What may be changed about the system prompt. An override replaces everything but the safety prelude.
+    ///
+    /// ```
+    /// use pintle::points::PromptPatch;
+    ///
+    /// let patch = PromptPatch { append_system: Some("Be brief.".into()), ..PromptPatch::default() };
+    /// assert_eq!(serde_json::to_value(&patch).unwrap(), serde_json::json!({ "appendSystem": "Be brief." }));
+    /// ```
     pub struct PromptPatch {
         /// Goes before everything else.
         pub prepend_system: Option<String>,

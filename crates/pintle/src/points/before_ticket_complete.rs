@@ -38,6 +38,13 @@ point! {
 
 claim! {
     /// The completion is rejected.
+    ///
+    /// ```
+    /// use pintle::points::Rejected;
+    ///
+    /// let claim = Rejected { reason: "no tests".into() };
+    /// assert_eq!(serde_json::to_value(&claim).unwrap()["reason"], "no tests");
+    /// ```
     pub struct Rejected {
         /// What is missing.
         pub reason: String,

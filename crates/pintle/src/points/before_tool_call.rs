@@ -37,6 +37,13 @@ point! {
 
 patch! {
     /// What may be changed about a tool call.
+    ///
+    /// ```
+    /// use pintle::points::ToolCallPatch;
+    ///
+    /// let denied = ToolCallPatch { error: Some("not on production".into()), args: None };
+    /// assert_eq!(serde_json::to_value(&denied).unwrap()["error"], "not on production");
+    /// ```
     pub struct ToolCallPatch {
         /// Takes the place of the arguments. They are judged like any others.
         pub args: Option<Value>,
@@ -47,6 +54,24 @@ patch! {
 
 impl Merged<ToolCallPatch> {
     /// Why the call is denied, if any handler denied it (R4.6). An empty reason is a denial all the same.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use pintle::{Cx, Envelope, Event, Hooks, PluginGate, points::{BeforeToolCall, ToolCallPatch}};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.named("mute").register_modifying(|_: Event<BeforeToolCall>| async {
+    ///     Some(ToolCallPatch { error: Some(String::new()), args: None })
+    /// })?;
+    ///
+    /// let cx = Cx::new(Envelope::default(), PluginGate::All);
+    /// let call = || BeforeToolCall { tool_call_id: "t1".into(), tool_name: "terminal".into(), args: "ls".into() };
+    /// let merged = hooks.fire_modifying(&cx, call).await?;
+    /// assert_eq!(merged.denial().as_deref(), Some("blocked by mute"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn denial(&self) -> Option<String> {
         let reason = self.error.as_deref()?;
         Some(match reason {

@@ -32,6 +32,13 @@ point! {
 
 claim! {
     /// Somebody took the message.
+    ///
+    /// ```
+    /// use pintle::points::Handled;
+    ///
+    /// let claim = Handled { reply: Some("pong".into()) };
+    /// assert_eq!(serde_json::to_value(&claim).unwrap()["reply"], "pong");
+    /// ```
     pub struct Handled {
         /// What to answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]

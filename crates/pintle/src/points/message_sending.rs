@@ -35,6 +35,14 @@ point! {
 
 patch! {
     /// What may be changed about an outbound message.
+    ///
+    /// ```
+    /// use pintle::points::{MessagePatch, OutboundMessage};
+    ///
+    /// let text = OutboundMessage { text: "[redacted]".into(), thread_id: None, reply_to: None };
+    /// let patch = MessagePatch { message: Some(text) };
+    /// assert_eq!(serde_json::to_value(&patch).unwrap()["message"]["text"], "[redacted]");
+    /// ```
     pub struct MessagePatch {
         /// Takes the place of the message.
         pub message: Option<OutboundMessage>,

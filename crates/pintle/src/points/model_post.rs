@@ -3,7 +3,7 @@
 use crate::{Advisory, Gate, point};
 
 point! {
-    /// After each successful response, once the assistant's message is stored.
+    /// After each successful response, before its message is stored.
     ///
     /// **Answer**: go on, or stop and why; both with `output` and `additionalContext` for the model if it likes.
     ///

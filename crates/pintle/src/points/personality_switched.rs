@@ -35,6 +35,14 @@ point! {
 
 patch! {
     /// What may be changed about a switch.
+    ///
+    /// ```
+    /// use pintle::points::{PersonalityConfig, PersonalityPatch};
+    ///
+    /// let config = PersonalityConfig { prompt: "You write code.".into(), ..Default::default() };
+    /// let patch = PersonalityPatch { personality: Some(config) };
+    /// assert_eq!(serde_json::to_value(&patch).unwrap()["personality"]["prompt"], "You write code.");
+    /// ```
     pub struct PersonalityPatch {
         /// Takes the place of the new personality's configuration.
         pub personality: Option<PersonalityConfig>,

@@ -30,6 +30,13 @@ point! {
 
 patch! {
     /// What may be changed about a sub-agent.
+    ///
+    /// ```
+    /// use pintle::points::SubagentPatch;
+    ///
+    /// let patch = SubagentPatch { prompt: None, personality_id: Some("coder".into()) };
+    /// assert_eq!(serde_json::to_value(&patch).unwrap(), serde_json::json!({ "personalityId": "coder" }));
+    /// ```
     pub struct SubagentPatch {
         /// Takes the place of what it is asked to do.
         pub prompt: Option<String>,

@@ -5,6 +5,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// What a model request cost.
+///
+/// ```
+/// use pintle::points::LlmUsage;
+///
+/// let usage = LlmUsage { input_tokens: 10, output_tokens: 5, ..LlmUsage::default() };
+/// assert_eq!(serde_json::to_value(usage).unwrap(), serde_json::json!({ "inputTokens": 10, "outputTokens": 5 }));
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LlmUsage {
@@ -24,6 +31,13 @@ pub struct LlmUsage {
 }
 
 /// What came out of a tool call.
+///
+/// ```
+/// use pintle::points::ToolCallResult;
+///
+/// let failed = ToolCallResult { ok: false, content: String::new(), error: Some("no such file".into()) };
+/// assert_eq!(serde_json::to_value(&failed).unwrap()["error"], "no such file");
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCallResult {
@@ -37,6 +51,10 @@ pub struct ToolCallResult {
 }
 
 /// What became of a tool call.
+///
+/// ```
+/// assert_eq!(serde_json::to_value(pintle::points::ToolOutcome::TimedOut).unwrap(), "timed_out");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolOutcome {
@@ -55,6 +73,13 @@ pub enum ToolOutcome {
 }
 
 /// A message of the conversation, as `before_prompt_build` shows it.
+///
+/// ```
+/// use pintle::points::{HistoryMessage, HistoryRole};
+///
+/// let message: HistoryMessage = serde_json::from_str(r#"{ "role": "user", "text": "hi" }"#).unwrap();
+/// assert_eq!((message.role, message.tool_calls.len()), (HistoryRole::User, 0));
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryMessage {
@@ -74,6 +99,10 @@ pub struct HistoryMessage {
 }
 
 /// Who said something.
+///
+/// ```
+/// assert_eq!(serde_json::to_value(pintle::points::HistoryRole::Assistant).unwrap(), "assistant");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HistoryRole {
@@ -86,6 +115,13 @@ pub enum HistoryRole {
 }
 
 /// A tool call within the conversation.
+///
+/// ```
+/// use pintle::points::HistoryToolCall;
+///
+/// let call = HistoryToolCall { id: "t1".into(), name: "terminal".into(), input: serde_json::json!({ "command": "ls" }) };
+/// assert_eq!(call.input["command"], "ls");
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryToolCall {
@@ -98,6 +134,15 @@ pub struct HistoryToolCall {
 }
 
 /// A message that came in over a channel.
+///
+/// ```
+/// use pintle::points::InboundMessage;
+///
+/// let message: InboundMessage = serde_json::from_value(serde_json::json!({
+///     "id": "m1", "platform": "telegram", "chatId": "c1", "sender": { "id": "u1" }, "text": "hi",
+/// })).unwrap();
+/// assert!(!message.is_direct && message.thread_id.is_none());
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InboundMessage {
@@ -126,6 +171,13 @@ pub struct InboundMessage {
 }
 
 /// Who said something on a channel.
+///
+/// ```
+/// use pintle::points::Sender;
+///
+/// let sender = Sender { id: "u1".into(), name: Some("Ada".into()) };
+/// assert_eq!(serde_json::to_value(&sender).unwrap()["name"], "Ada");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Sender {
@@ -137,6 +189,13 @@ pub struct Sender {
 }
 
 /// A message on its way out.
+///
+/// ```
+/// use pintle::points::OutboundMessage;
+///
+/// let message = OutboundMessage { text: "hi".into(), thread_id: None, reply_to: Some("m1".into()) };
+/// assert_eq!(serde_json::to_value(&message).unwrap()["replyTo"], "m1");
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OutboundMessage {
@@ -151,6 +210,13 @@ pub struct OutboundMessage {
 }
 
 /// Who the agent is: what `personality_switched` may put in place.
+///
+/// ```
+/// use pintle::points::PersonalityConfig;
+///
+/// let coder = PersonalityConfig { prompt: "You write code.".into(), ..PersonalityConfig::default() };
+/// assert!(coder.tools.is_none() && coder.plugins.is_none());
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PersonalityConfig {

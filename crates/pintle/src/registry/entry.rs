@@ -7,15 +7,19 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use arc_swap::ArcSwapOption;
 use glob::Pattern;
 use serde::Serialize;
 
-use crate::{Event, Failure, FailurePolicy, Model, ModelKind, PluginGate, Point, model::Said};
+use crate::{
+    Event, Failure, FailurePolicy, Model, ModelKind, PluginGate, Point, guarded::drop_quietly,
+    model::Said,
+};
 
 type Answer<P> = <<P as Point>::Model as Model>::Answer;
 pub(crate) type BoxedAnswer<A> = Pin<Box<dyn Future<Output = Result<Said<A>, Failure>> + Send>>;
@@ -25,17 +29,33 @@ pub(crate) type Call<P> = Box<dyn Fn(Event<P>) -> BoxedAnswer<Answer<P>> + Send 
 pub(crate) struct Entry<P: Point> {
     pub(crate) meta: Meta,
     pub(crate) call: Call<P>,
-    /// Cleared on removal, so that a fire under way does not start it any more (R4.8).
-    live: AtomicBool,
+    /// The removal that took it out; 0 while there is none.
+    removed_by: AtomicU64,
+    /// The registry's last removal in force. All that one removal takes out goes at this one store (R4.13).
+    removals: Arc<AtomicU64>,
 }
 
 impl<P: Point> Entry<P> {
-    pub(crate) fn new(meta: Meta, call: Call<P>) -> Self {
-        Self { meta, call, live: AtomicBool::new(true) }
+    pub(crate) fn new(meta: Meta, call: Call<P>, removals: Arc<AtomicU64>) -> Self {
+        Self { meta, call, removed_by: AtomicU64::new(0), removals }
     }
 
+    /// Whether it may still be started: a fire under way starts no handler that was removed meanwhile (R4.8).
+    #[inline]
     pub(crate) fn is_live(&self) -> bool {
-        self.live.load(Ordering::Acquire)
+        match self.removed_by.load(Ordering::Relaxed) {
+            0 => true,
+            removal => removal > self.removals.load(Ordering::Acquire),
+        }
+    }
+}
+
+impl<P: Point> Drop for Entry<P> {
+    fn drop(&mut self) {
+        let call =
+            std::mem::replace(&mut self.call, Box::new(|_| Box::pin(std::future::pending())));
+        // What the handler captured is dropped by whoever held it last, perhaps a fire: it must not fall with it.
+        drop_quietly(call);
     }
 }
 
@@ -54,6 +74,7 @@ pub(crate) struct Meta {
 }
 
 impl Meta {
+    #[inline]
     pub(crate) fn wants(&self, tool: Option<&str>) -> bool {
         match (&self.tools, tool) {
             (None, _) => true,
@@ -64,6 +85,15 @@ impl Meta {
 }
 
 /// Where a registration was written down.
+///
+/// ```
+/// use pintle::{Event, Hooks, points::SessionStart};
+///
+/// let hooks = Hooks::new();
+/// hooks.options().source("agent.json:14").register_void(|_: Event<SessionStart>| async {})?;
+/// assert_eq!(hooks.list()[0].source.to_string(), "agent.json:14");
+/// # Ok::<(), pintle::RegisterError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// In code, here.
@@ -88,6 +118,19 @@ impl Serialize for Source {
 }
 
 /// A registration as [`Hooks::list`](crate::Hooks::list) shows it.
+///
+/// ```
+/// use pintle::{Event, Hooks, Verdict, points::ToolPre};
+///
+/// let hooks = Hooks::new();
+/// hooks.named("no-prod").plugin("safety").tools(["write_*"]).register_gate(|_: Event<ToolPre>| async {
+///     Verdict::allow()
+/// })?;
+/// let info = &hooks.list()[0];
+/// assert_eq!((info.point, &*info.name, info.plugin.as_deref()), ("tool.pre", "no-prod", Some("safety")));
+/// assert_eq!(info.deadline.unwrap().as_secs(), 5, "what a gate has unless told otherwise");
+/// # Ok::<(), pintle::RegisterError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HandlerInfo {
@@ -118,14 +161,48 @@ pub struct HandlerInfo {
 }
 
 /// The handlers of one point, in the order they run. Never changed: a new one takes its place.
-#[doc(hidden)]
-pub struct Slot<P: Point> {
+pub(crate) struct Slot<P: Point> {
     pub(crate) entries: Vec<Arc<Entry<P>>>,
+    /// What the last plugin gate left of it: a run fires with one gate many times.
+    gated: ArcSwapOption<Gated<P>>,
+}
+
+/// A slot seen through a plugin gate.
+struct Gated<P: Point> {
+    gate: PluginGate,
+    slot: Option<Arc<Slot<P>>>,
 }
 
 impl<P: Point> Slot<P> {
     pub(crate) fn empty() -> Self {
-        Self { entries: Vec::new() }
+        Self::of(Vec::new())
+    }
+
+    fn of(entries: Vec<Arc<Entry<P>>>) -> Self {
+        Self { entries, gated: ArcSwapOption::empty() }
+    }
+
+    /// The entries that a gate lets through, if any.
+    pub(crate) fn through(self: Arc<Self>, gate: &PluginGate) -> Option<Arc<Self>> {
+        if matches!(gate, PluginGate::All) {
+            return (!self.entries.is_empty()).then_some(self);
+        }
+        let same = |gated: &Gated<P>| match (&gated.gate, gate) {
+            // The very same set: comparing what is in it would cost as much as asking it.
+            (PluginGate::Only(one), PluginGate::Only(other)) => Arc::ptr_eq(one, other),
+            (PluginGate::BuiltinsOnly, PluginGate::BuiltinsOnly) => true,
+            _ => false,
+        };
+        if let Some(gated) = &*self.gated.load()
+            && same(gated)
+        {
+            return gated.slot.clone();
+        }
+        let allowed = |entry: &&Arc<Entry<P>>| gate.allows(entry.meta.plugin.as_deref());
+        let entries: Vec<_> = self.entries.iter().filter(allowed).cloned().collect();
+        let slot = (!entries.is_empty()).then(|| Arc::new(Self::of(entries)));
+        self.gated.store(Some(Arc::new(Gated { gate: gate.clone(), slot: slot.clone() })));
+        slot
     }
 
     pub(crate) fn reaches(&self, plugins: &PluginGate) -> bool {
@@ -137,7 +214,7 @@ impl<P: Point> Slot<P> {
         let mut entries = self.entries.clone();
         let place = entries.partition_point(|other| other.meta.priority >= entry.meta.priority);
         entries.insert(place, Arc::new(entry));
-        Self { entries }
+        Self::of(entries)
     }
 }
 
@@ -146,9 +223,11 @@ pub(crate) trait AnySlot: Any + Send + Sync {
     fn list(&self) -> Vec<HandlerInfo>;
 
     /// The slot without the entries that match (`None` when none is left), and how many went.
-    #[expect(clippy::type_complexity, reason = "said in the sentence above")]
-    fn without(&self, matches: &dyn Fn(&Meta) -> bool)
-    -> Option<(Option<Arc<dyn AnySlot>>, usize)>;
+    fn without(
+        &self,
+        matches: &dyn Fn(&Meta) -> bool,
+        removal: u64,
+    ) -> Option<(Option<Arc<dyn AnySlot>>, usize)>;
 }
 
 impl dyn AnySlot {
@@ -181,6 +260,7 @@ impl<P: Point> AnySlot for Slot<P> {
     fn without(
         &self,
         matches: &dyn Fn(&Meta) -> bool,
+        removal: u64,
     ) -> Option<(Option<Arc<dyn AnySlot>>, usize)> {
         let (gone, kept): (Vec<_>, Vec<_>) =
             self.entries.iter().cloned().partition(|entry| matches(&entry.meta));
@@ -188,9 +268,9 @@ impl<P: Point> AnySlot for Slot<P> {
             return None;
         }
         for entry in &gone {
-            entry.live.store(false, Ordering::Release);
+            entry.removed_by.store(removal, Ordering::Relaxed);
         }
-        let kept = (!kept.is_empty()).then(|| Arc::new(Self { entries: kept }) as Arc<dyn AnySlot>);
+        let kept = (!kept.is_empty()).then(|| Arc::new(Self::of(kept)) as Arc<dyn AnySlot>);
         Some((kept, gone.len()))
     }
 }

@@ -4,6 +4,19 @@ use super::Source;
 use crate::ModelKind;
 
 /// Why a handler was not registered. Nothing has changed in the registry.
+///
+/// ```
+/// use std::time::Duration;
+/// use pintle::{Event, Hooks, points::SessionStart};
+///
+/// let hooks = Hooks::new();
+/// let refused = hooks.named("log").deadline(Duration::ZERO).register_void(|_: Event<SessionStart>| async {});
+/// assert_eq!(
+///     refused.unwrap_err().to_string(),
+///     "session_start: the deadline of `log` is zero, so it could never answer; give it some time"
+/// );
+/// assert!(hooks.list().is_empty());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegisterError {
     /// An empty plugin id would pass for a built-in.
@@ -32,12 +45,13 @@ pub enum RegisterError {
     },
     /// A deadline of zero would fail every call.
     #[error(
-        "{point}: the deadline of `{name}` is zero, so it could never answer; give it some time"
+        "{point}: the deadline{} is zero, so it could never answer; give it some time",
+        of(name)
     )]
     ZeroDeadline {
         /// The point.
         point: &'static str,
-        /// The handler.
+        /// The handler; empty when it was given no name.
         name: String,
     },
     /// A tool glob does not parse.
@@ -65,7 +79,7 @@ pub enum RegisterError {
         point: &'static str,
     },
     /// A capability that answers at this point do not have.
-    #[error("{point}: there is no capability `{capability}` here; there are: {}", known.join(", "))]
+    #[error("{point}: there is no capability `{capability}` here{}", there_are(known))]
     UnknownCapability {
         /// The point.
         point: &'static str,
@@ -98,4 +112,16 @@ pub enum RegisterError {
         /// The name.
         point: &'static str,
     },
+}
+
+fn of(name: &str) -> String {
+    if name.is_empty() { String::new() } else { format!(" of `{name}`") }
+}
+
+fn there_are(known: &[&str]) -> String {
+    if known.is_empty() {
+        ": a Void handler only observes".into()
+    } else {
+        format!("; there are: {}", known.join(", "))
+    }
 }

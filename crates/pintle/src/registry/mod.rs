@@ -9,6 +9,7 @@ mod registration;
 use std::{
     any::TypeId,
     collections::BTreeMap,
+    fmt,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -59,6 +60,8 @@ pub(crate) struct Inner {
     /// One bit per point that somebody may listen to: what an empty fire looks at, and all it looks at.
     occupied: [AtomicU64; 4],
     table: ArcSwap<Table>,
+    /// The number of the last removal that is in force: see [`Entry::is_live`].
+    removals: Arc<AtomicU64>,
     /// Writers queue here; readers never do.
     writer: Mutex<Writer>,
     sink: Option<Arc<dyn RecordSink>>,
@@ -77,9 +80,20 @@ struct Writer {
     /// How many handlers each point has ever had, for names.
     counters: BTreeMap<&'static str, u64>,
     next_id: u64,
+    removals: u64,
 }
 
 /// Sets up a registry: see [`Hooks::builder`].
+///
+/// ```
+/// use std::time::Duration;
+/// use pintle::{Event, Hooks, points::SessionStart};
+///
+/// let hooks = Hooks::builder().default_deadline(Duration::from_secs(30)).build();
+/// hooks.register_void(|_: Event<SessionStart>| async {})?;
+/// assert_eq!(hooks.list()[0].deadline, Some(Duration::from_secs(30)));
+/// # Ok::<(), pintle::RegisterError>(())
+/// ```
 #[derive(Default)]
 pub struct HooksBuilder {
     sink: Option<Arc<dyn RecordSink>>,
@@ -88,6 +102,8 @@ pub struct HooksBuilder {
 
 impl HooksBuilder {
     /// Sends a record of every fire to `sink`. Without one, no record is built.
+    ///
+    /// See [`RecordSink`] for an example.
     #[must_use]
     pub fn sink(mut self, sink: Arc<dyn RecordSink>) -> Self {
         self.sink = Some(sink);
@@ -95,6 +111,8 @@ impl HooksBuilder {
     }
 
     /// How long a handler may take that says nothing itself. None is set unless asked, except for gates (5 s).
+    ///
+    /// See [`HooksBuilder`] for an example.
     #[must_use]
     pub fn default_deadline(mut self, deadline: Duration) -> Self {
         self.default_deadline = Some(deadline);
@@ -110,11 +128,18 @@ impl HooksBuilder {
             inner: Arc::new(Inner {
                 occupied: std::array::from_fn(|_| AtomicU64::new(bits)),
                 table: ArcSwap::from_pointee(table),
+                removals: Arc::default(),
                 writer: Mutex::default(),
                 sink: self.sink,
                 default_deadline: self.default_deadline,
             }),
         }
+    }
+}
+
+impl fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hooks").field("handlers", &self.list()).finish_non_exhaustive()
     }
 }
 
@@ -131,6 +156,8 @@ impl Hooks {
     }
 
     /// Sets up a registry with a record sink or a default deadline.
+    ///
+    /// See [`HooksBuilder`] for an example.
     pub fn builder() -> HooksBuilder {
         HooksBuilder::default()
     }
@@ -138,6 +165,26 @@ impl Hooks {
     /// Makes a point of your own known by name, so that config and plugins can bind to it before the code does.
     ///
     /// Registering a typed handler does this too.
+    ///
+    /// ```
+    /// use pintle::{DynEvent, Failure, Hooks, ModelKind, Void, point};
+    ///
+    /// point! {
+    ///     /// A release was published.
+    ///     pub struct Released = "released": Void {
+    ///         /// Which.
+    ///         pub version: String,
+    ///     }
+    /// }
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.declare::<Released>()?;
+    /// hooks.register_dyn("released", ModelKind::Void, |e: DynEvent| async move {
+    ///     println!("{} is out", e.json["version"]);
+    ///     Ok::<_, Failure>(().into())
+    /// })?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
     ///
     /// # Errors
     /// When another point has the same name.
@@ -148,17 +195,48 @@ impl Hooks {
     /// Removes every registration of a plugin, under all models, in one step (R4.13). Says how many.
     ///
     /// A fire that starts after this sees none of them; one under way starts no more of them.
+    ///
+    /// ```
+    /// use pintle::{Event, Hooks, Verdict, points::{SessionStart, ToolPre}};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.options().plugin("weather").register_void(|_: Event<SessionStart>| async {})?;
+    /// hooks.options().plugin("weather").register_gate(|_: Event<ToolPre>| async { Verdict::allow() })?;
+    /// assert_eq!(hooks.unregister_plugin("weather"), 2);
+    /// assert!(hooks.list().is_empty());
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
     pub fn unregister_plugin(&self, plugin: &str) -> usize {
         self.remove(&|meta| meta.plugin.as_deref() == Some(plugin))
     }
 
     /// Whether a fire of `P` through this gate would reach anybody (R4.14).
+    ///
+    /// ```
+    /// use pintle::{Event, Hooks, PluginGate, points::SessionStart};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.options().plugin("weather").register_void(|_: Event<SessionStart>| async {})?;
+    /// assert!(hooks.has_handlers::<SessionStart>(&PluginGate::All));
+    /// assert!(!hooks.has_handlers::<SessionStart>(&PluginGate::BuiltinsOnly));
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
     pub fn has_handlers<P: Point>(&self, plugins: &PluginGate) -> bool {
-        !self.is_quiet(P::index())
-            && self.snapshot::<P>().0.is_some_and(|slot| slot.reaches(plugins))
+        !self.is_quiet(P::index()) && self.snapshot::<P>().is_some_and(|slot| slot.reaches(plugins))
     }
 
     /// Every registration: by point, and within a point in the order they run.
+    ///
+    /// ```
+    /// use pintle::{Event, Hooks, points::SessionStart};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.named("late").priority(-1).register_void(|_: Event<SessionStart>| async {})?;
+    /// hooks.named("early").register_void(|_: Event<SessionStart>| async {})?;
+    /// let names: Vec<_> = hooks.list().iter().map(|info| info.name.to_string()).collect();
+    /// assert_eq!(names, ["early", "late"]);
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
     pub fn list(&self) -> Vec<HandlerInfo> {
         let table = self.inner.table.load();
         let mut all: Vec<_> = table.slots.iter().flatten().flat_map(|slot| slot.list()).collect();
@@ -173,9 +251,13 @@ impl Hooks {
         word.load(Ordering::Acquire) & 1 << (index % 64) == 0
     }
 
-    pub(crate) fn snapshot<P: Point>(&self) -> (Option<Arc<Slot<P>>>, Option<Arc<dyn RecordSink>>) {
-        let slot = self.inner.table.load().slot::<P>();
-        (slot, self.inner.sink.clone())
+    /// The handlers of a point as they are now.
+    pub(crate) fn snapshot<P: Point>(&self) -> Option<Arc<Slot<P>>> {
+        self.inner.table.load().slot::<P>()
+    }
+
+    pub(crate) fn sink(&self) -> Option<Arc<dyn RecordSink>> {
+        self.inner.sink.clone()
     }
 
     pub(crate) fn default_deadline(&self) -> Option<Duration> {
@@ -191,10 +273,12 @@ impl Hooks {
     }
 
     pub(crate) fn remove(&self, matches: &dyn Fn(&Meta) -> bool) -> usize {
-        self.write(|table, _| {
+        self.write(|table, writer| {
+            writer.removals += 1;
             let mut removed = 0;
             for slot in &mut table.slots {
-                let Some((kept, gone)) = slot.as_ref().and_then(|slot| slot.without(matches))
+                let Some((kept, gone)) =
+                    slot.as_ref().and_then(|slot| slot.without(matches, writer.removals))
                 else {
                     continue;
                 };
@@ -215,12 +299,17 @@ impl Hooks {
         let mut table = Table::clone(&self.inner.table.load());
         let done = change(&mut table, &mut writer)?;
         let occupied = table.occupied();
-        self.inner.table.store(Arc::new(table));
+        let retired = self.inner.table.swap(Arc::new(table));
+        // First no new fire sees what was removed, then fires under way stop starting it: all of it at once.
+        self.inner.removals.store(writer.removals, Ordering::Release);
         if self.inner.sink.is_none() {
             for (word, bits) in self.inner.occupied.iter().zip(occupied) {
                 word.store(bits, Ordering::Release);
             }
         }
+        // What a removed handler captured may itself want to register or unregister when it is dropped.
+        drop(writer);
+        drop(retired);
         Ok(done)
     }
 }

@@ -1,6 +1,6 @@
 //! How a registration is described.
 
-use std::{panic::Location, time::Duration};
+use std::{fmt, panic::Location, time::Duration};
 
 use glob::Pattern;
 
@@ -43,13 +43,39 @@ pub struct Registrar {
     source: Option<String>,
 }
 
+impl fmt::Debug for Registrar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registrar")
+            .field("name", &self.name)
+            .field("plugin", &self.plugin)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Hooks {
     /// Describes a registration with this name. Names are unique per point.
+    ///
+    /// ```
+    /// use pintle::{Event, Hooks, points::SessionStart};
+    ///
+    /// let hooks = Hooks::new();
+    /// let registration = hooks.named("greeter").register_void(|_: Event<SessionStart>| async {})?;
+    /// assert_eq!(registration.name(), "greeter");
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
     pub fn named(&self, name: impl Into<String>) -> Registrar {
         self.options().named(name)
     }
 
     /// Describes a registration, starting from the defaults.
+    ///
+    /// ```
+    /// use pintle::{Event, Hooks, points::SessionStart};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.options().priority(10).fail_closed().register_void(|_: Event<SessionStart>| async {})?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
     pub fn options(&self) -> Registrar {
         Registrar {
             hooks: self.clone(),
@@ -73,35 +99,79 @@ impl Registrar {
     }
 
     /// The plugin it belongs to; without one it is a built-in.
+    ///
+    /// ```
+    /// use pintle::{Event, Hooks, points::SessionStart};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.options().plugin("weather").register_void(|_: Event<SessionStart>| async {})?;
+    /// assert!(hooks.options().plugin("").register_void(|_: Event<SessionStart>| async {}).is_err());
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
     pub fn plugin(mut self, id: impl Into<String>) -> Self {
         self.plugin = Some(id.into());
         self
     }
 
     /// Higher runs earlier; ties in registration order. The default is 0.
+    ///
+    /// ```
+    /// use pintle::{Event, Hooks, points::SessionStart};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.named("second").register_void(|_: Event<SessionStart>| async {})?;
+    /// hooks.named("first").priority(10).register_void(|_: Event<SessionStart>| async {})?;
+    /// assert_eq!(&*hooks.list()[0].name, "first");
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
     pub fn priority(mut self, priority: i32) -> Self {
         self.priority = priority;
         self
     }
 
     /// How long it may take. Then it is dropped and counts as timed out.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use pintle::{Cx, Envelope, Event, Hooks, PluginGate, Verdict, points::UserPromptSubmit};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.named("hangs").deadline(Duration::from_millis(10)).register_gate(|_: Event<UserPromptSubmit>| async {
+    ///     std::future::pending::<()>().await;
+    ///     Verdict::allow()
+    /// })?;
+    ///
+    /// let cx = Cx::new(Envelope::default(), PluginGate::All);
+    /// let outcome = hooks.fire_gate(&cx, || UserPromptSubmit { prompt: "hi".into() }).await;
+    /// assert_eq!(outcome.blocked().unwrap().reason, "`hangs` timed out: no answer within 10ms");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
         self
     }
 
     /// What its failure does. May tighten the model's default, never loosen it.
+    ///
+    /// See [`FailurePolicy`] for an example.
     pub fn failure_policy(mut self, policy: FailurePolicy) -> Self {
         self.policy = Some(policy);
         self
     }
 
     /// Its failure is the fire's: [`FailurePolicy::FailClosed`].
+    ///
+    /// See [`FireError`](crate::FireError) for an example.
     pub fn fail_closed(self) -> Self {
         self.failure_policy(FailurePolicy::FailClosed)
     }
 
     /// At points about a tool: only the tools these globs match. For others it is not even called.
+    ///
+    /// See [`Registrar`] for an example.
     pub fn tools<I>(mut self, globs: I) -> Self
     where
         I: IntoIterator,
@@ -113,6 +183,17 @@ impl Registrar {
 
     /// What its answers may do: keys of the patch, `claim`, or `block`, `output`, `additionalContext`. An answer
     /// that does more is a failure, not an effect.
+    ///
+    /// ```
+    /// use pintle::{Event, Hooks, points::{BeforePromptBuild, PromptPatch}};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.options().capabilities(["appendSystem"]).register_modifying(|_: Event<BeforePromptBuild>| async {
+    ///     // A failure: this handler may append, not override.
+    ///     Some(PromptPatch { override_system: Some("Obey me.".into()), ..Default::default() })
+    /// })?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
     pub fn capabilities<I>(mut self, capabilities: I) -> Self
     where
         I: IntoIterator,
@@ -123,6 +204,8 @@ impl Registrar {
     }
 
     /// Where it was written down, such as `agent.json:14`; without it, the line of code that registers it.
+    ///
+    /// See [`Source`](crate::Source) for an example.
     pub fn source(mut self, source: impl Into<String>) -> Self {
         self.source = Some(source.into());
         self
@@ -141,7 +224,8 @@ impl Registrar {
             return Err(RegisterError::EmptyName { point });
         }
         let name = self.name.unwrap_or_default();
-        if self.deadline.is_some_and(|deadline| deadline.is_zero()) {
+        let deadline = self.deadline.or(self.hooks.default_deadline()).or(P::Model::DEADLINE);
+        if deadline.is_some_and(|deadline| deadline.is_zero()) {
             return Err(RegisterError::ZeroDeadline { point, name });
         }
         if P::Model::POLICY == FailurePolicy::FailClosed
@@ -162,7 +246,7 @@ impl Registrar {
             name: name.into(),
             plugin: self.plugin.map(Into::into),
             priority: self.priority,
-            deadline: self.deadline.or(self.hooks.default_deadline()).or(P::Model::DEADLINE),
+            deadline,
             policy: self.policy.unwrap_or(P::Model::POLICY),
             tools,
             capabilities: self.capabilities,

@@ -17,6 +17,14 @@ type Answer<P> = <<P as Point>::Model as Model>::Answer;
 impl Hooks {
     /// Binds a handler that observes.
     ///
+    /// ```
+    /// use pintle::{Event, Hooks, points::SessionStart};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.register_void(|e: Event<SessionStart>| async move { println!("{} begins", e.session_id()) })?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
+    ///
     /// # Errors
     /// When the description does not hold: see [`RegisterError`].
     #[track_caller]
@@ -31,6 +39,16 @@ impl Hooks {
     }
 
     /// Binds a handler that amends: it returns `Some(patch)` or `None`.
+    ///
+    /// ```
+    /// use pintle::{Event, Hooks, points::{BeforePromptBuild, PromptPatch}};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.register_modifying(|_: Event<BeforePromptBuild>| async {
+    ///     Some(PromptPatch { append_system: Some("Be brief.".into()), ..Default::default() })
+    /// })?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
     ///
     /// # Errors
     /// When the description does not hold: see [`RegisterError`].
@@ -47,6 +65,16 @@ impl Hooks {
 
     /// Binds a handler that may claim: it returns `Some(claim)` or `None` to pass.
     ///
+    /// ```
+    /// use pintle::{Event, Hooks, points::{BeforeDispatch, Suppressed}};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.register_claiming(|e: Event<BeforeDispatch>| async move {
+    ///     e.text.is_empty().then(|| Suppressed { reason: Some("nothing to say".into()) })
+    /// })?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
+    ///
     /// # Errors
     /// When the description does not hold: see [`RegisterError`].
     #[track_caller]
@@ -62,6 +90,16 @@ impl Hooks {
 
     /// Binds a handler that may stop the action: it returns a [`Verdict`](crate::Verdict). If it fails, it blocks.
     ///
+    /// ```
+    /// use pintle::{Event, Hooks, Verdict, points::ToolPre};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.register_gate(|e: Event<ToolPre>| async move {
+    ///     if e.zone > 2 { Verdict::block("too far") } else { Verdict::allow() }
+    /// })?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
+    ///
     /// # Errors
     /// When the description does not hold: see [`RegisterError`].
     #[track_caller]
@@ -76,6 +114,17 @@ impl Hooks {
     }
 
     /// Binds a handler to a point known by name only: see [`Registrar::register_dyn`].
+    ///
+    /// ```
+    /// use pintle::{DynEvent, Failure, Hooks, ModelKind};
+    /// use serde_json::json;
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.register_dyn("tool.pre", ModelKind::Gate, |e: DynEvent| async move {
+    ///     Ok::<_, Failure>(json!({ "continue": e.json["zone"] != 6, "reason": "never" }))
+    /// })?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
     ///
     /// # Errors
     /// When there is no such point, or it has another model.
@@ -93,6 +142,14 @@ impl Hooks {
 impl Registrar {
     /// Binds a handler that observes.
     ///
+    /// ```
+    /// use pintle::{Event, Hooks, points::SessionStart};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.named("mine").register_void(|e: Event<SessionStart>| async move { println!("{} begins", e.session_id()) })?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
+    ///
     /// # Errors
     /// When the description does not hold: see [`RegisterError`].
     #[track_caller]
@@ -107,6 +164,16 @@ impl Registrar {
     }
 
     /// Binds a handler that amends: it returns `Some(patch)` or `None`.
+    ///
+    /// ```
+    /// use pintle::{Event, Hooks, points::{BeforePromptBuild, PromptPatch}};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.named("mine").register_modifying(|_: Event<BeforePromptBuild>| async {
+    ///     Some(PromptPatch { append_system: Some("Be brief.".into()), ..Default::default() })
+    /// })?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
     ///
     /// # Errors
     /// When the description does not hold: see [`RegisterError`].
@@ -123,6 +190,16 @@ impl Registrar {
 
     /// Binds a handler that may claim: it returns `Some(claim)` or `None` to pass.
     ///
+    /// ```
+    /// use pintle::{Event, Hooks, points::{BeforeDispatch, Suppressed}};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.named("mine").register_claiming(|e: Event<BeforeDispatch>| async move {
+    ///     e.text.is_empty().then(|| Suppressed { reason: Some("nothing to say".into()) })
+    /// })?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
+    ///
     /// # Errors
     /// When the description does not hold: see [`RegisterError`].
     #[track_caller]
@@ -137,6 +214,16 @@ impl Registrar {
     }
 
     /// Binds a handler that may stop the action: it returns a [`Verdict`](crate::Verdict). If it fails, it blocks.
+    ///
+    /// ```
+    /// use pintle::{Event, Hooks, Verdict, points::ToolPre};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.named("mine").register_gate(|e: Event<ToolPre>| async move {
+    ///     if e.zone > 2 { Verdict::block("too far") } else { Verdict::allow() }
+    /// })?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
     ///
     /// # Errors
     /// When the description does not hold: see [`RegisterError`].
@@ -237,6 +324,8 @@ impl Registrar {
     ) -> Result<Registration, RegisterError> {
         let hooks = self.hooks().clone();
         let (mut meta, powers) = self.checked::<P>(place)?;
+        // Stays out here if it is refused: what it captured must not be dropped under the writers' lock.
+        let mut call = Some(call(powers));
         hooks.write(|table, writer| {
             table.declare::<P>()?;
             let slot = table.slot::<P>().unwrap_or_else(|| Arc::new(Slot::empty()));
@@ -257,7 +346,9 @@ impl Registrar {
             writer.next_id += 1;
             meta.id = writer.next_id;
             let registration = Registration::new(&hooks.inner, meta.id, meta.name.clone());
-            table.put(slot.with(Entry::new(meta, call(powers))));
+            if let Some(call) = call.take() {
+                table.put(slot.with(Entry::new(meta, call, hooks.inner.removals.clone())));
+            }
             Ok(registration)
         })
     }

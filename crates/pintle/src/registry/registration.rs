@@ -1,6 +1,9 @@
 //! The handle that undoes a registration.
 
-use std::sync::{Arc, Weak};
+use std::{
+    fmt,
+    sync::{Arc, Weak},
+};
 
 use super::Inner;
 use crate::Hooks;
@@ -8,6 +11,18 @@ use crate::Hooks;
 /// A handler's registration. Dropping it does nothing; [`unregister`](Self::unregister) removes the handler.
 ///
 /// It does not keep the registry alive.
+///
+/// ```
+/// use pintle::{Event, Hooks, points::SessionStart};
+///
+/// let hooks = Hooks::new();
+/// let registration = hooks.register_void(|_: Event<SessionStart>| async {})?;
+/// assert_eq!(registration.name(), "session_start#1");
+/// registration.unregister();
+/// registration.unregister(); // harmless
+/// assert!(hooks.list().is_empty());
+/// # Ok::<(), pintle::RegisterError>(())
+/// ```
 #[derive(Clone)]
 pub struct Registration {
     registry: Weak<Inner>,
@@ -51,7 +66,14 @@ impl Registration {
     }
 }
 
+impl fmt::Debug for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registration").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
 /// Unregisters its handler when dropped: see [`Registration::guard`].
+#[derive(Debug)]
 pub struct RegistrationGuard(Registration);
 
 impl Drop for RegistrationGuard {

@@ -1,0 +1,282 @@
+//! An agent: everything a run needs, put together once.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use futures_util::future::BoxFuture;
+use pintle::{Cx, Envelope, Hooks, points::PersonalitySwitched};
+use pintle_policy::Zone;
+use serde_json::json;
+use tokio_util::task::TaskTracker;
+
+use crate::{
+    approver::{Approver, NoOneToAsk},
+    event::RunEvent,
+    interceptor::Interceptors,
+    llm::{Llm, ToolSpec},
+    personality::{Personalities, Personality, UnknownPersonality},
+    policy::{Limits, Policy},
+    prompt::PromptPart,
+    run::{self, Ask, Run},
+    store::{Session, Store, StoreError},
+    tool::Tool,
+    toolbox::{DuplicateTool, Kind, ToolBox},
+};
+
+/// An agent. A clone is another handle to the same one.
+#[derive(Clone)]
+pub struct Agent {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) hooks: Hooks,
+    pub(crate) llm: Arc<dyn Llm>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) tools: ToolBox,
+    pub(crate) personalities: Personalities,
+    pub(crate) policy: Policy,
+    pub(crate) limits: Limits,
+    pub(crate) interceptors: Interceptors,
+    pub(crate) approver: Arc<dyn Approver>,
+    pub(crate) context: Vec<PromptPart>,
+    pub(crate) memory: Option<Arc<dyn Memory>>,
+    pub(crate) observer: Option<Observer>,
+    pub(crate) watch: Option<HandlerWatch>,
+    /// What still runs after a run's `done`: the process waits for it before it exits.
+    pub(crate) background: TaskTracker,
+    /// The sessions this process has run already, for `session_start`; and whose turn it is in each.
+    pub(crate) met: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    /// Personalities that `personality_switched` put in place of the configured one.
+    pub(crate) substitutes: Mutex<HashMap<String, Personality>>,
+}
+
+/// Sees every event of every run.
+pub type Observer = Arc<dyn Fn(&RunEvent) + Send + Sync>;
+
+/// Hears of each handler that starts (its point and its name), and of nothing else.
+pub type HandlerWatch = Arc<dyn Fn(&'static str, &str) + Send + Sync>;
+
+/// Where an agent's memory comes from.
+pub trait Memory: Send + Sync + 'static {
+    /// What is worth remembering for this prompt.
+    fn recall(&self, session_id: &str, prompt: &str) -> BoxFuture<'static, Vec<PromptPart>>;
+}
+
+/// Puts an agent together: see [`Agent::builder`].
+pub struct AgentBuilder {
+    inner: Inner,
+    duplicate: Option<DuplicateTool>,
+}
+
+impl Agent {
+    /// Starts with what no agent can do without.
+    pub fn builder(
+        hooks: Hooks,
+        llm: Arc<dyn Llm>,
+        store: Arc<dyn Store>,
+        personalities: Personalities,
+        policy: Policy,
+    ) -> AgentBuilder {
+        AgentBuilder {
+            inner: Inner {
+                hooks,
+                llm,
+                store,
+                tools: ToolBox::default(),
+                personalities,
+                policy,
+                limits: Limits::default(),
+                interceptors: Interceptors::default(),
+                approver: Arc::new(NoOneToAsk),
+                context: Vec::new(),
+                memory: None,
+                observer: None,
+                watch: None,
+                background: TaskTracker::new(),
+                met: Mutex::default(),
+                substitutes: Mutex::default(),
+            },
+            duplicate: None,
+        }
+    }
+
+    /// Starts a run. It goes on by itself; dropping the [`Run`] stops it.
+    ///
+    /// Runs of one session take turns, in the order they were started: a run begins when the one before it is done.
+    pub fn run(&self, ask: Ask) -> Run {
+        run::start(self.clone(), ask)
+    }
+
+    /// The agent's registry.
+    pub fn hooks(&self) -> &Hooks {
+        &self.inner.hooks
+    }
+
+    /// The agent's personalities.
+    pub fn personalities(&self) -> &Personalities {
+        &self.inner.personalities
+    }
+
+    /// Waits for the handlers that still run after their runs' `done`. Call it before the process exits.
+    pub async fn settle(&self) {
+        self.inner.background.close();
+        self.inner.background.wait().await;
+        self.inner.background.reopen();
+    }
+
+    /// Makes the session speak as another personality, and fires `personality_switched`.
+    ///
+    /// # Errors
+    /// When there is no such personality, a handler registered fail-closed failed, or the store did.
+    pub async fn switch_personality(&self, session: &Session, to: &str) -> Result<(), SwitchError> {
+        let personality = self.inner.personalities.get(to)?;
+        let envelope = Envelope {
+            session_id: Some(session.id.clone()),
+            session_key: Some(session.key.clone()),
+            personality_id: Some(to.to_string()),
+            platform: session.platform.clone(),
+            parent_session_id: session.parent.clone(),
+            trace_id: run::new_id(),
+            ts: run::now_ms(),
+            ..Envelope::default()
+        };
+        let cx = Cx::new(envelope, personality.plugin_gate());
+        let from = session.personality.clone();
+        let switched = || PersonalitySwitched { from, to: to.to_string() };
+        let merged = self.inner.hooks.fire_modifying(&cx, switched).await?;
+        self.inner.store.set_personality(&session.id, to).await?;
+        let mut substitutes = self.inner.substitutes.lock().unwrap_or_else(PoisonError::into_inner);
+        match merged.patch.personality {
+            Some(config) => substitutes.insert(session.id.clone(), Personality::new(to, config)?),
+            None => substitutes.remove(&session.id),
+        };
+        Ok(())
+    }
+
+    /// Notes that a session is run: whether it is for the first time here, and its turn to wait for.
+    pub(crate) fn meet(&self, session_id: &str) -> (bool, Arc<tokio::sync::Mutex<()>>) {
+        let mut met = self.inner.met.lock().unwrap_or_else(PoisonError::into_inner);
+        let first_here = !met.contains_key(session_id);
+        (first_here, met.entry(session_id.to_string()).or_default().clone())
+    }
+
+    /// Who speaks in this session.
+    pub(crate) fn personality(&self, session: &Session) -> Result<Personality, UnknownPersonality> {
+        let substitutes = self.inner.substitutes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(substitute) = substitutes.get(&session.id) {
+            return Ok(substitute.clone());
+        }
+        let id = session.personality.as_deref().unwrap_or(self.inner.personalities.default_id());
+        self.inner.personalities.get(id).cloned()
+    }
+}
+
+/// Why a session could not switch its personality.
+#[derive(Debug, thiserror::Error)]
+pub enum SwitchError {
+    /// There is no such personality.
+    #[error(transparent)]
+    Unknown(#[from] UnknownPersonality),
+    /// A handler registered fail-closed failed.
+    #[error(transparent)]
+    Hook(#[from] pintle::FireError),
+    /// A handler put in place a personality with a bad tool glob.
+    #[error("a handler of personality_switched gave a tool glob that does not parse: {0}")]
+    Glob(#[from] glob::PatternError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl AgentBuilder {
+    /// More tools.
+    #[must_use]
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        for tool in tools {
+            if let Err(duplicate) = self.inner.tools.add(tool) {
+                self.duplicate.get_or_insert(duplicate);
+            }
+        }
+        self
+    }
+
+    /// When runs end by themselves.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.inner.limits = limits;
+        self
+    }
+
+    /// What rewrites tool input and output.
+    #[must_use]
+    pub fn interceptors(mut self, interceptors: Interceptors) -> Self {
+        self.inner.interceptors = interceptors;
+        self
+    }
+
+    /// Who is asked. Without one there is no one to ask, and what needs asking is denied.
+    #[must_use]
+    pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
+        self.inner.approver = approver;
+        self
+    }
+
+    /// A standing part of the system prompt, from a named source.
+    #[must_use]
+    pub fn context(mut self, by: impl Into<String>, text: impl Into<String>) -> Self {
+        self.inner.context.push(PromptPart { part: "context", by: by.into(), text: text.into() });
+        self
+    }
+
+    /// Where memory comes from.
+    #[must_use]
+    pub fn memory(mut self, memory: Arc<dyn Memory>) -> Self {
+        self.inner.memory = Some(memory);
+        self
+    }
+
+    /// Who sees every event of every run, besides the runs' own callers.
+    #[must_use]
+    pub fn observer(mut self, observer: impl Fn(&RunEvent) + Send + Sync + 'static) -> Self {
+        self.inner.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// Who hears of handlers that start, so that a display can name the one being waited for.
+    #[must_use]
+    pub fn watch_handlers(
+        mut self,
+        watch: impl Fn(&'static str, &str) + Send + Sync + 'static,
+    ) -> Self {
+        self.inner.watch = Some(Arc::new(watch));
+        self
+    }
+
+    /// The agent, with `delegate` among its tools.
+    ///
+    /// # Errors
+    /// When two tools have one name.
+    pub fn build(mut self) -> Result<Agent, DuplicateTool> {
+        let delegate = ToolSpec {
+            name: "delegate".into(),
+            description: "Hands a task to a sub-agent and returns its answer.".into(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "task": { "type": "string", "minLength": 1, "description": "What to do, with all it needs to know." },
+                    "personality": { "type": "string", "description": "Who the sub-agent is to be." }
+                },
+                "required": ["task"],
+                "additionalProperties": false
+            }),
+        };
+        self.inner.tools.insert(Kind::Delegate, delegate, Zone::Safe)?;
+        match self.duplicate {
+            Some(duplicate) => Err(duplicate),
+            None => Ok(Agent { inner: Arc::new(self.inner) }),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Asking a person.
+
+use futures_util::future::{BoxFuture, FutureExt};
+use serde::Serialize;
+use serde_json::Value;
+
+/// Whoever can say yes or no to a tool call.
+pub trait Approver: Send + Sync + 'static {
+    /// Asks, and waits for the answer. The run is cancelled by dropping the future.
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'static, ApprovalOutcome>;
+}
+
+/// What a person is asked: the real, final arguments.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalRequest {
+    /// The question's id.
+    pub approval_id: String,
+    /// The session that asks.
+    pub session_id: String,
+    /// The run that asks.
+    pub run_id: String,
+    /// The call.
+    pub tool_call_id: String,
+    /// The tool.
+    pub tool_name: String,
+    /// Its final arguments.
+    pub args: Value,
+    /// Their hash: an answer is bound to it.
+    pub args_hash: String,
+    /// Why it has to be asked.
+    pub reason: String,
+    /// When the question lapses, in milliseconds since 1970.
+    pub expires_at: u64,
+}
+
+/// What became of a question. Everything but `Approved` blocks (R11.5).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ApprovalOutcome {
+    /// Somebody said yes.
+    Approved {
+        /// Who.
+        by: String,
+    },
+    /// Somebody said no.
+    Denied {
+        /// Who.
+        by: String,
+        /// Words for the model.
+        reason: Option<String>,
+    },
+    /// Nobody answered in time.
+    Expired,
+    /// The question was withdrawn.
+    Cancelled,
+    /// There is nobody who could be asked.
+    NoOneToAsk,
+}
+
+impl ApprovalOutcome {
+    /// Its name on the wire.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Approved { .. } => "approved",
+            Self::Denied { .. } => "denied",
+            Self::Expired => "expired",
+            Self::Cancelled => "cancelled",
+            Self::NoOneToAsk => "no_one_to_ask",
+        }
+    }
+}
+
+/// For an agent that runs alone: there is no one to ask, and it says so at once.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoOneToAsk;
+
+impl Approver for NoOneToAsk {
+    fn ask(&self, _: ApprovalRequest) -> BoxFuture<'static, ApprovalOutcome> {
+        std::future::ready(ApprovalOutcome::NoOneToAsk).boxed()
+    }
+}

@@ -1,0 +1,242 @@
+//! What a run tells the world while it goes on (R6.6).
+
+use std::sync::Arc;
+
+use pintle::{Envelope, FireRecord, HandlerRecord, ModelKind, points::ToolOutcome};
+use serde::Serialize;
+use serde_json::Value;
+
+/// One event of a run: on the wire one JSON object with `type`, `ts` and the envelope.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunEvent {
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: RunEventKind,
+    /// Where and when.
+    #[serde(flatten)]
+    pub envelope: Arc<Envelope>,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum RunEventKind {
+    /// A run began.
+    #[serde(rename = "run.start")]
+    RunStart {
+        /// What its requests go to.
+        model: String,
+    },
+    /// More text of the answer.
+    #[serde(rename = "text.delta")]
+    TextDelta {
+        /// The text.
+        text: String,
+    },
+    /// A tool starts. It has its [`RunEventKind::ToolEnd`].
+    #[serde(rename = "tool.start")]
+    ToolStart {
+        /// The call.
+        tool_call_id: String,
+        /// The tool.
+        tool_name: String,
+        /// Its final arguments.
+        args: Value,
+    },
+    /// A running tool wrote something.
+    #[serde(rename = "tool.progress")]
+    ToolProgress {
+        /// The call.
+        tool_call_id: String,
+        /// What it wrote.
+        text: String,
+    },
+    /// A tool ended, or a call was rejected (then it had no start).
+    #[serde(rename = "tool.end")]
+    ToolEnd {
+        /// The call.
+        tool_call_id: String,
+        /// The tool.
+        tool_name: String,
+        /// Whether it succeeded.
+        ok: bool,
+        /// What became of it.
+        outcome: ToolOutcome,
+        /// What it said.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        content: Option<String>,
+        /// What went wrong.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+        /// How long it took.
+        duration_ms: u64,
+    },
+    /// A point was fired and somebody listened.
+    #[serde(rename = "hook.fired")]
+    HookFired {
+        /// The point.
+        point: &'static str,
+        /// Its execution model.
+        model: ModelKind,
+        /// Who was reached, in order.
+        handlers: Vec<FiredHandler>,
+    },
+    /// A handler blocked.
+    #[serde(rename = "hook.blocked")]
+    HookBlocked {
+        /// The point.
+        point: &'static str,
+        /// Who.
+        handler: String,
+        /// Why.
+        reason: String,
+        /// The call, at a point about a tool.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tool_call_id: Option<String>,
+    },
+    /// A person is asked.
+    #[serde(rename = "approval.requested")]
+    ApprovalRequested {
+        /// The question.
+        approval_id: String,
+        /// The call.
+        tool_call_id: String,
+        /// The tool.
+        tool_name: String,
+        /// Its final arguments.
+        args: Value,
+        /// Their hash.
+        args_hash: String,
+        /// When the question lapses.
+        expires_at: u64,
+    },
+    /// The question has an answer, or lapsed.
+    #[serde(rename = "approval.resolved")]
+    ApprovalResolved {
+        /// The question.
+        approval_id: String,
+        /// What became of it.
+        outcome: String,
+        /// Who answered.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+        /// Their words.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// Words of a hook were attached to a model request.
+    #[serde(rename = "reminder")]
+    Reminder {
+        /// The words.
+        text: String,
+    },
+    /// A model request completed.
+    #[serde(rename = "usage")]
+    Usage {
+        /// Tokens read.
+        input_tokens: u64,
+        /// Tokens written.
+        output_tokens: u64,
+        /// The price, when it is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cost_usd: Option<f64>,
+    },
+    /// Something failed for good.
+    #[serde(rename = "error")]
+    Error {
+        /// A short code.
+        code: String,
+        /// What happened.
+        message: String,
+    },
+    /// The answer is complete. What follows is only bookkeeping.
+    #[serde(rename = "done")]
+    Done {
+        /// The final text, or why there is none.
+        text: String,
+        /// How the run ended.
+        outcome: RunOutcome,
+    },
+}
+
+/// One handler of a fire, on the wire.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FiredHandler {
+    /// Its name.
+    pub name: String,
+    /// Its plugin; a built-in has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<String>,
+    /// What it said, or how it failed.
+    pub outcome: &'static str,
+    /// How long it took.
+    pub duration_ms: f64,
+    /// The keys it set.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub won: Vec<&'static str>,
+    /// The keys an earlier handler had set already.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<&'static str>,
+}
+
+impl From<&HandlerRecord> for FiredHandler {
+    fn from(record: &HandlerRecord) -> Self {
+        Self {
+            name: record.name.to_string(),
+            plugin: record.plugin.as_deref().map(str::to_string),
+            outcome: record.outcome.name(),
+            duration_ms: (record.duration.as_secs_f64() * 1e6).round() / 1e3,
+            won: record.won.clone(),
+            lost: record.lost.clone(),
+        }
+    }
+}
+
+impl From<&FireRecord> for RunEventKind {
+    fn from(record: &FireRecord) -> Self {
+        Self::HookFired {
+            point: record.point,
+            model: record.model,
+            handlers: record.handlers.iter().map(FiredHandler::from).collect(),
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunOutcome {
+    /// The model had said what it had to say.
+    EndTurn,
+    /// Somebody stopped it, or just dropped it.
+    Aborted,
+    /// It took too many model rounds.
+    MaxTurns,
+    /// It cost too much.
+    BudgetExceeded,
+    /// It took too long.
+    MaxSeconds,
+    /// The model ran into its token limit.
+    MaxTokens,
+    /// The model refused, a gate blocked the prompt, or call after call was denied.
+    Refusal,
+    /// Something failed for good.
+    Error,
+}
+
+impl RunOutcome {
+    /// Its name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::EndTurn => "end_turn",
+            Self::Aborted => "aborted",
+            Self::MaxTurns => "max_turns",
+            Self::BudgetExceeded => "budget_exceeded",
+            Self::MaxSeconds => "max_seconds",
+            Self::MaxTokens => "max_tokens",
+            Self::Refusal => "refusal",
+            Self::Error => "error",
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Who the agent is.
+
+use std::collections::BTreeMap;
+
+use glob::Pattern;
+use pintle::{PluginGate, points::PersonalityConfig};
+
+/// A personality: its prompt, the tools it may use, the plugins whose handlers fire for it.
+#[derive(Debug, Clone)]
+pub struct Personality {
+    /// Its name.
+    pub id: String,
+    /// Its part of the system prompt.
+    pub prompt: String,
+    /// The tools it may use; `None` is all of them.
+    pub tools: Option<Vec<Pattern>>,
+    /// The plugins whose handlers fire for it; `None` is none (R4.3).
+    pub plugins: Option<Vec<String>>,
+}
+
+impl Personality {
+    /// A personality from its configuration.
+    ///
+    /// # Errors
+    /// When a tool glob does not parse.
+    pub fn new(
+        id: impl Into<String>,
+        config: PersonalityConfig,
+    ) -> Result<Self, glob::PatternError> {
+        let tools = config
+            .tools
+            .map(|globs| globs.iter().map(|glob| Pattern::new(glob)).collect())
+            .transpose()?;
+        Ok(Self { id: id.into(), prompt: config.prompt, tools, plugins: config.plugins })
+    }
+
+    /// Whether it may use this tool.
+    pub fn may_use(&self, tool: &str) -> bool {
+        self.tools.as_ref().is_none_or(|globs| globs.iter().any(|glob| glob.matches(tool)))
+    }
+
+    /// Whose handlers fire for it.
+    pub fn plugin_gate(&self) -> PluginGate {
+        PluginGate::only(self.plugins.iter().flatten())
+    }
+}
+
+/// The personalities an agent has, and which it starts with.
+#[derive(Debug, Clone)]
+pub struct Personalities {
+    known: BTreeMap<String, Personality>,
+    default: String,
+}
+
+/// There is no such personality.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no personality `{asked}`{}; there are: {}",
+    nearest.as_ref().map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default(), known.join(", "))]
+pub struct UnknownPersonality {
+    /// What was asked for.
+    pub asked: String,
+    /// The nearest name there is.
+    pub nearest: Option<String>,
+    /// All there are.
+    pub known: Vec<String>,
+}
+
+impl Personalities {
+    /// One to start with.
+    pub fn new(default: Personality) -> Self {
+        let id = default.id.clone();
+        Self { known: BTreeMap::from([(id.clone(), default)]), default: id }
+    }
+
+    /// One more.
+    #[must_use]
+    pub fn with(mut self, personality: Personality) -> Self {
+        self.known.insert(personality.id.clone(), personality);
+        self
+    }
+
+    /// The one to start with.
+    pub fn default_id(&self) -> &str {
+        &self.default
+    }
+
+    /// All of their names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.known.keys().map(String::as_str)
+    }
+
+    /// One by name.
+    ///
+    /// # Errors
+    /// When there is none, with the nearest name there is.
+    pub fn get(&self, id: &str) -> Result<&Personality, UnknownPersonality> {
+        self.known.get(id).ok_or_else(|| UnknownPersonality {
+            asked: id.to_string(),
+            nearest: nearest(id, self.names()).map(str::to_string),
+            known: self.names().map(str::to_string).collect(),
+        })
+    }
+}
+
+/// The most similar name, if any is similar at all.
+pub(crate) fn nearest<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .map(|name| (strsim::damerau_levenshtein(asked, name), name))
+        .filter(|(distance, name)| *distance <= name.len().max(3) / 2)
+        .min()
+        .map(|(_, name)| name)
+}

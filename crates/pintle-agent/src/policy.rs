@@ -1,0 +1,64 @@
+//! What the judge goes by besides the hooks.
+
+use std::path::PathBuf;
+
+use glob::Pattern;
+use pintle_policy::{Guard, Level};
+
+/// The floor under every call: no hook and no model can talk past it.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    /// What runs by itself, what is asked, what never runs.
+    pub level: Level,
+    /// The folder the agent works in.
+    pub workspace: PathBuf,
+    /// Patterns that reject input.
+    pub guards: Vec<Guard>,
+    /// The tools the agent may use; `None` is all of them.
+    pub allow: Option<Vec<Pattern>>,
+    /// The tools it may not use.
+    pub deny: Vec<Pattern>,
+    /// How long a question to a person stays open.
+    pub approval_timeout: std::time::Duration,
+}
+
+impl Policy {
+    /// The default floor for an agent working in this folder: level `standard`, no guards, every tool.
+    pub fn standard(workspace: impl Into<PathBuf>) -> Self {
+        Self {
+            level: Level::Standard,
+            workspace: workspace.into(),
+            guards: Vec::new(),
+            allow: None,
+            deny: Vec::new(),
+            approval_timeout: std::time::Duration::from_secs(30 * 60),
+        }
+    }
+
+    /// Whether the agent may use this tool at all.
+    pub fn offers(&self, tool: &str) -> bool {
+        self.allow.as_ref().is_none_or(|globs| globs.iter().any(|glob| glob.matches(tool)))
+            && !self.deny.iter().any(|glob| glob.matches(tool))
+    }
+}
+
+/// When a run ends by itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// The most model rounds.
+    pub max_turns: u32,
+    /// The most it may cost.
+    pub max_cost_usd: Option<f64>,
+    /// The longest it may take.
+    pub max_seconds: Option<u64>,
+    /// How many calls in a row may be denied.
+    pub max_denials: u32,
+    /// How deep sub-agents may go.
+    pub max_depth: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_turns: 50, max_cost_usd: None, max_seconds: None, max_denials: 3, max_depth: 3 }
+    }
+}

@@ -1,0 +1,157 @@
+//! A sub-agent: the same loop, the same gates, its parent's zones; less, never more (R6.3).
+
+use futures_util::StreamExt;
+use pintle::points::{SubagentEnded, SubagentSpawned, SubagentSpawning, ToolOutcome};
+use serde_json::Value;
+
+use super::{Ask, Live, Run, SessionRef, judge::PermittedCall};
+use crate::{
+    event::{RunEventKind, RunOutcome},
+    llm::Usage,
+};
+
+pub(super) async fn delegate(live: &Live, call: &PermittedCall) -> (ToolOutcome, String) {
+    let limit = live.agent().limits.max_depth;
+    if live.depth() >= limit {
+        return (
+            ToolOutcome::Error,
+            format!("sub-agents may be {limit} deep, and this one is: do it yourself"),
+        );
+    }
+    match spawn(live, call).await {
+        Ok(finished) => finished,
+        Err(error) => (ToolOutcome::Error, error),
+    }
+}
+
+async fn spawn(live: &Live, call: &PermittedCall) -> Result<(ToolOutcome, String), String> {
+    let hooks = &live.agent().hooks;
+    let text = |key: &str| call.args().get(key).and_then(Value::as_str).map(str::to_string);
+    let task = text("task").unwrap_or_default();
+    let spawning = || SubagentSpawning { prompt: task.clone() };
+    let patch =
+        hooks.fire_modifying(&live.cx(), spawning).await.map_err(|error| error.to_string())?.patch;
+    let personality = patch.personality_id.or_else(|| text("personality"));
+    if let Some(asked) = &personality {
+        live.agent().personalities.get(asked).map_err(|error| error.to_string())?;
+    }
+    let own = || live.opened().map(|opened| opened.personality.id.clone());
+    let lineage = live.lineage_for_child().ok_or("the session is not open")?;
+    let key = format!("sub:{}:{}", lineage.parent_session, call.id());
+    let mut run = live.handle().run(Ask {
+        session: SessionRef::New(key),
+        platform: live.ask.platform.clone(),
+        text: patch.prompt.unwrap_or(task),
+        personality: personality.or_else(own),
+        lineage: Some(lineage),
+    });
+
+    // The child says who it is in its first event; from then on it is ours to end.
+    let mut child = String::new();
+    let mut early = None;
+    while let Some(event) = run.next().await {
+        if let (Some(session), true) =
+            (&event.envelope.session_id, event.envelope.run_id.as_deref() == Some(run.id()))
+        {
+            child.clone_from(session);
+            early = Some(event.kind);
+            break;
+        }
+        if let RunEventKind::Done { .. } = event.kind {
+            early = Some(event.kind);
+            break;
+        }
+    }
+    if child.is_empty() {
+        return Err(match early {
+            Some(RunEventKind::Done { text, .. }) => format!("the sub-agent did not start: {text}"),
+            _ => "the sub-agent did not start".into(),
+        });
+    }
+    live.progress().children.push((child.clone(), run));
+    let spawned = || SubagentSpawned { child_session_id: child.clone() };
+    let told = hooks.fire_void(&live.cx(), spawned).await.map_err(|error| error.to_string());
+    let (outcome, text) = match told {
+        Err(error) => (RunOutcome::Error, error),
+        Ok(()) => wait(live, &child, early).await,
+    };
+    end(live, &child, outcome, &text).await?;
+    match outcome {
+        RunOutcome::EndTurn => Ok((ToolOutcome::Ok, text)),
+        RunOutcome::Aborted => Ok((ToolOutcome::Cancelled, text)),
+        other => Ok((
+            ToolOutcome::Error,
+            format!("the sub-agent ended with `{}`: {text}", other.as_str()),
+        )),
+    }
+}
+
+/// Reads the child to its `done`. The run stays in the parent's progress meanwhile: if the parent is stopped here,
+/// its ending stops the child too.
+async fn wait(live: &Live, child: &str, early: Option<RunEventKind>) -> (RunOutcome, String) {
+    let mut next = early;
+    loop {
+        match next {
+            Some(RunEventKind::Done { text, outcome }) => return (outcome, text),
+            Some(RunEventKind::Usage { input_tokens, output_tokens, cost_usd }) => {
+                add(&mut live.progress().usage, input_tokens, output_tokens, cost_usd);
+            }
+            _ => {}
+        }
+        let event = std::future::poll_fn(|cx| {
+            let mut progress = live.progress();
+            match progress.children.iter_mut().find(|(id, _)| id == child) {
+                Some((_, run)) => run.poll_next_unpin(cx),
+                None => std::task::Poll::Ready(None),
+            }
+        });
+        match event.await {
+            None => return (RunOutcome::Error, "the sub-agent is gone".into()),
+            // A grandchild's `done` is not the child's.
+            Some(event)
+                if event.envelope.session_id.as_deref() != Some(child)
+                    && matches!(event.kind, RunEventKind::Done { .. }) =>
+            {
+                next = None
+            }
+            Some(event) => next = Some(event.kind),
+        }
+    }
+}
+
+/// Stops a child and reads it to its `done`; its last handlers hold up nobody.
+pub(super) async fn stop(mut run: Run) -> (RunOutcome, String) {
+    run.cancel();
+    while let Some(event) = run.next().await {
+        if let RunEventKind::Done { text, outcome } = event.kind
+            && event.envelope.run_id.as_deref() == Some(run.id())
+        {
+            return (outcome, text);
+        }
+    }
+    (RunOutcome::Error, "the sub-agent is gone".into())
+}
+
+fn add(usage: &mut Usage, input_tokens: u64, output_tokens: u64, cost_usd: Option<f64>) {
+    usage.input_tokens += input_tokens;
+    usage.output_tokens += output_tokens;
+    if let Some(cost) = cost_usd {
+        *usage.cost_usd.get_or_insert_default() += cost;
+    }
+}
+
+/// However it ended, it is said that it ended.
+pub(super) async fn end(
+    live: &Live,
+    child: &str,
+    outcome: RunOutcome,
+    result: &str,
+) -> Result<(), String> {
+    live.progress().children.retain(|(id, _)| id != child);
+    let ended = || SubagentEnded {
+        child_session_id: child.to_string(),
+        result: result.to_string(),
+        outcome: outcome.as_str().to_string(),
+    };
+    live.agent().hooks.fire_void(&live.cx(), ended).await.map_err(|error| error.to_string())
+}

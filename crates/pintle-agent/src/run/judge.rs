@@ -1,0 +1,137 @@
+//! Step 10: may this very call run? The cheapest question first, a person last; the first "no" ends it.
+
+use pintle::{Point, points::ToolPre};
+use pintle_policy::{Floor, guard, zone_of};
+
+use super::{Live, new_id, now_ms};
+use crate::{
+    approver::{ApprovalOutcome, ApprovalRequest},
+    call::FinalCall,
+    event::RunEventKind,
+    toolbox::Kind,
+};
+
+/// A call that every judge allowed: the only thing a tool accepts.
+///
+/// It has no public constructor. Code that did not go through the judge cannot run a tool (R6.2).
+#[derive(Debug)]
+pub struct PermittedCall(FinalCall);
+
+impl std::ops::Deref for PermittedCall {
+    type Target = FinalCall;
+
+    fn deref(&self) -> &FinalCall {
+        &self.0
+    }
+}
+
+/// The permit, and what it is for; or why there is none.
+pub(super) async fn judge(live: &Live, call: FinalCall) -> Result<(PermittedCall, Kind), String> {
+    let agent = live.agent();
+    let tool = call.tool();
+    let known = agent.tools.check(tool, call.args())?;
+    toolset(live, tool)?;
+    if let Some(denial) =
+        guard::judge_all(&agent.policy.guards, tool, call.args(), &agent.policy.workspace)
+    {
+        return Err(format!("{} ({})", denial.reason, denial.source));
+    }
+
+    let judged = zone_of(tool, known.zone, call.args(), &agent.policy.workspace);
+    let floor = agent.policy.level.floor(judged.zone);
+    if floor == Floor::Never {
+        return Err(format!(
+            "this call is in zone `{}` ({}), which never runs here",
+            judged.zone.name(),
+            judged.why
+        ));
+    }
+
+    let pre = || ToolPre {
+        tool_call_id: call.id().to_string(),
+        tool_name: tool.to_string(),
+        tool_input: call.args().clone(),
+        zone: judged.zone.number(),
+    };
+    let outcome = agent.hooks.fire_gate(&live.cx(), pre).await;
+    live.heed(ToolPre::NAME, &outcome, Some(call.id()));
+    if let Some(block) = outcome.blocked() {
+        return Err(block.reason.clone());
+    }
+
+    if floor == Floor::Ask {
+        approval(live, &call, format!("zone `{}`: {}", judged.zone.name(), judged.why)).await?;
+    }
+    let kind = known.kind.clone();
+    Ok((PermittedCall(call), kind))
+}
+
+fn toolset(live: &Live, tool: &str) -> Result<(), String> {
+    if !live.agent().policy.offers(tool) {
+        return Err(format!("the profile's `tools` do not offer `{tool}`"));
+    }
+    let Some(opened) = live.opened() else { return Err("the session is not open".into()) };
+    let mut lineage = opened.ancestors.iter().chain([&opened.personality]);
+    match lineage.find(|personality| !personality.may_use(tool)) {
+        Some(personality) => {
+            Err(format!("the personality `{}` may not use `{tool}`", personality.id))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Nobody is asked about a call that could not run: this comes last.
+async fn approval(live: &Live, call: &FinalCall, reason: String) -> Result<(), String> {
+    let Some(opened) = live.opened() else { return Err("the session is not open".into()) };
+    let timeout =
+        u64::try_from(live.agent().policy.approval_timeout.as_millis()).unwrap_or(u64::MAX);
+    let request = ApprovalRequest {
+        approval_id: new_id(),
+        session_id: opened.session.id.clone(),
+        run_id: live.run_id.clone(),
+        tool_call_id: call.id().to_string(),
+        tool_name: call.tool().to_string(),
+        args: call.args().clone(),
+        args_hash: call.args_hash(),
+        reason,
+        expires_at: now_ms().saturating_add(timeout),
+    };
+    live.emit(RunEventKind::ApprovalRequested {
+        approval_id: request.approval_id.clone(),
+        tool_call_id: request.tool_call_id.clone(),
+        tool_name: request.tool_name.clone(),
+        args: request.args.clone(),
+        args_hash: request.args_hash.clone(),
+        expires_at: request.expires_at,
+    });
+    let approval_id = request.approval_id.clone();
+    let why = request.reason.clone();
+    // Whatever the approver does: after its time a question has no answer any more.
+    let asked = live.agent().approver.ask(request);
+    let outcome = tokio::time::timeout(live.agent().policy.approval_timeout, asked)
+        .await
+        .unwrap_or(ApprovalOutcome::Expired);
+    let (by, words) = match &outcome {
+        ApprovalOutcome::Approved { by } => (Some(by.clone()), None),
+        ApprovalOutcome::Denied { by, reason } => (Some(by.clone()), reason.clone()),
+        _ => (None, None),
+    };
+    live.emit(RunEventKind::ApprovalResolved {
+        approval_id,
+        outcome: outcome.name().to_string(),
+        by,
+        reason: words,
+    });
+    match outcome {
+        ApprovalOutcome::Approved { .. } => Ok(()),
+        ApprovalOutcome::Denied { by, reason: Some(reason) } => {
+            Err(format!("{by} said no: {reason}"))
+        }
+        ApprovalOutcome::Denied { by, reason: None } => Err(format!("{by} said no")),
+        ApprovalOutcome::Expired => Err("a person was asked and nobody answered in time".into()),
+        ApprovalOutcome::Cancelled => Err("the question to a person was withdrawn".into()),
+        ApprovalOutcome::NoOneToAsk => {
+            Err(format!("this call needs a person's approval ({why}), and there is no one to ask"))
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! What a run knows and has done so far. It outlives the run's body, so that an ending can make good what the body
+//! left open when it was dropped.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+};
+
+use pintle::{Cx, Envelope, FireRecord, PluginGate, RecordSink};
+use tokio::sync::{OwnedMutexGuard, mpsc};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{Ask, Ending, Run, RunError, new_id, now_ms, tool_call::Tracked};
+use crate::{
+    Agent,
+    agent::{HandlerWatch, Inner, Observer},
+    event::{RunEvent, RunEventKind, RunOutcome},
+    llm::Usage,
+    message::Message,
+    personality::Personality,
+    reminders::Reminders,
+    store::{NewMessage, Session},
+};
+
+pub(crate) struct Live {
+    agent: Agent,
+    pub(crate) ask: Ask,
+    pub(crate) run_id: String,
+    trace_id: String,
+    pub(crate) emitter: Arc<Emitter>,
+    opened: OnceLock<Opened>,
+    progress: Mutex<Progress>,
+    /// Held while it is this run's turn in its session.
+    turn: Mutex<Option<OwnedMutexGuard<()>>>,
+    /// Messages on their way to the store. They get there even if the run's body is dropped.
+    writes: TaskTracker,
+    /// Cancelled when the run's body is over.
+    pub(crate) over: CancellationToken,
+}
+
+/// What step 1 settles for the whole run.
+pub(crate) struct Opened {
+    pub(crate) session: Session,
+    pub(crate) personality: Personality,
+    pub(crate) plugins: PluginGate,
+    /// The parent's personalities: what they may not use, a sub-agent may not use either (R6.3).
+    pub(crate) ancestors: Vec<Personality>,
+    /// The first run of this session in this process.
+    pub(crate) first_here: bool,
+}
+
+#[derive(Default)]
+pub(crate) struct Progress {
+    pub(crate) turn: u32,
+    /// Model requests that were answered.
+    pub(crate) rounds: u32,
+    pub(crate) usage: Usage,
+    pub(crate) reminders: Reminders,
+    pub(crate) tools_used: Vec<String>,
+    pub(crate) total_calls: u32,
+    pub(crate) successful_calls: u32,
+    pub(crate) denials_in_a_row: u32,
+    pub(crate) last_denial: String,
+    /// The calls of the newest answer, until their results are stored.
+    pub(crate) calls: Vec<Tracked>,
+    /// Sub-agents under way.
+    pub(crate) children: Vec<(String, Run)>,
+}
+
+/// What a sub-agent inherits.
+#[derive(Clone)]
+pub(crate) struct Lineage {
+    pub(crate) parent_session: String,
+    pub(crate) trace_id: String,
+    pub(crate) depth: u32,
+    pub(crate) plugins: PluginGate,
+    pub(crate) ancestors: Vec<Personality>,
+    pub(crate) emitter: Arc<Emitter>,
+}
+
+impl Live {
+    pub(crate) fn new(agent: Agent, ask: Ask, run_id: String, emitter: Emitter) -> Self {
+        let trace_id = ask.lineage.as_ref().map_or_else(new_id, |lineage| lineage.trace_id.clone());
+        Self {
+            agent,
+            ask,
+            run_id,
+            trace_id,
+            emitter: Arc::new(emitter),
+            opened: OnceLock::new(),
+            progress: Mutex::default(),
+            turn: Mutex::default(),
+            writes: TaskTracker::new(),
+            over: CancellationToken::new(),
+        }
+    }
+
+    pub(crate) fn agent(&self) -> &Inner {
+        &self.agent.inner
+    }
+
+    pub(crate) fn handle(&self) -> &Agent {
+        &self.agent
+    }
+
+    pub(crate) fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn open(&self, opened: Opened) {
+        let _ = self.opened.set(opened);
+    }
+
+    /// `None` only before step 1 is done.
+    pub(crate) fn opened(&self) -> Option<&Opened> {
+        self.opened.get()
+    }
+
+    /// Waits until no other run of the session is under way.
+    pub(crate) async fn take_turn(&self, turn: Arc<tokio::sync::Mutex<()>>) {
+        let held = turn.lock_owned().await;
+        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
+    }
+
+    pub(crate) fn has_turn(&self) -> bool {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    pub(crate) fn end_turn(&self) {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// Stores a message. Once begun it is carried out, and [`Live::written`] waits for it, even if the run's body is
+    /// dropped meanwhile: what the ending reads is then all there is.
+    pub(crate) async fn append(&self, run_id: &str, message: Message) -> Result<(), RunError> {
+        let Some(opened) = self.opened() else { return Ok(()) };
+        let (store, session) = (self.agent().store.clone(), opened.session.id.clone());
+        let message = NewMessage { run_id: run_id.to_string(), message };
+        let write = self.writes.spawn(async move { store.append(&session, vec![message]).await });
+        match write.await {
+            Ok(written) => Ok(written?),
+            Err(lost) => Err(RunError::new("store", format!("a message was not stored: {lost}"))),
+        }
+    }
+
+    /// Waits for the messages on their way to the store.
+    pub(crate) async fn written(&self) {
+        self.writes.close();
+        self.writes.wait().await;
+        self.writes.reopen();
+    }
+
+    pub(crate) fn depth(&self) -> u32 {
+        self.ask.lineage.as_ref().map_or(0, |lineage| lineage.depth)
+    }
+
+    pub(crate) fn lineage_for_child(&self) -> Option<Lineage> {
+        let opened = self.opened()?;
+        let mut ancestors = opened.ancestors.clone();
+        ancestors.push(opened.personality.clone());
+        Some(Lineage {
+            parent_session: opened.session.id.clone(),
+            trace_id: self.trace_id.clone(),
+            depth: self.depth() + 1,
+            plugins: opened.plugins.clone(),
+            ancestors,
+            emitter: self.emitter.clone(),
+        })
+    }
+
+    pub(crate) fn envelope(&self) -> Envelope {
+        let session = self.opened().map(|opened| &opened.session);
+        Envelope {
+            session_id: session.map(|session| session.id.clone()),
+            session_key: session.map(|session| session.key.clone()),
+            run_id: Some(self.run_id.clone()),
+            turn_index: Some(self.progress().turn),
+            personality_id: self.opened().map(|opened| opened.personality.id.clone()),
+            platform: self.ask.platform.clone(),
+            parent_session_id: self
+                .ask
+                .lineage
+                .as_ref()
+                .map(|lineage| lineage.parent_session.clone()),
+            trace_id: self.trace_id.clone(),
+            ts: now_ms(),
+        }
+    }
+
+    /// The context of a fire: the run's envelope, the personality's plugins, and the run's events as a witness.
+    pub(crate) fn cx(&self) -> Cx {
+        let plugins =
+            self.opened().map_or(PluginGate::BuiltinsOnly, |opened| opened.plugins.clone());
+        Cx::new(self.envelope(), plugins).observed_by(self.emitter.clone())
+    }
+
+    pub(crate) fn emit(&self, kind: RunEventKind) {
+        self.emitter.emit(RunEvent { kind, envelope: Arc::new(self.envelope()) });
+    }
+
+    /// Tells of a gate's blocks, and keeps its words for the model.
+    pub(crate) fn heed(
+        &self,
+        point: &'static str,
+        outcome: &pintle::GateOutcome,
+        tool_call_id: Option<&str>,
+    ) {
+        for block in &outcome.blocks {
+            self.emit(RunEventKind::HookBlocked {
+                point,
+                handler: block.handler.to_string(),
+                reason: block.reason.clone(),
+                tool_call_id: tool_call_id.map(str::to_string),
+            });
+        }
+        self.progress().reminders.take_in(point, outcome);
+    }
+
+    pub(crate) fn next_turn(&self) {
+        self.progress().turn += 1;
+    }
+
+    pub(crate) fn limit_reached(&self) -> Option<Ending> {
+        let limits = &self.agent().limits;
+        let progress = self.progress();
+        if progress.turn >= limits.max_turns {
+            let text = format!(
+                "The run was stopped: it took {} model rounds, which is its limit.",
+                limits.max_turns
+            );
+            return Some(Ending::new(RunOutcome::MaxTurns, text));
+        }
+        let (cost, limit) = (progress.usage.cost_usd?, limits.max_cost_usd?);
+        (cost >= limit).then(|| {
+            let text =
+                format!("The run was stopped: it cost ${cost:.4}, and its limit is ${limit:.4}.");
+            Ending::new(RunOutcome::BudgetExceeded, text)
+        })
+    }
+
+    pub(crate) fn denied_too_often(&self) -> Option<Ending> {
+        let progress = self.progress();
+        (progress.denials_in_a_row >= self.agent().limits.max_denials).then(|| {
+            let text = format!(
+                "The run was stopped: {} tool calls in a row were denied. The last reason: {}",
+                progress.denials_in_a_row, progress.last_denial
+            );
+            Ending::new(RunOutcome::Refusal, text)
+        })
+    }
+}
+
+/// Where a run's events go: to its caller, the agent's observer, and for a sub-agent the parent's caller.
+pub(crate) struct Emitter {
+    caller: mpsc::UnboundedSender<RunEvent>,
+    observer: Option<Observer>,
+    watch: Option<HandlerWatch>,
+    parent: Option<Arc<Emitter>>,
+}
+
+impl Emitter {
+    pub(crate) fn new(
+        caller: mpsc::UnboundedSender<RunEvent>,
+        agent: &Inner,
+        lineage: Option<&Lineage>,
+    ) -> Self {
+        let (observer, watch) = (agent.observer.clone(), agent.watch.clone());
+        Self { caller, observer, watch, parent: lineage.map(|lineage| lineage.emitter.clone()) }
+    }
+
+    pub(crate) fn emit(&self, event: RunEvent) {
+        if let Some(observer) = &self.observer {
+            // Who only watches cannot bring a run down.
+            let _ = catch_unwind(AssertUnwindSafe(|| observer(&event)));
+        }
+        let mut above = self.parent.as_ref();
+        while let Some(parent) = above {
+            let _ = parent.caller.send(event.clone());
+            above = parent.parent.as_ref();
+        }
+        // The caller may have stopped listening; the run ends in order all the same.
+        let _ = self.caller.send(event);
+    }
+}
+
+impl RecordSink for Emitter {
+    fn record(&self, record: &FireRecord) {
+        if !record.handlers.is_empty() {
+            self.emit(RunEvent { kind: record.into(), envelope: record.envelope.clone() });
+        }
+    }
+
+    fn started(&self, point: &'static str, handler: &str) {
+        if let Some(watch) = &self.watch {
+            watch(point, handler);
+        }
+    }
+}

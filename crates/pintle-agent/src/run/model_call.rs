@@ -1,0 +1,218 @@
+//! Steps 6 to 8: one model round, with its retries.
+
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use pintle::{
+    Point,
+    points::{AfterLlmCall, BeforeLlmCall, LlmUsage, ModelPost, ModelPre},
+};
+
+use super::{Live, RunError, new_id};
+use crate::{
+    event::RunEventKind,
+    llm::{LlmError, LlmEvent, LlmRequest, LlmResponse, Usage},
+    message::Message,
+    reminders,
+};
+
+const MAX_ATTEMPTS: u32 = 4;
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// One answer of the model, stored; or why there is none.
+pub(super) async fn ask(
+    live: &Live,
+    system: &str,
+    messages: &[Message],
+) -> Result<LlmResponse, RunError> {
+    let mut shown = Shown::default();
+    let mut attempt = 0;
+    let response = loop {
+        attempt += 1;
+        match attempt_once(live, system, messages, &mut shown).await? {
+            Ok(response) => break response,
+            Err(error) if error.retryable && attempt < MAX_ATTEMPTS => wait(&error, attempt).await,
+            Err(error) => return Err(RunError::new(error.code, error.message)),
+        }
+    };
+    store(live, &response).await?;
+    Ok(response)
+}
+
+async fn wait(error: &LlmError, attempt: u32) {
+    let doubled = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(attempt - 1));
+    tokio::time::sleep(error.retry_after.unwrap_or(doubled).min(LONGEST_WAIT)).await;
+}
+
+async fn attempt_once(
+    live: &Live,
+    system: &str,
+    messages: &[Message],
+    shown: &mut Shown,
+) -> Result<Result<LlmResponse, LlmError>, RunError> {
+    let agent = live.agent();
+    let model = agent.llm.name().to_string();
+    let count = u32::try_from(messages.len()).unwrap_or(u32::MAX);
+    let pre = || ModelPre { model: model.clone(), message_count: count };
+    let outcome = agent.hooks.fire_gate(&live.cx(), pre).await;
+    live.heed(ModelPre::NAME, &outcome, None);
+
+    let fragments = live.progress().reminders.for_request();
+    let request_id = new_id();
+    let turn_number = live.progress().turn + 1;
+    let before =
+        || BeforeLlmCall { model: model.clone(), turn_number, request_id: request_id.clone() };
+    agent.hooks.fire_void(&live.cx(), before).await?;
+
+    let started = Instant::now();
+    let request = request(live, system, messages, &fragments);
+    let response = match stream(live, request, shown).await {
+        Ok(response) => response,
+        Err(error) => return Ok(Err(error)),
+    };
+    let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    delivered(live, &fragments);
+    count_usage(live, &response.usage);
+    let after = || AfterLlmCall {
+        text: response.text.clone(),
+        usage: usage(&response.usage),
+        request_id,
+        finish_reason: response.finish.to_string(),
+        duration_ms,
+    };
+    agent.hooks.fire_void(&live.cx(), after).await?;
+    let post = || ModelPost {
+        model,
+        stop_reason: response.finish.to_string(),
+        input_tokens: response.usage.input_tokens,
+        output_tokens: response.usage.output_tokens,
+        cost_usd: response.usage.cost_usd,
+        tool_call_count: u32::try_from(response.tool_calls.len()).unwrap_or(u32::MAX),
+    };
+    let outcome = agent.hooks.fire_gate(&live.cx(), post).await;
+    live.heed(ModelPost::NAME, &outcome, None);
+    Ok(Ok(response))
+}
+
+fn request(live: &Live, system: &str, messages: &[Message], fragments: &[String]) -> LlmRequest {
+    let mut messages = messages.to_vec();
+    reminders::attach(&mut messages, fragments);
+    let offered = |tool: &str| {
+        live.agent().policy.offers(tool)
+            && live.opened().is_some_and(|opened| {
+                opened.personality.may_use(tool)
+                    && opened.ancestors.iter().all(|ancestor| ancestor.may_use(tool))
+            })
+    };
+    let tools =
+        live.agent().tools.iter().map(|known| &known.spec).filter(|spec| offered(&spec.name));
+    LlmRequest {
+        system: system.to_string(),
+        messages,
+        tools: tools.cloned().collect(),
+        max_tokens: None,
+    }
+}
+
+async fn stream(
+    live: &Live,
+    request: LlmRequest,
+    shown: &mut Shown,
+) -> Result<LlmResponse, LlmError> {
+    let mut stream = live.agent().llm.stream(request);
+    shown.restart();
+    while let Some(event) = stream.next().await {
+        match event? {
+            LlmEvent::TextDelta(text) => {
+                if let Some(text) = shown.more(&text) {
+                    live.emit(RunEventKind::TextDelta { text });
+                }
+            }
+            LlmEvent::End(response) => return Ok(response),
+        }
+    }
+    Err(LlmError {
+        code: "cut".into(),
+        message: "the model's answer stopped before its end".into(),
+        retryable: true,
+        retry_after: None,
+    })
+}
+
+/// Reminders count as delivered only now: a request that failed carried them to nobody.
+fn delivered(live: &Live, fragments: &[String]) {
+    live.progress().reminders.delivered(fragments.len());
+    for text in fragments {
+        live.emit(RunEventKind::Reminder { text: text.clone() });
+    }
+}
+
+fn count_usage(live: &Live, usage: &Usage) {
+    {
+        let mut progress = live.progress();
+        progress.rounds += 1;
+        let total = &mut progress.usage;
+        total.input_tokens += usage.input_tokens;
+        total.output_tokens += usage.output_tokens;
+        if let Some(cost) = usage.cost_usd {
+            *total.cost_usd.get_or_insert_default() += cost;
+        }
+    }
+    live.emit(RunEventKind::Usage {
+        input_tokens: usage.input_tokens,
+        output_tokens: usage.output_tokens,
+        cost_usd: usage.cost_usd,
+    });
+}
+
+fn usage(usage: &Usage) -> LlmUsage {
+    LlmUsage {
+        input_tokens: usage.input_tokens,
+        output_tokens: usage.output_tokens,
+        cache_read_tokens: usage.cache_read_tokens,
+        cache_creation_tokens: usage.cache_creation_tokens,
+        cost_usd: usage.cost_usd,
+    }
+}
+
+async fn store(live: &Live, response: &LlmResponse) -> Result<(), RunError> {
+    let (text, tool_calls) = (response.text.clone(), response.tool_calls.clone());
+    live.append(&live.run_id, Message::Assistant { text, tool_calls }).await
+}
+
+/// What the user has seen of an answer already: a retry does not show it again.
+#[derive(Default)]
+struct Shown {
+    /// What earlier attempts have shown.
+    before: String,
+    /// What this attempt has written.
+    now: String,
+}
+
+impl Shown {
+    fn restart(&mut self) {
+        if self.now.len() > self.before.len() {
+            self.before.clone_from(&self.now);
+        }
+        self.now.clear();
+    }
+
+    fn more(&mut self, text: &str) -> Option<String> {
+        let from = self.now.len();
+        self.now.push_str(text);
+        if self.before.is_empty() {
+            return Some(text.to_string());
+        }
+        if self.before.starts_with(&self.now) {
+            return None;
+        }
+        if self.now.starts_with(&self.before) {
+            let fresh = self.now.get(from.max(self.before.len())..).unwrap_or_default().to_string();
+            return Some(fresh);
+        }
+        // The new attempt says something else: it is shown whole, on a line of its own.
+        self.before.clear();
+        Some(format!("\n{}", self.now))
+    }
+}

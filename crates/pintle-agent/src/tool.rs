@@ -1,0 +1,71 @@
+//! What the loop needs of a tool.
+
+use std::{path::PathBuf, sync::Arc};
+
+use futures_util::future::BoxFuture;
+use pintle_policy::Zone;
+use tokio_util::sync::CancellationToken;
+
+use crate::{PermittedCall, llm::ToolSpec};
+
+/// Something the model can ask for.
+///
+/// `run` takes a [`PermittedCall`], which only the judge can make: a tool cannot be run around the gates.
+pub trait Tool: Send + Sync + 'static {
+    /// Its name, description and arguments.
+    fn spec(&self) -> &ToolSpec;
+
+    /// The least zone any call of it is in. The call's input can raise it, never lower it.
+    fn zone(&self) -> Zone;
+
+    /// Runs it. Dropping the future stops it and everything it started.
+    fn run(&self, call: PermittedCall, cx: ToolCx)
+    -> BoxFuture<'static, Result<String, ToolError>>;
+}
+
+/// What a running tool knows of its surroundings.
+#[derive(Clone)]
+pub struct ToolCx {
+    /// The folder the agent works in; relative paths start here.
+    pub workspace: Arc<PathBuf>,
+    /// The session it runs in.
+    pub session_id: Arc<str>,
+    /// The run it is part of.
+    pub run_id: Arc<str>,
+    /// Cancelled when the run is.
+    pub cancel: CancellationToken,
+    /// Where output goes while the tool still runs.
+    pub progress: Progress,
+}
+
+/// Where a running tool reports output as it comes.
+#[derive(Clone, Default)]
+pub struct Progress(Option<Arc<dyn Fn(&str) + Send + Sync>>);
+
+impl Progress {
+    /// Calls `report` with each piece.
+    pub fn new(report: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(report)))
+    }
+
+    /// Reports a piece of output.
+    pub fn say(&self, text: &str) {
+        if let Some(report) = &self.0 {
+            report(text);
+        }
+    }
+}
+
+/// Why a tool did not do it. The text is for the model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ToolError {
+    /// It ran and failed.
+    #[error("{0}")]
+    Failed(String),
+    /// It took too long and was stopped.
+    #[error("{0}")]
+    TimedOut(String),
+    /// The run was cancelled while it ran.
+    #[error("{0}")]
+    Cancelled(String),
+}

@@ -1,0 +1,168 @@
+//! What can be said on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// An agent whose hooks you can rely on: every point fires, a guard that fails blocks, and nothing is silent.
+#[derive(Parser)]
+#[command(name = "pintle", version, after_help = "First time here? Try:\n  pintle demo")]
+pub(crate) struct Cli {
+    /// Where sessions and records are kept [default: PINTLE_DATA, or the platform's data folder]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Machine-readable output
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Demo(Demo),
+    Init(Init),
+    Chat(Chat),
+    Doctor(Doctor),
+    Sessions(Sessions),
+    Hooks(Hooks),
+    Trace(Trace),
+}
+
+/// Play a short conversation offline: hooks fire, a destructive command is blocked, an approval is asked
+#[derive(Args)]
+#[command(after_help = "Example:\n  pintle demo --yes")]
+pub(crate) struct Demo {
+    /// Answer the approval with yes instead of asking
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+/// Write a sample profile: agent.json, a personality, a hook script
+#[derive(Args)]
+#[command(after_help = "Example:\n  pintle init my-agent && pintle chat --profile my-agent")]
+pub(crate) struct Init {
+    /// The folder to write to; made if it is not there
+    #[arg(default_value = ".", value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+}
+
+/// Talk to the agent, or ask one question
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  pintle chat\n  pintle chat -q 'list .'\n  pintle chat --model anthropic/claude-sonnet-4-5 --profile my-agent\n  pintle chat --json -q 'read README.md' | jq .type"
+)]
+pub(crate) struct Chat {
+    /// Ask this, print only the answer, and exit
+    #[arg(short, long = "question", value_name = "TEXT")]
+    pub(crate) question: Option<String>,
+    /// Go on with the conversation of this name
+    #[arg(long, value_name = "KEY", default_value = "cli:default")]
+    pub(crate) session: String,
+    /// Begin a new conversation
+    #[arg(long)]
+    pub(crate) new: bool,
+    #[command(flatten)]
+    pub(crate) who: Who,
+}
+
+/// Who the agent is and what writes its text.
+#[derive(Args, Clone, Default)]
+pub(crate) struct Who {
+    /// A folder with an agent.json
+    #[arg(long, value_name = "DIR")]
+    pub(crate) profile: Option<PathBuf>,
+    /// Which of the profile's personalities to be
+    #[arg(long, value_name = "NAME")]
+    pub(crate) personality: Option<String>,
+    /// `offline`, `scripted:FILE`, or PROVIDER/NAME [default: PINTLE_MODEL, the profile's, or offline]
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+}
+
+/// Check the set-up
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  pintle doctor\n  pintle doctor --show-prompt --profile my-agent"
+)]
+pub(crate) struct Doctor {
+    /// Print the assembled system prompt: each part, and who contributed it
+    #[arg(long)]
+    pub(crate) show_prompt: bool,
+    #[command(flatten)]
+    pub(crate) who: Who,
+}
+
+/// Look at conversations
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  pintle sessions list\n  pintle sessions export 0190… > conversation.json"
+)]
+pub(crate) struct Sessions {
+    #[command(subcommand)]
+    pub(crate) command: SessionsCommand,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// All conversations, newest first
+    #[command(after_help = "Example:\n  pintle sessions list --json")]
+    List,
+    /// One conversation, for reading
+    #[command(after_help = "Example:\n  pintle sessions show cli:default")]
+    Show {
+        /// Its id, the start or end of it, or its key
+        session: String,
+    },
+    /// One conversation as JSON, on standard output
+    #[command(after_help = "Example:\n  pintle sessions export cli:default > conversation.json")]
+    Export {
+        /// Its id, the start or end of it, or its key
+        session: String,
+    },
+    /// Remove one conversation
+    #[command(after_help = "Example:\n  pintle sessions delete 0190a1b2")]
+    Delete {
+        /// Its id, or the start or end of it
+        session: String,
+    },
+}
+
+/// Look at hooks
+#[derive(Args)]
+#[command(after_help = "Examples:\n  pintle hooks list\n  pintle hooks schema tool.pre")]
+pub(crate) struct Hooks {
+    #[command(subcommand)]
+    pub(crate) command: HooksCommand,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum HooksCommand {
+    /// Every hook that is bound: point, model, source, order
+    #[command(after_help = "Example:\n  pintle hooks list --profile my-agent")]
+    List {
+        #[command(flatten)]
+        who: Who,
+    },
+    /// Everything that is wrong with a profile, at once
+    #[command(after_help = "Example:\n  pintle hooks lint my-agent")]
+    Lint {
+        /// The profile's folder
+        #[arg(default_value = ".", value_name = "DIR")]
+        dir: PathBuf,
+    },
+    /// The points, or the JSON Schema of one point's payload and result
+    #[command(after_help = "Example:\n  pintle hooks schema before_tool_call")]
+    Schema {
+        /// A point's name; without one, all points are listed
+        point: Option<String>,
+    },
+}
+
+/// Show the last run, or a given one, as a waterfall
+#[derive(Args)]
+#[command(after_help = "Example:\n  pintle trace")]
+pub(crate) struct Trace {
+    /// The run's id, or the start or end of it
+    pub(crate) run: Option<String>,
+}

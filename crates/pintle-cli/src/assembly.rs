@@ -1,0 +1,139 @@
+//! An agent put together from what the command line, the environment and the profile say.
+
+use std::{sync::Arc, time::Duration};
+
+use pintle::{Event, Hooks, Verdict, points::ToolPre};
+use pintle_agent::{Agent, Approver, Llm, SwitchError};
+use pintle_policy::shell;
+use pintle_store::SqliteStore;
+use pintle_tools::{McpLimits, McpServer, McpTransport, TerminalConfig};
+
+use crate::{
+    args::Who, environment::Environment, problem::Problem, profile::Plan, recorder::Recorder,
+};
+
+/// An agent, with what outlives its runs.
+pub(crate) struct Assembled {
+    pub(crate) agent: Agent,
+    pub(crate) store: SqliteStore,
+    pub(crate) model: String,
+    servers: Vec<McpServer>,
+}
+
+/// What a command adds to the agent it needs.
+#[derive(Default)]
+pub(crate) struct Extras {
+    pub(crate) approver: Option<Arc<dyn Approver>>,
+    pub(crate) watch: Option<Box<dyn Fn(&'static str, &str) + Send + Sync>>,
+    pub(crate) hooks: Option<Hooks>,
+}
+
+impl Assembled {
+    pub(crate) async fn new(
+        environment: &Environment,
+        who: &Who,
+        extras: Extras,
+    ) -> Result<Self, Problem> {
+        let plan = Plan::read(environment, who.profile.as_deref())?;
+        if let Some(asked) = &who.personality {
+            plan.personalities.get(asked)?;
+        }
+        let profile_model = plan.profile.as_ref().and_then(|profile| profile.model.clone());
+        let model = who.model.clone().or_else(|| environment.model.clone()).or(profile_model);
+        let llm =
+            pintle_llm::open(model.as_deref().unwrap_or("offline"), &environment.llm_settings())?;
+        let store = SqliteStore::open(environment.database()?).await?;
+        Self::from_parts(environment, plan, llm, store, extras).await
+    }
+
+    pub(crate) async fn from_parts(
+        environment: &Environment,
+        plan: Plan,
+        llm: Arc<dyn Llm>,
+        store: SqliteStore,
+        extras: Extras,
+    ) -> Result<Self, Problem> {
+        let hooks = extras.hooks.unwrap_or_default();
+        bind_built_ins(&hooks)?;
+        let servers = connect_servers(environment, &plan).await?;
+        let model = llm.name().to_string();
+        let recorder = Recorder::new(store.clone());
+        let terminal = TerminalConfig {
+            env: environment.passed_on(),
+            default_timeout: Duration::from_secs(120),
+        };
+        let mut builder =
+            Agent::builder(hooks, llm, Arc::new(store.clone()), plan.personalities, plan.policy)
+                .limits(plan.limits)
+                .tools(pintle_tools::builtin(terminal))
+                .tools(servers.iter().flat_map(McpServer::tools))
+                .observer(move |event| recorder.record(event));
+        if let Some(approver) = extras.approver {
+            builder = builder.approver(approver);
+        }
+        if let Some(watch) = extras.watch {
+            builder = builder.watch_handlers(watch);
+        }
+        let agent = builder.build().map_err(Problem::new)?;
+        Ok(Self { agent, store, model, servers })
+    }
+
+    /// Waits for everything that still runs, in order.
+    pub(crate) async fn close(self) {
+        self.agent.settle().await;
+        for server in &self.servers {
+            server.shutdown().await;
+        }
+        self.store.flush_records().await;
+    }
+}
+
+/// The terminal guard: an ordinary handler on a public point.
+fn bind_built_ins(hooks: &Hooks) -> Result<(), Problem> {
+    let guard = |e: Event<ToolPre>| async move {
+        match e
+            .tool_input
+            .get("command")
+            .and_then(serde_json::Value::as_str)
+            .and_then(shell::destructive)
+        {
+            Some(reason) => Verdict::block(reason),
+            None => Verdict::allow(),
+        }
+    };
+    let registrar =
+        hooks.named("terminal guard").source("built-in").tools(["terminal"]).priority(100);
+    registrar.register_gate(guard).map(drop).map_err(Problem::new)
+}
+
+async fn connect_servers(
+    environment: &Environment,
+    plan: &Plan,
+) -> Result<Vec<McpServer>, Problem> {
+    let mut servers = Vec::new();
+    let Some(profile) = &plan.profile else { return Ok(servers) };
+    for (name, server) in &profile.mcp_servers {
+        let transport = match (&server.command, &server.url) {
+            (Some(command), _) => {
+                let mut env = environment.passed_on();
+                env.extend(server.env.iter().map(|(name, value)| (name.clone(), value.clone())));
+                let (command, args) = (command.clone(), server.args.clone());
+                McpTransport::Stdio { command, args, env, cwd: Some(profile.dir.clone()) }
+            }
+            (None, Some(url)) => McpTransport::Http { url: url.clone(), headers: Vec::new() },
+            (None, None) => continue,
+        };
+        servers.push(
+            McpServer::connect(name, transport, McpLimits::default())
+                .await
+                .map_err(Problem::new)?,
+        );
+    }
+    Ok(servers)
+}
+
+impl From<SwitchError> for Problem {
+    fn from(error: SwitchError) -> Self {
+        Self::new(error)
+    }
+}

@@ -1,0 +1,110 @@
+//! Plays one run for a person: shows its events, asks its questions, stops it on Ctrl-C.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use pintle_agent::{ApprovalOutcome, ApprovalRequest, Run, RunEventKind, RunOutcome};
+
+use super::{Line, Lines, Questions, Screen};
+
+pub(crate) struct Player {
+    screen: Screen,
+    lines: Lines,
+    questions: Questions,
+    answer_yes: bool,
+}
+
+/// How a run ended, as far as the person is concerned.
+pub(crate) enum Ended {
+    Done {
+        text: String,
+        outcome: RunOutcome,
+    },
+    /// Ctrl-C twice.
+    Quit,
+}
+
+impl Player {
+    pub(crate) fn new(screen: Screen, lines: Lines, questions: Questions) -> Self {
+        Self { screen, lines, questions, answer_yes: false }
+    }
+
+    /// Answers every question with yes, and shows that it did.
+    pub(crate) fn answering_yes(mut self) -> Self {
+        self.answer_yes = true;
+        self
+    }
+
+    pub(crate) fn lines(&self) -> &Lines {
+        &self.lines
+    }
+
+    pub(crate) async fn play(&mut self, mut run: Run) -> Ended {
+        let id = run.id().to_string();
+        let mut stopping = false;
+        let mut tick = tokio::time::interval(Duration::from_millis(100));
+        self.screen.begin();
+        loop {
+            tokio::select! {
+                biased;
+                _ = tokio::signal::ctrl_c() => {
+                    if stopping {
+                        self.screen.end();
+                        return Ended::Quit;
+                    }
+                    stopping = true;
+                    run.cancel();
+                    self.screen.note("stopping… (Ctrl-C again to leave at once)");
+                }
+                Some((request, reply)) = self.questions.recv() => {
+                    let outcome = self.question(&request).await;
+                    if outcome.is_none() {
+                        run.cancel();
+                    }
+                    let _ = reply.send(outcome.unwrap_or(ApprovalOutcome::Cancelled));
+                    self.screen.begin();
+                }
+                event = run.next() => {
+                    let Some(event) = event else {
+                        self.screen.end();
+                        return Ended::Done { text: "the run is gone".into(), outcome: RunOutcome::Error };
+                    };
+                    let own = event.envelope.run_id.as_deref() == Some(&id);
+                    self.screen.show(&event, own);
+                    if let (RunEventKind::Done { text, outcome }, true) = (event.kind, own) {
+                        self.screen.end();
+                        return Ended::Done { text, outcome };
+                    }
+                }
+                _ = tick.tick() => self.screen.tick(),
+            }
+        }
+    }
+
+    /// `None` when the person would rather stop.
+    async fn question(&mut self, request: &ApprovalRequest) -> Option<ApprovalOutcome> {
+        self.screen.question(request);
+        let by = "terminal".to_string();
+        if self.answer_yes {
+            self.screen.note("answered with yes (--yes)");
+            return Some(ApprovalOutcome::Approved { by });
+        }
+        loop {
+            match self.lines.ask("  allow it? y(es) / n(o) / a reason for no › ").await {
+                Line::Interrupted => return None,
+                Line::End => return Some(ApprovalOutcome::NoOneToAsk),
+                Line::Text(text) => match text.trim() {
+                    "" => {}
+                    "y" | "yes" => return Some(ApprovalOutcome::Approved { by }),
+                    "n" | "no" => return Some(ApprovalOutcome::Denied { by, reason: None }),
+                    reason => {
+                        return Some(ApprovalOutcome::Denied {
+                            by,
+                            reason: Some(reason.to_string()),
+                        });
+                    }
+                },
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! `pintle init`: a sample profile to start from.
+
+use std::{fs, io::Write, process::ExitCode};
+
+use serde_json::json;
+
+use crate::{
+    args::Init,
+    environment::Environment,
+    problem::{CYAN, GREEN, Problem},
+};
+
+pub(crate) fn run(environment: &Environment, init: &Init) -> Result<ExitCode, Problem> {
+    let schema =
+        serde_json::to_string_pretty(&pintle_policy::agent_schema()).map_err(Problem::new)?;
+    let files = [
+        ("agent.json", include_str!("../sample/agent.json")),
+        ("agent.schema.json", &schema),
+        ("README.md", include_str!("../sample/README.md")),
+        ("personalities/guide/SOUL.md", include_str!("../sample/SOUL.md")),
+        ("personalities/guide/config.json", "{}\n"),
+    ];
+    let dir = environment.absolute(&init.dir)?;
+    if let Some((taken, _)) = files.iter().find(|(name, _)| dir.join(name).exists()) {
+        return Err(Problem::new(format!(
+            "{} is there already; nothing was written",
+            dir.join(taken).display()
+        ))
+        .hint("name another folder: `pintle init DIR`"));
+    }
+    for (name, text) in files {
+        let path = dir.join(name);
+        let failed = |error| Problem::new(format!("{} cannot be written: {error}", path.display()));
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(failed)?;
+        }
+        // Never over somebody's file, even one that came to be just now.
+        let mut file = fs::File::create_new(&path).map_err(failed)?;
+        file.write_all(text.as_bytes()).map_err(failed)?;
+        if !environment.json {
+            anstream::println!("{GREEN}wrote{GREEN:#} {}", init.dir.join(name).display());
+        }
+    }
+    if environment.json {
+        anstream::println!("{}", json!({ "profile": dir, "files": files.map(|(name, _)| name) }));
+    } else {
+        anstream::println!("\nnext: {CYAN}pintle chat --profile {}{CYAN:#}", init.dir.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,8 @@
+//! The commands, one file each; `chat` has a folder of its own.
+
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod hooks;
+pub(crate) mod init;
+pub(crate) mod sessions;
+pub(crate) mod trace;

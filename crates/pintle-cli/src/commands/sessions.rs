@@ -1,0 +1,149 @@
+//! `pintle sessions`: look at conversations.
+
+use std::process::ExitCode;
+
+use pintle_agent::{Message, Session, Store, StoredMessage};
+use pintle_store::SqliteStore;
+use serde_json::json;
+
+use crate::{
+    args::{Sessions, SessionsCommand},
+    environment::Environment,
+    problem::{BOLD, CYAN, DIM, Problem, RED},
+};
+
+pub(crate) async fn run(
+    environment: &Environment,
+    sessions: Sessions,
+) -> Result<ExitCode, Problem> {
+    let store = SqliteStore::open(environment.database()?).await?;
+    match sessions.command {
+        SessionsCommand::List => list(environment, &store).await?,
+        SessionsCommand::Show { session } => show(environment, &store, &session).await?,
+        SessionsCommand::Export { session } => export(&store, &session).await?,
+        SessionsCommand::Delete { session } => delete(environment, &store, &session).await?,
+    }
+    store.close().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn list(environment: &Environment, store: &SqliteStore) -> Result<(), Problem> {
+    let sessions = store.sessions().await?;
+    if environment.json {
+        anstream::println!("{}", serde_json::to_string_pretty(&sessions).map_err(Problem::new)?);
+        return Ok(());
+    }
+    if sessions.is_empty() {
+        anstream::println!("no conversations yet; `pintle chat` begins one");
+    }
+    for Session { id, key, message_count, updated_at, personality, .. } in sessions {
+        let who = personality.unwrap_or_default();
+        anstream::println!(
+            "{CYAN}{id}{CYAN:#}  {key:<24} {message_count:>4} messages  {}  {DIM}{who}{DIM:#}",
+            when(updated_at)
+        );
+    }
+    Ok(())
+}
+
+async fn show(environment: &Environment, store: &SqliteStore, named: &str) -> Result<(), Problem> {
+    let session = find(store, named).await?;
+    if environment.json {
+        return export(store, named).await;
+    }
+    anstream::println!(
+        "{BOLD}{}{BOLD:#} {DIM}{} · begun {}{DIM:#}",
+        session.key,
+        session.id,
+        when(session.created_at)
+    );
+    for StoredMessage { message, .. } in store.history(&session.id).await? {
+        match message {
+            Message::User { text } => anstream::println!("\n{CYAN}you{CYAN:#}    {text}"),
+            Message::Assistant { text, tool_calls } => {
+                if !text.is_empty() {
+                    anstream::println!("\n{BOLD}agent{BOLD:#}  {text}");
+                }
+                for call in tool_calls {
+                    anstream::println!("       {DIM}→ {} {}{DIM:#}", call.name, call.input);
+                }
+            }
+            Message::ToolResults { results } => {
+                for result in results {
+                    let mark = if result.is_error {
+                        format!("{RED}✗{RED:#}")
+                    } else {
+                        "✓".to_string()
+                    };
+                    let first = result.content.lines().next().unwrap_or_default();
+                    anstream::println!("       {mark} {DIM}{}: {first}{DIM:#}", result.tool_name);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn export(store: &SqliteStore, named: &str) -> Result<(), Problem> {
+    let session = find(store, named).await?;
+    let messages = store.history(&session.id).await?;
+    let whole = json!({ "session": session, "messages": messages });
+    anstream::println!("{}", serde_json::to_string_pretty(&whole).map_err(Problem::new)?);
+    Ok(())
+}
+
+async fn delete(
+    environment: &Environment,
+    store: &SqliteStore,
+    named: &str,
+) -> Result<(), Problem> {
+    let session = find(store, named).await?;
+    store.delete(&session.id).await?;
+    if environment.json {
+        anstream::println!("{}", json!({ "deleted": session.id }));
+    } else {
+        anstream::println!(
+            "deleted {} ({}, {} messages)",
+            session.id,
+            session.key,
+            session.message_count
+        );
+    }
+    Ok(())
+}
+
+/// By id, by the start or end of one, or by key (then the newest).
+async fn find(store: &SqliteStore, named: &str) -> Result<Session, Problem> {
+    let sessions = store.sessions().await?;
+    if let Some(session) =
+        sessions.iter().find(|session| session.id == named || session.key == named)
+    {
+        return Ok(session.clone());
+    }
+    let by_part = |session: &&Session| session.id.starts_with(named) || session.id.ends_with(named);
+    let mut found: Vec<_> = sessions.iter().filter(by_part).collect();
+    match (found.pop(), found.is_empty()) {
+        (Some(session), true) => Ok(session.clone()),
+        (Some(_), false) => {
+            Err(Problem::new(format!("`{named}` fits {} conversations", found.len() + 1))
+                .hint("give more of the id"))
+        }
+        (None, _) => Err(Problem::new(format!("there is no conversation `{named}`"))
+            .hint("`pintle sessions list` shows all")),
+    }
+}
+
+/// How long ago, in words.
+fn when(at: u64) -> String {
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_millis();
+    let seconds = now.saturating_sub(u128::from(at)) / 1000;
+    match seconds {
+        0..60 => "just now".to_string(),
+        60..3600 => format!("{} min ago", seconds / 60),
+        3600..86_400 => format!("{} h ago", seconds / 3600),
+        _ => format!("{} days ago", seconds / 86_400),
+    }
+}

@@ -1,0 +1,115 @@
+//! `pintle trace`: a run as a waterfall.
+
+use std::process::ExitCode;
+
+use pintle_store::{Run, RunEvent, SqliteStore};
+use serde_json::{Value, json};
+
+use crate::{
+    args::Trace,
+    environment::Environment,
+    problem::{BOLD, CYAN, DIM, GREEN, Problem, RED},
+};
+
+/// How many of the newest runs a part of an id is looked for in.
+const SEARCHED: u32 = 1000;
+const BAR: u64 = 30;
+
+pub(crate) async fn run(environment: &Environment, trace: Trace) -> Result<ExitCode, Problem> {
+    let store = SqliteStore::open(environment.database()?).await?;
+    let run = find(&store, trace.run.as_deref()).await?;
+    let events = store.events(&run.run_id).await?;
+    store.close().await;
+    if environment.json {
+        let events: Vec<Value> =
+            events.iter().filter_map(|event| serde_json::from_str(&event.json).ok()).collect();
+        anstream::println!("{}", json!({ "run": run, "events": events }));
+    } else {
+        print(&run, &events);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn find(store: &SqliteStore, named: Option<&str>) -> Result<Run, Problem> {
+    let mut runs = store.runs(SEARCHED).await?;
+    if let Some(named) = named {
+        runs.retain(|run| run.run_id.starts_with(named) || run.run_id.ends_with(named));
+        if runs.len() > 1 {
+            return Err(Problem::new(format!("`{named}` fits {} runs", runs.len()))
+                .hint("give more of the id"));
+        }
+    }
+    runs.into_iter().next().ok_or_else(|| match named {
+        Some(named) => Problem::new(format!("there is no run `{named}`")),
+        None => {
+            Problem::new("there are no runs yet").hint("`pintle chat` or `pintle demo` makes one")
+        }
+    })
+}
+
+fn print(run: &Run, events: &[RunEvent]) {
+    let outcome = run.outcome.as_deref().unwrap_or("not ended");
+    anstream::println!("{BOLD}run {}{BOLD:#} {DIM}{} · {outcome}{DIM:#}", run.run_id, run.model);
+    let end = events.last().map_or(run.started_at, |event| event.at);
+    let whole = end.saturating_sub(run.started_at).max(1);
+    for event in events {
+        let Ok(json) = serde_json::from_str::<Value>(&event.json) else { continue };
+        let at = event.at.saturating_sub(run.started_at);
+        let filled = usize::try_from(at * BAR / whole).unwrap_or_default();
+        let empty = usize::try_from(BAR).unwrap_or_default().saturating_sub(filled);
+        let bar = format!("{}▏{}", " ".repeat(filled), " ".repeat(empty));
+        for line in describe(&event.kind, &json) {
+            anstream::println!("{DIM}{at:>6} ms {bar}{DIM:#} {line}");
+        }
+    }
+    if run.dropped_events > 0 {
+        anstream::println!(
+            "{RED}{} events are missing{RED:#}: they came faster than the disk took them",
+            run.dropped_events
+        );
+    }
+}
+
+fn describe(kind: &str, json: &Value) -> Vec<String> {
+    let text = |key: &str| json.get(key).and_then(Value::as_str).unwrap_or_default();
+    match kind {
+        "hook.fired" => {
+            let handlers =
+                json.get("handlers").and_then(Value::as_array).cloned().unwrap_or_default();
+            let one = |handler: &Value| {
+                let field = |key: &str| handler.get(key).cloned().unwrap_or_default();
+                let name = field("name").as_str().unwrap_or_default().to_string();
+                let outcome = field("outcome").as_str().unwrap_or_default().to_string();
+                format!(
+                    "{CYAN}{}{CYAN:#} {name} {outcome} {DIM}{} ms{DIM:#}",
+                    text("point"),
+                    field("durationMs")
+                )
+            };
+            handlers.iter().map(one).collect()
+        }
+        "hook.blocked" => vec![format!(
+            "{RED}{} blocked by {}{RED:#}: {}",
+            text("point"),
+            text("handler"),
+            text("reason")
+        )],
+        "tool.start" => vec![format!(
+            "→ {} {DIM}{}{DIM:#}",
+            text("toolName"),
+            json.get("args").cloned().unwrap_or_default()
+        )],
+        "tool.end" if json.get("ok") == Some(&Value::Bool(true)) => {
+            vec![format!("{GREEN}✓{GREEN:#} {}", text("toolName"))]
+        }
+        "tool.end" => vec![format!(
+            "{RED}✗{RED:#} {} {}: {}",
+            text("toolName"),
+            text("outcome"),
+            text("error")
+        )],
+        "done" => vec![format!("{BOLD}done{BOLD:#} {}", text("outcome"))],
+        "error" => vec![format!("{RED}error{RED:#} {}: {}", text("code"), text("message"))],
+        other => vec![other.to_string()],
+    }
+}

@@ -1,0 +1,96 @@
+//! The only place that reads the process's surroundings.
+
+use std::{
+    collections::BTreeMap,
+    io::IsTerminal,
+    path::{Path, PathBuf},
+};
+
+use pintle_llm::{ProviderConfig, Settings, key_variable, providers};
+
+use crate::{args::Cli, problem::Problem};
+
+/// What a tool's process gets to see of our environment; nothing else, so that no key leaks into it.
+const PASSED_ON: [&str; 6] = ["PATH", "HOME", "LANG", "TMPDIR", "TERM", "USER"];
+
+pub(crate) struct Environment {
+    data: Option<PathBuf>,
+    pub(crate) json: bool,
+    pub(crate) model: Option<String>,
+    variables: BTreeMap<String, String>,
+    pub(crate) stdin_is_terminal: bool,
+    pub(crate) stderr_is_terminal: bool,
+}
+
+impl Environment {
+    pub(crate) fn read(cli: &Cli) -> Self {
+        let variables: BTreeMap<_, _> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let data =
+            cli.data.clone().or_else(|| variables.get("PINTLE_DATA").map(PathBuf::from)).or_else(
+                || {
+                    directories::ProjectDirs::from("", "", "pintle")
+                        .map(|dirs| dirs.data_dir().to_path_buf())
+                },
+            );
+        Self {
+            data,
+            json: cli.json,
+            model: variables.get("PINTLE_MODEL").filter(|model| !model.is_empty()).cloned(),
+            variables,
+            stdin_is_terminal: std::io::stdin().is_terminal(),
+            stderr_is_terminal: std::io::stderr().is_terminal(),
+        }
+    }
+
+    /// The folder all state lives in, made if it is not there.
+    pub(crate) fn data_dir(&self) -> Result<PathBuf, Problem> {
+        let data = self.data.clone().ok_or_else(|| {
+            Problem::new("there is no home folder to keep data in")
+                .hint("say where: `--data DIR` or PINTLE_DATA")
+        })?;
+        std::fs::create_dir_all(&data).map_err(|error| {
+            Problem::new(format!("the data folder {} cannot be used: {error}", data.display()))
+                .hint("say another one: `--data DIR` or PINTLE_DATA")
+        })?;
+        Ok(data)
+    }
+
+    pub(crate) fn database(&self) -> Result<PathBuf, Problem> {
+        Ok(self.data_dir()?.join("pintle.db"))
+    }
+
+    pub(crate) fn working_dir(&self) -> Result<PathBuf, Problem> {
+        std::env::current_dir()
+            .map_err(|error| Problem::new(format!("the current folder cannot be used: {error}")))
+    }
+
+    /// Keys and addresses of model providers, each under its provider's own variables.
+    pub(crate) fn llm_settings(&self) -> Settings {
+        let config = |provider: &'static str| {
+            let address = format!("{}_BASE_URL", provider.to_uppercase());
+            let config = ProviderConfig {
+                base_url: self.variables.get(&address).cloned(),
+                api_key: key_variable(provider).and_then(|name| self.variables.get(name)).cloned(),
+            };
+            (provider.to_string(), config)
+        };
+        Settings { providers: providers().map(config).collect(), ..Settings::default() }
+    }
+
+    /// What a tool's process gets to see.
+    pub(crate) fn passed_on(&self) -> Vec<(String, String)> {
+        let passed = |name: &str| PASSED_ON.contains(&name) || name.starts_with("LC_");
+        self.variables
+            .iter()
+            .filter(|(name, _)| passed(name))
+            .map(|(n, v)| (n.clone(), v.clone()))
+            .collect()
+    }
+
+    pub(crate) fn absolute(&self, path: &Path) -> Result<PathBuf, Problem> {
+        std::path::absolute(path)
+            .map_err(|error| Problem::new(format!("{}: {error}", path.display())))
+    }
+}

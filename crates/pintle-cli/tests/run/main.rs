@@ -1,0 +1,24 @@
+//! Runs, end to end: a real store, real tools, a scripted model; every step of the loop and every way out of it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+mod approvals;
+mod cancellation;
+mod concurrency;
+mod coverage;
+mod crash;
+mod delegation;
+mod events;
+mod frozen;
+mod gates;
+mod golden;
+mod interceptors;
+mod permit;
+mod reminders;
+mod results;
+mod support;

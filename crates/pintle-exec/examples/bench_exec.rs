@@ -1,0 +1,119 @@
+//! What hooks outside the process cost, as ratios measured side by side. Prints one JSON object per line.
+//!
+//! `cargo run --release -p pintle-exec --example bench_exec`
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+use std::{
+    process::Stdio,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use pintle::{DynEvent, DynHandler, Envelope, ModelKind};
+use pintle_exec::{
+    CommandHook, CommandSpec, WebhookOptions, WebhookQueue, WebhookSpec, Worker, WorkerSpec,
+};
+use serde_json::{Value, json};
+
+const RUNS: usize = 300;
+
+fn event() -> DynEvent {
+    DynEvent {
+        point: "tool.pre",
+        model: ModelKind::Gate,
+        envelope: Arc::new(Envelope { session_id: Some("s".into()), ..Envelope::default() }),
+        json: Arc::new(json!({
+            "toolCallId": "t1", "toolName": "terminal", "toolInput": { "command": "make" }, "zone": 2
+        })),
+        merged: Value::Null,
+    }
+}
+
+async fn bare() {
+    let status = tokio::process::Command::new("/bin/sh")
+        .args(["-c", "true"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    assert!(status.await.unwrap().success());
+}
+
+async fn call(handler: &impl DynHandler) {
+    handler.call(event()).await.unwrap();
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+/// Medians of two things done in turns, so that whatever else the machine does hits both.
+async fn compare<A, B>(mut a: impl FnMut() -> A, mut b: impl FnMut() -> B) -> (Duration, Duration)
+where
+    A: Future<Output = ()>,
+    B: Future<Output = ()>,
+{
+    let (mut times_a, mut times_b) = (Vec::new(), Vec::new());
+    for run in 0..RUNS + 20 {
+        let started = Instant::now();
+        a().await;
+        let between = Instant::now();
+        b().await;
+        // The first runs warm up.
+        if run >= 20 {
+            times_a.push(between - started);
+            times_b.push(between.elapsed());
+        }
+    }
+    (median(times_a), median(times_b))
+}
+
+fn report(what: &str, against: &str, (time, base): (Duration, Duration)) {
+    let micros = |time: Duration| (time.as_secs_f64() * 1e7).round() / 10.0;
+    let ratio = (time.as_secs_f64() / base.as_secs_f64() * 1e4).round() / 1e4;
+    let line = json!({
+        "what": what, "against": against, "micros": micros(time), "base_micros": micros(base), "ratio": ratio
+    });
+    println!("{line}");
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let spec = |line: &str| {
+        CommandSpec::shell("/", line).env("PATH", "/usr/bin:/bin").timeout(Duration::from_secs(60))
+    };
+    let hook = CommandHook::new(spec("true"));
+    report("command hook", "bare sh -c true", compare(|| call(&hook), bare).await);
+
+    let resident = vec![1_u8; 2 << 30];
+    let measured = compare(|| call(&hook), bare).await;
+    report("command hook, 2 GiB resident", "bare sh -c true, 2 GiB resident", measured);
+    assert_eq!(std::hint::black_box(&resident)[1 << 30], 1);
+    drop(resident);
+
+    let workers = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workers");
+    let python = CommandSpec::argv(workers, ["python3", "-B", "no_force_push.py"]);
+    let worker = Worker::new(WorkerSpec::new(python.inherit(std::env::vars_os())));
+    report("worker hook", "command hook", compare(|| call(&worker), || call(&hook)).await);
+    worker.shutdown().await;
+
+    // Port 9 discards, where anybody listens at all.
+    let queue = WebhookQueue::open(WebhookOptions::default()).unwrap();
+    let dead = queue.webhook(WebhookSpec::new("http://127.0.0.1:9/", "bench")).unwrap();
+    for _ in 0..1_000 {
+        call(&dead).await;
+    }
+    report(
+        "webhook to a dead endpoint",
+        "command hook",
+        compare(|| call(&dead), || call(&hook)).await,
+    );
+    queue.close(Duration::ZERO).await;
+}

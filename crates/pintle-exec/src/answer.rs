@@ -1,0 +1,110 @@
+//! What a command's stdout says, given that it exited with 0.
+
+use pintle::{Failure, ModelKind};
+use serde_json::{Value, json};
+
+use crate::{
+    capture::OUTPUT_CAP,
+    strict_json::{self, Strict},
+};
+
+/// Reads the stdout of a command that exited with 0 (R8.2). Never panics, whatever the bytes are.
+///
+/// `truncated` says that there was more than these bytes. What comes back is for the point's model to check:
+///
+/// - Nothing, or only white space: null. The command had nothing to say.
+/// - Something that begins with `{` has to be one JSON object and nothing else.
+/// - Any other text is `{"output": text}` at a gate, and of no interest at a Void point.
+///
+/// ```
+/// use pintle::ModelKind;
+/// use pintle_exec::parse_answer;
+/// use serde_json::json;
+///
+/// let gate = |stdout: &str| parse_answer(stdout.as_bytes(), false, ModelKind::Gate);
+/// assert_eq!(gate("3 files checked\n").unwrap(), json!({ "output": "3 files checked" }));
+/// assert_eq!(gate(r#"{"continue": false}"#).unwrap(), json!({ "continue": false }));
+/// assert!(gate(r#"{"continue": false} oh, and one more thing"#).is_err());
+/// ```
+///
+/// # Errors
+/// `BadOutput` for JSON that is cut off, broken, followed by anything, or has a key twice; for text in UTF-16;
+/// for a verdict hidden behind other text; and for plain text where a patch or a claim is expected.
+pub fn parse_answer(stdout: &[u8], truncated: bool, model: ModelKind) -> Result<Value, Failure> {
+    if model == ModelKind::Void {
+        return Ok(Value::Null);
+    }
+    if stdout.starts_with(&[0xff, 0xfe]) || stdout.starts_with(&[0xfe, 0xff]) {
+        return Err(Failure::bad_output("stdout is UTF-16: write UTF-8"));
+    }
+    let bytes = stdout.strip_prefix(b"\xef\xbb\xbf").unwrap_or(stdout).trim_ascii();
+    if bytes.is_empty() {
+        return Ok(Value::Null);
+    }
+    if bytes.starts_with(b"{") {
+        return object(bytes, truncated);
+    }
+    if model != ModelKind::Gate {
+        return Err(Failure::bad_output(format!(
+            "stdout at a {model} point is one JSON object or nothing; it begins with {:?}",
+            beginning(bytes)
+        )));
+    }
+    let text = String::from_utf8_lossy(bytes);
+    if hides_a_verdict(&text) {
+        return Err(Failure::bad_output(
+            "there is a JSON verdict after other text on stdout: write the verdict alone, the rest to stderr",
+        ));
+    }
+    Ok(json!({ "output": with_cut_mark(text.trim(), truncated) }))
+}
+
+fn object(bytes: &[u8], truncated: bool) -> Result<Value, Failure> {
+    if truncated {
+        return Err(Failure::bad_output(format!(
+            "the JSON on stdout is cut off at {OUTPUT_CAP} bytes"
+        )));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        Failure::bad_output(format!("the JSON on stdout is not UTF-8: {error}"))
+    })?;
+    strict_json::from_str(text).map_err(|error| {
+        Failure::bad_output(format!("stdout begins like JSON but is not one object: {error}"))
+    })
+}
+
+/// Whether some line begins a JSON object that wants to stop something. Taking it for plain output would let the
+/// action run that the hook meant to stop.
+fn hides_a_verdict(text: &str) -> bool {
+    text.contains("\"continue\"")
+        && line_starts(text)
+            .filter(|rest| rest.starts_with('{'))
+            .filter_map(|rest| {
+                serde_json::Deserializer::from_str(rest).into_iter::<Strict>().next()
+            })
+            .any(|first| match first {
+                Ok(Strict(value)) => value.get("continue").is_some(),
+                Err(_) => false,
+            })
+}
+
+fn line_starts(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let line = rest?;
+        rest = line.split_once('\n').map(|(_, after)| after);
+        Some(line.trim_start())
+    })
+}
+
+/// Says at the end of a text that there was more.
+pub(crate) fn with_cut_mark(text: &str, truncated: bool) -> String {
+    match truncated {
+        true => format!("{text}\n[cut off after {} KiB]", OUTPUT_CAP / 1024),
+        false => text.to_string(),
+    }
+}
+
+fn beginning(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).chars().take(40).collect()
+}

@@ -1,0 +1,42 @@
+//! Reading what a process writes, to a cap.
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// How much of stdout, and of stderr, is kept; for a worker, how long a line may be.
+pub const OUTPUT_CAP: usize = 64 * 1024;
+
+/// How much is read and thrown away beyond that before the process counts as flooding and is ended: a chatty hook
+/// is no offender, an endless one is.
+pub const FLOOD_LIMIT: usize = 8 * 1024 * 1024;
+
+/// The beginning of a stream.
+#[derive(Debug, Default)]
+pub(crate) struct Capture {
+    pub(crate) kept: Vec<u8>,
+    seen: usize,
+}
+
+/// The stream went past [`FLOOD_LIMIT`].
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Flood;
+
+impl Capture {
+    /// Reads to the end. What does not fit is never held. An error of the pipe is its end.
+    pub(crate) async fn drain(&mut self, mut stream: impl AsyncRead + Unpin) -> Result<(), Flood> {
+        let mut chunk = vec![0; 16 * 1024];
+        while let Ok(count @ 1..) = stream.read(&mut chunk).await {
+            self.seen += count;
+            let room = OUTPUT_CAP - self.kept.len();
+            self.kept.extend(chunk.iter().take(count.min(room)));
+            if self.seen > FLOOD_LIMIT {
+                return Err(Flood);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there was more than was kept.
+    pub(crate) fn truncated(&self) -> bool {
+        self.seen > self.kept.len()
+    }
+}

@@ -1,0 +1,159 @@
+//! Command hooks: one process per event (R8.1 to R8.6).
+
+use std::{
+    os::unix::process::ExitStatusExt, pin::pin, process::ExitStatus, sync::Arc, time::Duration,
+};
+
+use futures_util::future::BoxFuture;
+use pintle::{DynEvent, DynHandler, Failure, FailureKind, ModelKind};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncWrite, AsyncWriteExt},
+    process::ChildStdin,
+    select,
+    time::timeout,
+};
+
+use crate::{
+    answer::{parse_answer, with_cut_mark},
+    capture::{Capture, FLOOD_LIMIT, Flood},
+    leash::{Leash, TERM_GRACE, Talk},
+    spawn::spawn,
+    spec::{CommandSpec, context_of},
+};
+
+/// How long a grandchild may keep the pipes open after the command has exited.
+const PIPE_GRACE: Duration = Duration::from_millis(200);
+
+/// A handler that runs a command for each event.
+///
+/// The context arrives as one JSON object on stdin, with the point's name as `event`. Exit 0 allows; any other
+/// exit is a failure, with stderr as its message, and at a gate it blocks with stderr as the reason. Stdout can
+/// tighten an exit 0 ([`parse_answer`]); it can never loosen another one.
+///
+/// How it can fail: `Spawn` (not there, not executable, no folder, no file descriptors), `Exit`, `Signal`,
+/// `BadOutput`, `TooMuchOutput` (more than [`FLOOD_LIMIT`] on either stream), `TimedOut`. However it ends, and
+/// when its future is dropped too, no process of it lives on; see [`TERM_GRACE`].
+///
+/// ```
+/// use pintle::{Hooks, ModelKind};
+/// use pintle_exec::{CommandHook, CommandSpec};
+///
+/// let hooks = Hooks::new();
+/// let hook = CommandHook::new(CommandSpec::argv("/srv/profile", ["./hooks/no-prod.sh"]));
+/// hooks.named("no-prod").deadline(hook.deadline()).register_dyn("tool.pre", ModelKind::Gate, hook)?;
+/// # Ok::<(), pintle::RegisterError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct CommandHook {
+    spec: Arc<CommandSpec>,
+}
+
+impl CommandHook {
+    /// A hook that runs this. Nothing is started or checked yet.
+    pub fn new(spec: CommandSpec) -> Self {
+        Self { spec: Arc::new(spec) }
+    }
+
+    /// The deadline to register it with: a little more than its timeout, so that the hook itself notices first
+    /// and can say what was the matter.
+    pub fn deadline(&self) -> Duration {
+        self.spec.timeout.saturating_add(TERM_GRACE).saturating_add(Duration::from_secs(1))
+    }
+}
+
+impl DynHandler for CommandHook {
+    fn call(&self, event: DynEvent) -> BoxFuture<'static, Result<Value, Failure>> {
+        let spec = self.spec.clone();
+        Box::pin(async move { run(&spec, &event).await })
+    }
+}
+
+async fn run(spec: &CommandSpec, event: &DynEvent) -> Result<Value, Failure> {
+    let context = serde_json::to_vec(&context_of(event, spec.scrub.as_ref()))?;
+    let session = event.envelope.session_id.as_deref().unwrap_or_default();
+    let (mut leash, stdin) =
+        spawn(spec, [("PINTLE_EVENT", event.point), ("PINTLE_SESSION_ID", session)])?;
+    match timeout(spec.timeout, converse(&mut leash, stdin, &context)).await {
+        Ok(Ok(said)) => {
+            leash.exited();
+            said.answer(event.model)
+        }
+        Ok(Err(failure)) => Err(failure),
+        Err(_) => Err(Failure::new(
+            FailureKind::TimedOut,
+            format!("no answer within {:?}; its process group was ended", spec.timeout),
+        )),
+    }
+}
+
+/// What a command that has exited leaves to judge.
+struct Said {
+    status: ExitStatus,
+    stdout: Capture,
+    stderr: Capture,
+}
+
+impl Said {
+    /// The exit code first: no stdout can loosen it.
+    fn answer(self, model: ModelKind) -> Result<Value, Failure> {
+        let kind = match (self.status.code(), self.status.signal()) {
+            (Some(0), _) => {
+                return parse_answer(&self.stdout.kept, self.stdout.truncated(), model);
+            }
+            (Some(code), _) => FailureKind::Exit(code),
+            (None, Some(signal)) => FailureKind::Signal(signal),
+            (None, None) => FailureKind::Gone,
+        };
+        let stderr = String::from_utf8_lossy(&self.stderr.kept);
+        Err(Failure::new(kind, with_cut_mark(stderr.trim(), self.stderr.truncated())))
+    }
+}
+
+/// Tells, listens and waits, all at once: a process may fill one pipe before it reads another.
+async fn converse(leash: &mut Leash, stdin: ChildStdin, context: &[u8]) -> Result<Said, Failure> {
+    let gone = || Failure::new(FailureKind::Gone, "its process was let go");
+    let Talk { child, stdout: out, stderr: err } = leash.talk().ok_or_else(gone)?;
+    let (mut stdout, mut stderr) = (Capture::default(), Capture::default());
+    let status = {
+        let mut streams = pin!(async {
+            tokio::try_join!(
+                async {
+                    tell(stdin, context).await;
+                    Ok(())
+                },
+                async { stdout.drain(out).await.map_err(|flood| too_much(flood, "stdout")) },
+                async { stderr.drain(err).await.map_err(|flood| too_much(flood, "stderr")) },
+            )
+        });
+        let waited = select! {
+            // A flood is known before the process ends; the end of all streams is not the end of the process.
+            ended = &mut streams => {
+                ended?;
+                child.wait().await
+            }
+            status = child.wait() => {
+                if let Ok(ended) = timeout(PIPE_GRACE, streams).await {
+                    ended?;
+                }
+                status
+            }
+        };
+        waited.map_err(|error| {
+            Failure::new(FailureKind::Gone, format!("cannot wait for it: {error}"))
+        })?
+    };
+    Ok(Said { status, stdout, stderr })
+}
+
+/// Writes the context. A process that does not care to read it all is no failure (`EPIPE`): what it decides, it
+/// decides by its exit code.
+async fn tell(mut stdin: impl AsyncWrite + Unpin, context: &[u8]) {
+    let _ = stdin.write_all(context).await;
+    let _ = stdin.shutdown().await;
+}
+
+fn too_much(Flood: Flood, stream: &str) -> Failure {
+    let limit = FLOOD_LIMIT / 1024 / 1024;
+    Failure::new(FailureKind::TooMuchOutput, format!("more than {limit} MiB on {stream}"))
+}

@@ -1,0 +1,137 @@
+//! Ending a process with everything it started.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use tokio::{
+    process::{Child, ChildStderr, ChildStdin, ChildStdout},
+    runtime::Handle,
+    time,
+};
+
+use crate::strays::kill_strays;
+
+/// How long a process group has between TERM and KILL.
+pub const TERM_GRACE: Duration = Duration::from_millis(300);
+
+/// How often an ending group is looked at.
+const LOOK: Duration = Duration::from_millis(15);
+
+/// How long the kernel has to hand over a killed process.
+const REAP: Duration = Duration::from_secs(5);
+
+/// A started process and its group. Dropping it ends them all: TERM now, KILL after [`TERM_GRACE`], in the
+/// background; and at once when there is no runtime, or none any more, to wait in.
+pub(crate) struct Leash {
+    held: Option<Held>,
+}
+
+struct Held {
+    child: Child,
+    /// Open until the end: a process that is asked to end must not die of its last words instead.
+    stdout: ChildStdout,
+    stderr: ChildStderr,
+    group: Pid,
+    marker: String,
+    since: Instant,
+}
+
+/// A process and its two ends of what it writes.
+pub(crate) struct Talk<'a> {
+    pub(crate) child: &'a mut Child,
+    pub(crate) stdout: &'a mut ChildStdout,
+    pub(crate) stderr: &'a mut ChildStderr,
+}
+
+impl Leash {
+    /// Takes hold of a process that leads a group of its own. `None` when it has no pipes or no number.
+    pub(crate) fn new(
+        mut child: Child,
+        marker: String,
+        since: Instant,
+    ) -> Option<(Self, ChildStdin)> {
+        let group = Pid::from_raw(child.id()?.try_into().ok()?)?;
+        let (stdin, stdout, stderr) =
+            (child.stdin.take()?, child.stdout.take()?, child.stderr.take()?);
+        let held = Held { child, stdout, stderr, group, marker, since };
+        Some((Self { held: Some(held) }, stdin))
+    }
+
+    /// The process and its streams. `None` only after it was let go.
+    pub(crate) fn talk(&mut self) -> Option<Talk<'_>> {
+        let Held { child, stdout, stderr, .. } = self.held.as_mut()?;
+        Some(Talk { child, stdout, stderr })
+    }
+
+    /// The process has exited by itself: nothing it left behind may live on.
+    pub(crate) fn exited(mut self) {
+        if let Some(held) = self.held.take() {
+            held.kill_rest();
+        }
+    }
+
+    /// As dropping, and waits until it is done.
+    pub(crate) async fn end(mut self) {
+        if let Some(held) = self.held.take() {
+            held.ask_to_end();
+            Ending(Some(held)).run().await;
+        }
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        let Some(held) = self.held.take() else { return };
+        held.ask_to_end();
+        let ending = Ending(Some(held));
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(ending.run());
+        }
+    }
+}
+
+/// A group that was asked to end. Dropping it stops asking: a runtime that goes away takes no grace along.
+struct Ending(Option<Held>);
+
+impl Ending {
+    async fn run(mut self) {
+        let deadline = time::Instant::now() + TERM_GRACE;
+        while let Some(held) = &mut self.0
+            && held.lives()
+            && time::Instant::now() < deadline
+        {
+            time::sleep(LOOK).await;
+        }
+        if let Some(mut held) = self.0.take() {
+            held.kill_rest();
+            let _ = time::timeout(REAP, held.child.wait()).await;
+        }
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if let Some(held) = self.0.take() {
+            held.kill_rest();
+        }
+    }
+}
+
+impl Held {
+    fn ask_to_end(&self) {
+        let _ = kill_process_group(self.group, Signal::TERM);
+        // A stopped process cannot hear the TERM.
+        let _ = kill_process_group(self.group, Signal::CONT);
+    }
+
+    fn lives(&mut self) -> bool {
+        // Reaps the process if it has exited: a zombie would count as a living group.
+        let _ = self.child.try_wait();
+        test_kill_process_group(self.group).is_ok()
+    }
+
+    fn kill_rest(&self) {
+        let _ = kill_process_group(self.group, Signal::KILL);
+        kill_strays(&self.marker, self.group, self.since);
+    }
+}

@@ -1,0 +1,124 @@
+//! Starting a process: found, marked, in a group and an environment of its own.
+
+use std::{
+    ffi::{OsStr, OsString},
+    io::{self, ErrorKind},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Stdio,
+    sync::{
+        LazyLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Instant, SystemTime, UNIX_EPOCH},
+};
+
+use pintle::{Failure, FailureKind};
+use rustix::process::getpid;
+use tokio::process::{ChildStdin, Command};
+
+use crate::{
+    leash::Leash,
+    spec::{CommandSpec, Program},
+    strays::MARKER,
+};
+
+/// Where programs are looked for when the hook's environment has no `PATH`.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Starts the process with pipes on all three of its streams.
+///
+/// Nothing here runs between fork and exec, and the program is found before: so the standard library can use
+/// `posix_spawn`, whose cost does not grow with the host's memory.
+pub(crate) fn spawn<'a>(
+    spec: &CommandSpec,
+    event_env: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<(Leash, ChildStdin), Failure> {
+    let failed = |message: String| Failure::new(FailureKind::Spawn, message);
+    let (program, args) = match &spec.program {
+        Program::Shell(line) => {
+            (PathBuf::from("/bin/sh"), vec![OsStr::new("-c"), OsStr::new(line.as_str())])
+        }
+        Program::Argv(argv) => match argv.split_first() {
+            None => return Err(failed("argv is empty: name a program".into())),
+            Some((program, args)) => (
+                find(program, spec).map_err(failed)?,
+                args.iter().map(OsString::as_os_str).collect(),
+            ),
+        },
+    };
+    let marker = new_marker();
+    let mut command = Command::new(&program);
+    command
+        .args(args)
+        .current_dir(spec.folder())
+        .env_clear()
+        .envs(spec.env.iter().map(|(name, value)| (name, value)))
+        .env("PINTLE_PROFILE_DIR", spec.folder())
+        .envs(event_env)
+        .env(MARKER, &marker)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    let since = Instant::now();
+    let child = command.spawn().map_err(|error| failed(why(&error, &program, spec.folder())))?;
+    Leash::new(child, marker, since).ok_or_else(|| failed("it has no pipes".into()))
+}
+
+fn find(program: &OsStr, spec: &CommandSpec) -> Result<PathBuf, String> {
+    if program.as_encoded_bytes().contains(&b'/') {
+        return Ok(spec.folder().join(program));
+    }
+    let path = spec.path().unwrap_or(OsStr::new(DEFAULT_PATH));
+    path.as_encoded_bytes()
+        .split(|byte| *byte == b':')
+        .filter_map(|folder| std::str::from_utf8(folder).ok())
+        // A relative entry would find programs in the profile's folder, which nobody vouches for.
+        .filter(|folder| folder.starts_with('/'))
+        .map(|folder| Path::new(folder).join(program))
+        .find(|candidate| is_executable(candidate))
+        .ok_or_else(|| {
+            format!(
+                "there is no program `{}` on the PATH `{}`; a script in the profile's folder is `./{}`",
+                program.display(),
+                path.display(),
+                program.display()
+            )
+        })
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+/// What the system's error means for whoever wrote the hook.
+fn why(error: &io::Error, program: &Path, folder: &Path) -> String {
+    let shown = program.display();
+    match error.kind() {
+        ErrorKind::NotFound if !folder.is_dir() => {
+            format!("the profile's folder `{}` is not there", folder.display())
+        }
+        ErrorKind::NotFound if program.exists() => {
+            format!("the interpreter that `{shown}` names in its first line is not there")
+        }
+        ErrorKind::NotFound => format!("there is no file `{shown}`"),
+        ErrorKind::PermissionDenied if program.is_file() && !is_executable(program) => {
+            format!("`{shown}` may not be run: chmod +x it")
+        }
+        _ if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => {
+            format!("`{shown}` is no program: a script needs a first line such as #!/bin/sh")
+        }
+        _ => format!("`{shown}`: {error}"),
+    }
+}
+
+/// Unlike any other, on this machine and since it was started.
+fn new_marker() -> String {
+    static BORN: LazyLock<u128> = LazyLock::new(|| {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos())
+    });
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("{}-{:x}-{count}", getpid().as_raw_nonzero(), *BORN)
+}

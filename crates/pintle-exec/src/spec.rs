@@ -1,0 +1,174 @@
+//! What is run, where, with what environment and for how long.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use pintle::DynEvent;
+use serde_json::{Map, Value};
+
+/// Takes known secrets out of a text. Applied to every string that leaves the process (R10.7).
+pub type Scrub = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
+/// What is started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Program {
+    /// A program and its arguments, with no shell between. A program with a slash in its name is found from the
+    /// profile's folder, one without on the `PATH` of the hook's environment.
+    Argv(Vec<OsString>),
+    /// A line for `/bin/sh -c`. Never a login shell.
+    Shell(String),
+}
+
+/// How a process outside is run: for a [`CommandHook`](crate::CommandHook) once per event, for a
+/// [`Worker`](crate::Worker) once.
+///
+/// The environment starts empty. [`inherit`](Self::inherit) lets the allowlisted variables of yours in,
+/// [`env`](Self::env) adds what the operator wants; nothing else gets through.
+///
+/// ```
+/// use std::time::Duration;
+/// use pintle_exec::CommandSpec;
+///
+/// let spec = CommandSpec::argv("/srv/profile", ["./hooks/no-prod.sh", "--strict"])
+///     .inherit([("PATH".into(), "/usr/bin:/bin".into()), ("AWS_SECRET_ACCESS_KEY".into(), "hunter2".into())])
+///     .env("TEAM", "payments")
+///     .timeout(Duration::from_secs(2));
+/// assert_eq!(spec.env.len(), 2);
+/// ```
+#[derive(Clone)]
+pub struct CommandSpec {
+    /// What is started.
+    pub program: Program,
+    /// How long one event may take; the default is five seconds.
+    pub timeout: Duration,
+    /// The profile's folder: the working directory, and `PINTLE_PROFILE_DIR`.
+    pub profile_dir: PathBuf,
+    /// The whole environment, but for the `PINTLE_` variables that are added for each event.
+    pub env: Vec<(OsString, OsString)>,
+    /// Takes secrets out of what the process is told.
+    pub scrub: Option<Scrub>,
+}
+
+impl CommandSpec {
+    /// Runs this program in the profile's folder.
+    pub fn new(profile_dir: impl Into<PathBuf>, program: Program) -> Self {
+        let dir: PathBuf = profile_dir.into();
+        Self {
+            program,
+            timeout: Duration::from_secs(5),
+            profile_dir: std::path::absolute(&dir).unwrap_or(dir),
+            env: Vec::new(),
+            scrub: None,
+        }
+    }
+
+    /// Runs a program with arguments, without a shell.
+    pub fn argv<I>(profile_dir: impl Into<PathBuf>, argv: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: Into<OsString>,
+    {
+        Self::new(profile_dir, Program::Argv(argv.into_iter().map(Into::into).collect()))
+    }
+
+    /// Runs a line of shell.
+    pub fn shell(profile_dir: impl Into<PathBuf>, line: impl Into<String>) -> Self {
+        Self::new(profile_dir, Program::Shell(line.into()))
+    }
+
+    /// Lets the allowlisted variables of this environment in (R8.6), such as `std::env::vars_os()`.
+    #[must_use]
+    pub fn inherit(mut self, vars: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        self.env.extend(default_environment(vars));
+        self
+    }
+
+    /// Adds a variable, whatever its name.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// How long one event may take.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Takes secrets out of what the process is told.
+    #[must_use]
+    pub fn scrub(mut self, scrub: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+        self.scrub = Some(Arc::new(scrub));
+        self
+    }
+
+    pub(crate) fn path(&self) -> Option<&OsStr> {
+        self.env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str())
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.profile_dir
+    }
+}
+
+impl fmt::Debug for CommandSpec {
+    /// Without the environment's values: they may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CommandSpec")
+            .field("program", &self.program)
+            .field("timeout", &self.timeout)
+            .field("profile_dir", &self.profile_dir)
+            .field("env", &self.env.iter().map(|(name, _)| name).collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What of an environment a hook may see by default: `PATH, HOME, LANG, LC_*, TMPDIR, TERM` (R8.6).
+pub fn default_environment(
+    vars: impl IntoIterator<Item = (OsString, OsString)>,
+) -> impl Iterator<Item = (OsString, OsString)> {
+    vars.into_iter().filter(|(name, _)| {
+        name.to_str().is_some_and(|name| {
+            matches!(name, "PATH" | "HOME" | "LANG" | "TMPDIR" | "TERM") || name.starts_with("LC_")
+        })
+    })
+}
+
+/// The context a hook outside is told: payload and envelope, the point's name as `event`, and at a Modifying
+/// point what earlier handlers have set as `merged`.
+pub(crate) fn context_of(event: &DynEvent, scrub: Option<&Scrub>) -> Value {
+    let mut context = match event.json.as_ref() {
+        Value::Object(fields) => fields.clone(),
+        other => Map::from_iter([("payload".to_string(), other.clone())]),
+    };
+    context.insert("event".into(), event.point.into());
+    if !event.merged.is_null() {
+        context.insert("merged".into(), event.merged.clone());
+    }
+    let context = Value::Object(context);
+    match scrub {
+        Some(scrub) => scrubbed(context, scrub),
+        None => context,
+    }
+}
+
+/// String by string, not on the serialised text: there, a secret with a quote in it would look different.
+fn scrubbed(value: Value, scrub: &Scrub) -> Value {
+    match value {
+        Value::String(text) => Value::String(scrub(&text)),
+        Value::Array(items) => items.into_iter().map(|item| scrubbed(item, scrub)).collect(),
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(key, value)| (scrub(&key), scrubbed(value, scrub)))
+            .collect::<Map<_, _>>()
+            .into(),
+        other => other,
+    }
+}

@@ -1,0 +1,147 @@
+//! Where a webhook may go (R10.5): https anywhere, http to loopback, and never to the addresses a machine uses to
+//! talk about itself.
+
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::Arc,
+};
+
+use futures_util::future::BoxFuture;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use url::{Host, Url};
+
+use super::WebhookError;
+
+/// Turns a host's name into addresses. The default asks the system.
+pub type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync>;
+
+/// A URL that may be posted to, as far as it can be told before its name is resolved.
+#[derive(Debug, Clone)]
+pub(super) struct Target {
+    pub(super) url: Url,
+    /// The URL itself says that it stays on this machine.
+    pub(super) loopback: bool,
+}
+
+impl Target {
+    pub(super) fn parse(text: &str) -> Result<Self, WebhookError> {
+        let bad = |detail: &str| WebhookError::Url { url: text.into(), detail: detail.into() };
+        let url = Url::parse(text).map_err(|error| bad(&error.to_string()))?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(bad(
+                "a name or password in it is not allowed; sign the body with a secret instead",
+            ));
+        }
+        let loopback = match url.host() {
+            None => return Err(bad("it names no host")),
+            Some(Host::Domain(name)) => {
+                let name = name.strip_suffix('.').unwrap_or(name);
+                name == "localhost" || name.ends_with(".localhost")
+            }
+            Some(Host::Ipv4(ip)) => literal(ip.into()).map_err(|why| bad(&why))?,
+            Some(Host::Ipv6(ip)) => literal(ip.into()).map_err(|why| bad(&why))?,
+        };
+        match url.scheme() {
+            "https" => Ok(Self { url, loopback }),
+            "http" if loopback => Ok(Self { url, loopback }),
+            "http" => Err(bad("plain http goes to loopback only; use https")),
+            _ => Err(bad("use https, or http to loopback")),
+        }
+    }
+}
+
+fn literal(ip: IpAddr) -> Result<bool, String> {
+    match forbidden(ip) {
+        Some(why) => Err(format!("{ip} is {why}")),
+        None => Ok(plain(ip).is_loopback()),
+    }
+}
+
+/// What is wrong with sending to this address, if anything.
+pub(super) fn forbidden(ip: IpAddr) -> Option<&'static str> {
+    const METADATA: [IpAddr; 5] = [
+        IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254)),
+        IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
+        IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
+        IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
+        IpAddr::V6(Ipv6Addr::new(0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x0254)),
+    ];
+    let ip = plain(ip);
+    let (link_local, broadcast) = match ip {
+        IpAddr::V4(ip) => (ip.is_link_local(), ip.is_broadcast() || ip.octets().starts_with(&[0])),
+        IpAddr::V6(ip) => (ip.is_unicast_link_local(), false),
+    };
+    if METADATA.contains(&ip) {
+        Some("a cloud metadata address")
+    } else if link_local {
+        Some("a link-local address")
+    } else if ip.is_unspecified() || ip.is_multicast() || broadcast {
+        Some("no address of a single host")
+    } else {
+        None
+    }
+}
+
+/// The IPv4 address an IPv6 one stands for (mapped, compatible, NAT64, 6to4), or the address itself.
+fn plain(ip: IpAddr) -> IpAddr {
+    let IpAddr::V6(v6) = ip else { return ip };
+    let [a, b, c, d, e, f, g, h] = v6.segments();
+    let v4 = |high: u16, low: u16| IpAddr::V4((u32::from(high) << 16 | u32::from(low)).into());
+    match (a, b, [c, d, e, f]) {
+        (0, 0, [0, 0, 0, 0xffff]) => v4(g, h),
+        (0, 0, [0, 0, 0xffff, 0]) | (0x64, 0xff9b, [0, 0, 0, 0]) => v4(g, h),
+        (0, 0, [0, 0, 0, 0]) if (g, h) != (0, 1) && (g, h) != (0, 0) => v4(g, h),
+        (0x2002, high, [low, ..]) => v4(high, low),
+        _ => ip,
+    }
+}
+
+/// Resolves a webhook's host and hands out only addresses that may be sent to. The client connects to what it is
+/// handed and asks nobody again, so a name that answers differently a second time gains nothing.
+pub(super) struct CheckedDns {
+    pub(super) loopback: bool,
+    pub(super) lookup: Option<Lookup>,
+}
+
+impl Resolve for CheckedDns {
+    fn resolve(&self, name: Name) -> Resolving {
+        let host = name.as_str().to_string();
+        let (loopback, lookup) = (self.loopback, self.lookup.clone());
+        Box::pin(async move {
+            let found: Vec<IpAddr> = match lookup {
+                Some(lookup) => lookup(host.clone()).await?,
+                None => {
+                    tokio::net::lookup_host((host.as_str(), 0)).await?.map(|it| it.ip()).collect()
+                }
+            };
+            let allowed = checked(&host, found, loopback)?;
+            Ok(Box::new(allowed.into_iter().map(|ip| SocketAddr::new(ip, 0))) as Addrs)
+        })
+    }
+}
+
+/// A name that resolves to anything it should not is refused altogether: mixed answers are how it is tried.
+fn checked(host: &str, found: Vec<IpAddr>, loopback: bool) -> Result<Vec<IpAddr>, RefusedAddress> {
+    for ip in &found {
+        let why = match forbidden(*ip) {
+            Some(why) => why,
+            None if plain(*ip).is_loopback() && !loopback => {
+                "this machine, which the URL does not say"
+            }
+            None if !plain(*ip).is_loopback() && loopback => "not this machine, as the URL says",
+            None => continue,
+        };
+        return Err(RefusedAddress { host: host.into(), ip: *ip, why });
+    }
+    Ok(found)
+}
+
+/// DNS led somewhere a webhook may not go.
+#[derive(Debug, thiserror::Error)]
+#[error("{host} resolves to {ip}, which is {why}")]
+pub(super) struct RefusedAddress {
+    host: String,
+    ip: IpAddr,
+    why: &'static str,
+}

@@ -1,0 +1,207 @@
+//! One endpoint's queue, and the task that empties it in order.
+
+use std::{
+    collections::VecDeque,
+    hash::{BuildHasher, Hasher, RandomState},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{select, sync::Notify, time::sleep};
+
+use super::{
+    EndpointStats, WebhookOptions,
+    send::{Sender, Sent},
+    spool::{Message, Spool},
+};
+
+pub(super) struct Endpoint {
+    /// Tells endpoints apart, on disk too: same URL and same secret, same queue.
+    key: String,
+    url: String,
+    state: Mutex<State>,
+    spool: Option<Arc<Spool>>,
+    max_messages: usize,
+    max_bytes: usize,
+    /// Rung when there is something to send, or a reason to hurry.
+    bell: Notify,
+    /// Rung when the queue has become empty.
+    empty: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Message>,
+    bytes: usize,
+    closed: bool,
+    delivered: u64,
+    refused: u64,
+    dropped: u64,
+    last_error: Option<String>,
+}
+
+impl Endpoint {
+    pub(super) fn new(
+        key: String,
+        url: String,
+        spool: Option<Arc<Spool>>,
+        options: &WebhookOptions,
+    ) -> Arc<Self> {
+        let endpoint = Self {
+            state: Mutex::default(),
+            max_messages: options.max_messages,
+            max_bytes: options.max_bytes,
+            bell: Notify::new(),
+            empty: Notify::new(),
+            key,
+            url,
+            spool,
+        };
+        let left = endpoint.spool.as_ref().map(|spool| spool.load(&endpoint.key));
+        for message in left.into_iter().flatten() {
+            endpoint.push(message);
+        }
+        Arc::new(endpoint)
+    }
+
+    /// Takes a message, or counts it as dropped when the queue is full. Never waits.
+    pub(super) fn push(&self, message: Message) {
+        let mut state = self.lock();
+        let bytes = state.bytes + message.body.len();
+        if state.closed || state.queue.len() >= self.max_messages || bytes > self.max_bytes {
+            state.dropped += 1;
+            return;
+        }
+        state.bytes = bytes;
+        state.queue.push_back(message);
+        drop(state);
+        self.bell.notify_one();
+    }
+
+    pub(super) fn stats(&self) -> EndpointStats {
+        let state = self.lock();
+        EndpointStats {
+            url: self.url.clone(),
+            queued: state.queue.len(),
+            delivered: state.delivered,
+            refused: state.refused,
+            dropped: state.dropped,
+            last_error: state.last_error.clone(),
+        }
+    }
+
+    /// Sends what there is, oldest first, for as long as it lives. A message that does not get through holds up
+    /// the ones behind it: order is kept.
+    pub(super) async fn deliver(self: Arc<Self>, sender: Sender, options: Arc<WebhookOptions>) {
+        let mut attempts = 0_u32;
+        loop {
+            let Some(message) = self.lock().queue.front().cloned() else {
+                self.bell.notified().await;
+                continue;
+            };
+            let sent = sender.send(&message).await;
+            attempts += 1;
+            match sent {
+                Sent::Delivered => self.done(|state| state.delivered += 1),
+                Sent::Refused(why) => self.give_up(why),
+                Sent::Unwell(why) if attempts >= options.max_attempts => self.give_up(why),
+                Sent::Unwell(why) | Sent::Unreachable(why) => {
+                    self.lock().last_error = Some(why);
+                    self.save();
+                    select! {
+                        () = sleep(pause(attempts, &options)) => {}
+                        () = self.hurried() => {}
+                    }
+                    continue;
+                }
+            }
+            attempts = 0;
+        }
+    }
+
+    /// The bell rings for every new message, but only closing is a reason to try again before time.
+    async fn hurried(&self) {
+        loop {
+            self.bell.notified().await;
+            if self.lock().closed {
+                return;
+            }
+        }
+    }
+
+    fn give_up(&self, why: String) {
+        self.done(|state| {
+            state.refused += 1;
+            state.last_error = Some(why);
+        });
+    }
+
+    fn done(&self, count: impl FnOnce(&mut State)) {
+        let mut state = self.lock();
+        if let Some(message) = state.queue.pop_front() {
+            state.bytes -= message.body.len();
+        }
+        count(&mut state);
+        if state.queue.is_empty() {
+            drop(state);
+            self.save();
+            self.empty.notify_waiters();
+        }
+    }
+
+    /// Takes no more messages, and wakes the task up for a last attempt.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.bell.notify_one();
+    }
+
+    pub(super) async fn emptied(&self) {
+        loop {
+            let emptied = self.empty.notified();
+            if self.lock().queue.is_empty() {
+                return;
+            }
+            emptied.await;
+        }
+    }
+
+    /// Keeps what is queued on disk. What cannot be kept stays in memory; the error can be read.
+    pub(super) fn save(&self) {
+        let Some(spool) = &self.spool else { return };
+        let mut state = self.lock();
+        if let Err(error) = spool.save(&self.key, state.queue.iter()) {
+            state.last_error =
+                Some(format!("undelivered messages cannot be kept on disk: {error}"));
+        }
+    }
+
+    /// After the last attempt: what stays is on disk now, or lost and counted.
+    pub(super) fn settle(&self) {
+        let saved = match &self.spool {
+            Some(spool) => spool.save(&self.key, self.lock().queue.iter()),
+            None => Err(std::io::Error::other("no folder is set for them")),
+        };
+        let mut state = self.lock();
+        if let Err(error) = saved
+            && !state.queue.is_empty()
+        {
+            state.dropped += state.queue.len() as u64;
+            state.queue.clear();
+            state.bytes = 0;
+            state.last_error = Some(format!("undelivered messages were lost: {error}"));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Doubles with each attempt, up to the longest; then between half of it and all of it, so that many hosts that
+/// lost the same endpoint do not come back all at once.
+fn pause(attempts: u32, options: &WebhookOptions) -> Duration {
+    let factor = 1_u32.checked_shl(attempts.saturating_sub(1)).unwrap_or(u32::MAX);
+    let full = options.first_retry.saturating_mul(factor).min(options.longest_retry);
+    let random = RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64;
+    full.mul_f64(0.5 + random / 2.0)
+}

@@ -1,0 +1,113 @@
+//! One attempt at one message.
+
+use std::{error::Error, sync::Arc};
+
+use hmac::{Hmac, Mac};
+use reqwest::{Client, Proxy, StatusCode, redirect::Policy};
+use sha2::Sha256;
+
+use super::{
+    WebhookError, WebhookOptions,
+    address::{CheckedDns, RefusedAddress, Target},
+    spool::Message,
+};
+
+/// How an attempt ended.
+pub(super) enum Sent {
+    Delivered,
+    /// The endpoint, or a rule of ours, said no. Asking again will not help.
+    Refused(String),
+    /// The endpoint answered that it is not well.
+    Unwell(String),
+    /// Nobody answered.
+    Unreachable(String),
+}
+
+pub(super) struct Sender {
+    client: Client,
+    target: Target,
+    secret: Option<Arc<str>>,
+}
+
+impl Sender {
+    pub(super) fn new(
+        target: Target,
+        secret: Option<Arc<str>>,
+        options: &WebhookOptions,
+    ) -> Result<Self, WebhookError> {
+        let bad = |error: reqwest::Error| WebhookError::Client { detail: chain(&error) };
+        let dns = CheckedDns { loopback: target.loopback, lookup: options.lookup.clone() };
+        let mut client = Client::builder()
+            .no_proxy()
+            .redirect(Policy::none())
+            .referer(false)
+            .timeout(options.request_timeout)
+            .dns_resolver(dns)
+            .user_agent(concat!("pintle/", env!("CARGO_PKG_VERSION")));
+        if let Some(proxy) = &options.proxy {
+            client = client.proxy(Proxy::all(proxy).map_err(bad)?);
+        }
+        Ok(Self { client: client.build().map_err(bad)?, target, secret })
+    }
+
+    pub(super) async fn send(&self, message: &Message) -> Sent {
+        let mut request = self
+            .client
+            .post(self.target.url.clone())
+            .header("content-type", "application/json")
+            .header("x-pintle-delivery", &*message.id)
+            .body(message.body.to_string());
+        if let Some(secret) = &self.secret {
+            request = request.header("x-pintle-signature", signature(secret, &message.body));
+        }
+        match request.send().await {
+            Ok(response) => judge(response.status()),
+            Err(error) if caused_by_refusal(&error) => Sent::Refused(chain(&error)),
+            Err(error) => Sent::Unreachable(chain(&error)),
+        }
+    }
+}
+
+fn judge(status: StatusCode) -> Sent {
+    match status {
+        _ if status.is_success() => Sent::Delivered,
+        _ if status.is_redirection() => {
+            Sent::Refused(format!("the endpoint redirects ({status}), which is not followed"))
+        }
+        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS => {
+            Sent::Unwell(format!("the endpoint answered {status}"))
+        }
+        _ if status.is_client_error() => Sent::Refused(format!("the endpoint answered {status}")),
+        _ => Sent::Unwell(format!("the endpoint answered {status}")),
+    }
+}
+
+/// `sha256=` and the HMAC-SHA256 of the body in hexadecimal.
+fn signature(secret: &str, body: &str) -> String {
+    // An HMAC takes a key of any length: this cannot fail.
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.as_bytes()) else {
+        return String::new();
+    };
+    mac.update(body.as_bytes());
+    let hex: String =
+        mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256={hex}")
+}
+
+fn causes(error: &reqwest::Error) -> Vec<&(dyn Error + 'static)> {
+    let mut next: Option<&(dyn Error + 'static)> = Some(error);
+    let mut causes = Vec::new();
+    while let Some(cause) = next {
+        causes.push(cause);
+        next = cause.source();
+    }
+    causes
+}
+
+fn caused_by_refusal(error: &reqwest::Error) -> bool {
+    causes(error).iter().any(|cause| cause.is::<RefusedAddress>())
+}
+
+fn chain(error: &reqwest::Error) -> String {
+    causes(error).iter().map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

@@ -1,0 +1,97 @@
+//! Lines out of a stream, none longer than the cap.
+
+use crate::capture::OUTPUT_CAP;
+
+/// What a stream has come to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    Whole(Vec<u8>),
+    /// A line went past the cap. The rest of it is thrown away.
+    TooLong,
+}
+
+/// Collects bytes until a line is whole. Never holds more than the cap.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    begun: Vec<u8>,
+    skipping: bool,
+}
+
+impl Lines {
+    /// Adds bytes; gives the lines they complete.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let (text, ends) = match piece.split_last() {
+                Some((b'\n', text)) => (text, true),
+                _ => (piece, false),
+            };
+            if !self.skipping && self.begun.len() + text.len() > OUTPUT_CAP {
+                self.skipping = true;
+                self.begun = Vec::new();
+                lines.push(Line::TooLong);
+            }
+            if !self.skipping {
+                self.begun.extend_from_slice(text);
+            }
+            if ends && !std::mem::take(&mut self.skipping) {
+                lines.push(Line::Whole(std::mem::take(&mut self.begun)));
+            }
+        }
+        lines
+    }
+}
+
+/// The last words of a stream.
+#[derive(Debug, Default)]
+pub(super) struct Tail(Vec<u8>);
+
+impl Tail {
+    const KEPT: usize = 2048;
+
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+        let excess = self.0.len().saturating_sub(Self::KEPT);
+        self.0.drain(..excess);
+    }
+
+    pub(super) fn words(&self) -> String {
+        String::from_utf8_lossy(&self.0).trim().to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(text: &str) -> Line {
+        Line::Whole(text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn a_line_may_come_in_pieces_and_several_in_one() {
+        let mut lines = Lines::default();
+        assert_eq!(lines.push(b"on"), []);
+        assert_eq!(lines.push(b"e\ntwo\n\nth"), [whole("one"), whole("two"), whole("")]);
+        assert_eq!(lines.push(b"ree\n"), [whole("three")]);
+    }
+
+    #[test]
+    fn a_line_over_the_cap_is_reported_once_and_skipped_to_its_end() {
+        let mut lines = Lines::default();
+        let long = vec![b'x'; OUTPUT_CAP + 1];
+        assert_eq!(lines.push(&long), [Line::TooLong]);
+        assert_eq!(lines.push(&long), []);
+        assert_eq!(lines.push(b"end\nnext\n"), [whole("next")]);
+        assert_eq!(lines.begun.capacity(), 0);
+    }
+
+    #[test]
+    fn a_tail_keeps_the_last_words() {
+        let mut tail = Tail::default();
+        tail.push(&[b'x'; 5000]);
+        tail.push(b" the end\n");
+        assert!(tail.words().ends_with("the end"));
+        assert!(tail.words().len() <= Tail::KEPT);
+    }
+}

@@ -1,0 +1,193 @@
+//! Worker hooks: one long-lived process that serves many events (R8.7).
+
+mod backoff;
+mod lines;
+mod process;
+mod supervisor;
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::future::BoxFuture;
+use pintle::{DynEvent, DynHandler, Failure, FailureKind};
+use serde_json::{Value, json};
+use tokio::{
+    sync::{Notify, mpsc, oneshot},
+    task::JoinHandle,
+    time::{Instant, timeout_at},
+};
+
+use crate::{leash::TERM_GRACE, spec::CommandSpec, spec::context_of};
+
+/// How many requests may wait for a worker before new ones wait for a place in the queue.
+const QUEUE: usize = 256;
+
+/// A worker and how it is started again when it dies.
+///
+/// After a death the next request starts it anew, at once. When it dies again without having answered anything in
+/// between, it has to wait, twice as long each time; requests in that time fail as `Gone` without waiting.
+#[derive(Debug, Clone)]
+pub struct WorkerSpec {
+    /// What is started. Its timeout is for one request.
+    pub process: CommandSpec,
+    /// The first wait; the default is 200 ms.
+    pub first_backoff: Duration,
+    /// The longest wait; the default is 30 s.
+    pub longest_backoff: Duration,
+}
+
+impl WorkerSpec {
+    /// The default waits.
+    pub fn new(process: CommandSpec) -> Self {
+        Self {
+            process,
+            first_backoff: Duration::from_millis(200),
+            longest_backoff: Duration::from_secs(30),
+        }
+    }
+}
+
+/// A handler that asks a long-lived process, one JSON line in, one JSON line out.
+///
+/// It gets `{"id": 1, "event": "tool.pre", "context": {…}}` and answers `{"id": 1, "result": {…}}` (what a command
+/// hook would write to stdout, or null) or `{"id": 1, "error": "why"}`. It may say `{"ready": true, "concurrent":
+/// true}` first: then it gets requests while others are under way, and answers them in any order. Otherwise it
+/// gets them one at a time. What it writes to stderr is kept for the message of its failure.
+///
+/// It is started on first use. How a request can fail: `Spawn`; `Gone` (it died, or is waiting to be started
+/// again); `TimedOut`; `Errored` (its own words); `BadOutput` (garbage, or an answer to something nobody asked);
+/// `TooMuchOutput` (a line over [`OUTPUT_CAP`](crate::OUTPUT_CAP)). Where it cannot be told which of several
+/// requests a line was meant for, none of them fails by it. A worker that lets a deadline pass is ended and started
+/// anew; one that serves concurrently, after three in a row.
+///
+/// Clones are handles on the same process. When the last one is dropped, or at [`shutdown`](Self::shutdown), the
+/// process ends with everything it started.
+#[derive(Debug, Clone)]
+pub struct Worker {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    spec: Arc<WorkerSpec>,
+    next_id: AtomicU64,
+    closed: AtomicBool,
+    supervisor: Mutex<Option<Supervisor>>,
+}
+
+/// The task that looks after the process.
+#[derive(Debug)]
+struct Supervisor {
+    inbox: mpsc::Sender<Request>,
+    stop: Arc<Notify>,
+    task: JoinHandle<()>,
+}
+
+/// One event on its way to the process.
+struct Request {
+    id: u64,
+    line: Vec<u8>,
+    deadline: Instant,
+    answer: oneshot::Sender<Result<Value, Failure>>,
+}
+
+impl Request {
+    /// Whoever asked may have gone; that is all right.
+    fn fail(self, failure: Failure) {
+        let _ = self.answer.send(Err(failure));
+    }
+}
+
+impl Worker {
+    /// A worker that will be started on first use.
+    pub fn new(spec: WorkerSpec) -> Self {
+        let inner = Inner {
+            spec: Arc::new(spec),
+            next_id: AtomicU64::new(1),
+            closed: AtomicBool::new(false),
+            supervisor: Mutex::new(None),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The deadline to register it with: a little more than its timeout.
+    pub fn deadline(&self) -> Duration {
+        self.inner.spec.process.timeout.saturating_add(Duration::from_secs(1))
+    }
+
+    /// Ends the process and everything it started, and waits for that. Requests fail as `Gone` from now on.
+    pub async fn shutdown(&self) {
+        self.inner.closed.store(true, Ordering::SeqCst);
+        let supervisor = self.inner.lock().take();
+        if let Some(Supervisor { stop, task, .. }) = supervisor {
+            stop.notify_one();
+            let _ = tokio::time::timeout(TERM_GRACE * 20, task).await;
+        }
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Supervisor>> {
+        self.supervisor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The way to the process's supervisor, which is started here: on first use, and again when the runtime it
+    /// lived in is gone.
+    fn inbox(&self) -> Result<mpsc::Sender<Request>, Failure> {
+        let mut supervisor = self.lock();
+        if self.closed.load(Ordering::SeqCst) {
+            return Err(Failure::new(FailureKind::Gone, "the worker was shut down"));
+        }
+        if let Some(Supervisor { inbox, .. }) = supervisor.as_ref()
+            && !inbox.is_closed()
+        {
+            return Ok(inbox.clone());
+        }
+        let (inbox, requests) = mpsc::channel(QUEUE);
+        let stop = Arc::new(Notify::new());
+        let task = tokio::spawn(supervisor::supervise(self.spec.clone(), requests, stop.clone()));
+        *supervisor = Some(Supervisor { inbox: inbox.clone(), stop, task });
+        Ok(inbox)
+    }
+
+    async fn ask(&self, event: &DynEvent) -> Result<Value, Failure> {
+        let spec = &self.spec.process;
+        let deadline = Instant::now() + spec.timeout;
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let context = context_of(event, spec.scrub.as_ref());
+        let mut line =
+            serde_json::to_vec(&json!({ "id": id, "event": event.point, "context": context }))?;
+        line.push(b'\n');
+        let gone = || Failure::new(FailureKind::Gone, "the worker's supervisor ended");
+        let (answer, answered) = oneshot::channel();
+        let asked = async {
+            let request = Request { id, line, deadline, answer };
+            self.inbox()?.send(request).await.map_err(|_| gone())?;
+            answered.await.map_err(|_| gone())?
+        };
+        timeout_at(deadline, asked).await.unwrap_or_else(|_| {
+            let message = format!("the worker did not answer within {:?}", spec.timeout);
+            Err(Failure::new(FailureKind::TimedOut, message))
+        })
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(Supervisor { stop, .. }) = self.lock().as_ref() {
+            stop.notify_one();
+        }
+    }
+}
+
+impl DynHandler for Worker {
+    fn call(&self, event: DynEvent) -> BoxFuture<'static, Result<Value, Failure>> {
+        let inner = self.inner.clone();
+        Box::pin(async move { inner.ask(&event).await })
+    }
+}

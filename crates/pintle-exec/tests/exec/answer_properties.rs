@@ -1,0 +1,103 @@
+//! The output parser, against anything.
+
+use pintle::{FailureKind, ModelKind};
+use pintle_exec::parse_answer;
+use proptest::prelude::*;
+use serde_json::Value;
+
+fn models() -> impl Strategy<Value = ModelKind> {
+    prop::sample::select(vec![
+        ModelKind::Void,
+        ModelKind::Modifying,
+        ModelKind::Claiming,
+        ModelKind::Gate,
+    ])
+}
+
+/// Bytes that look like answers more often than chance would have it.
+fn near_answers() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        Just(&b"{"[..]),
+        Just(&b"}"[..]),
+        Just(&b"\"continue\""[..]),
+        Just(&b": false"[..]),
+        Just(&b": true"[..]),
+        Just(&b", "[..]),
+        Just(&b"\"output\": \"x\""[..]),
+        Just(&b"\xef\xbb\xbf"[..]),
+        Just(&b"\xff\xfe"[..]),
+        Just(&b"\r\n"[..]),
+        Just(&b"["[..]),
+        Just(&b"text"[..]),
+        Just(&b"\\u0000"[..]),
+        Just(&b"1e999"[..]),
+    ];
+    prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+}
+
+fn begins_like_json(bytes: &[u8]) -> bool {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii().starts_with(b"{")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 4000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_the_bytes_the_parser_answers_null_or_an_object_or_bad_output(
+        bytes in prop_oneof![near_answers(), prop::collection::vec(any::<u8>(), 0..400)],
+        truncated: bool,
+        model in models(),
+    ) {
+        match parse_answer(&bytes, truncated, model) {
+            Ok(answer) => prop_assert!(answer.is_null() || answer.is_object()),
+            Err(failure) => prop_assert_eq!(failure.kind, FailureKind::BadOutput),
+        }
+    }
+
+    #[test]
+    fn what_begins_like_json_is_never_taken_for_plain_output(bytes in near_answers(), truncated: bool) {
+        if begins_like_json(&bytes) && let Ok(answer) = parse_answer(&bytes, truncated, ModelKind::Gate) {
+            // Then it is exactly what any other JSON reader makes of it, and nothing was cut off.
+            let text = String::from_utf8(bytes).unwrap();
+            let same: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap();
+            prop_assert_eq!(answer, same);
+            prop_assert!(!truncated);
+        }
+    }
+
+    #[test]
+    fn a_block_is_never_read_as_anything_else(
+        before in "[ \r\n\t]{0,4}",
+        after in "[ \r\n\t]{0,4}",
+        reason in ".{0,40}",
+    ) {
+        let block = serde_json::json!({ "continue": false, "reason": reason });
+        let stdout = format!("{before}{block}{after}");
+        prop_assert_eq!(parse_answer(stdout.as_bytes(), false, ModelKind::Gate).unwrap(), block);
+        prop_assert!(parse_answer(stdout.as_bytes(), true, ModelKind::Gate).is_err());
+    }
+
+    #[test]
+    fn text_is_kept(text in "[a-z][a-z0-9 .]{0,80}[a-z]") {
+        let answer = parse_answer(text.as_bytes(), false, ModelKind::Gate).unwrap();
+        prop_assert_eq!(answer, serde_json::json!({ "output": text }));
+        prop_assert!(parse_answer(text.as_bytes(), false, ModelKind::Modifying).is_err());
+        prop_assert!(parse_answer(text.as_bytes(), false, ModelKind::Claiming).is_err());
+    }
+}
+
+proptest! {
+    // Each case is a process.
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_stdout_loosens_an_exit_that_is_not_0(stdout in near_answers(), code in 1..=255_i32) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let profile = crate::support::Profile::new();
+            std::fs::write(profile.path().join("says"), stdout).unwrap();
+            let hook = pintle_exec::CommandHook::new(profile.shell(&format!("cat says; exit {code}")));
+            profile.judge_with(hook).await.failed(FailureKind::Exit(code));
+        });
+    }
+}

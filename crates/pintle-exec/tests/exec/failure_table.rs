@@ -1,0 +1,81 @@
+//! No way to fail lets a gated tool run (P2).
+
+use std::time::Duration;
+
+use pintle::{DynEvent, DynHandler, Failure, FailureKind};
+use pintle_exec::{CommandSpec, Worker};
+use serde_json::Value;
+
+use crate::support::Profile;
+
+#[tokio::test]
+async fn no_failure_of_a_command_lets_the_tool_run() {
+    let profile = Profile::new();
+    let short = Duration::from_millis(500);
+    profile.script("no-interpreter", "#!/no/such/thing\n");
+    std::fs::write(profile.path().join("no-run-bit"), "#!/bin/sh\n").unwrap();
+    let mut no_folder = profile.shell("exit 0");
+    no_folder.profile_dir = "/no/such/folder".into();
+    let table: Vec<(CommandSpec, FailureKind)> = vec![
+        (profile.argv(["./missing"]), FailureKind::Spawn),
+        (profile.argv(["./no-interpreter"]), FailureKind::Spawn),
+        (profile.argv(["./no-run-bit"]), FailureKind::Spawn),
+        (profile.argv(["nul\0byte"]), FailureKind::Spawn),
+        (no_folder, FailureKind::Spawn),
+        (profile.shell("exit 1"), FailureKind::Exit(1)),
+        (profile.shell("exit 2"), FailureKind::Exit(2)),
+        (profile.shell("./missing"), FailureKind::Exit(127)),
+        (profile.shell("kill -9 $$"), FailureKind::Signal(9)),
+        (profile.shell("echo '{\"continue\": tru'"), FailureKind::BadOutput),
+        (profile.shell("echo '{\"continue\": \"false\"}'"), FailureKind::BadOutput),
+        (profile.shell("cat /dev/zero"), FailureKind::TooMuchOutput),
+        (profile.shell("cat /dev/zero >&2"), FailureKind::TooMuchOutput),
+        (profile.shell("sleep 300").timeout(short), FailureKind::TimedOut),
+        (profile.shell("kill -STOP $$").timeout(short), FailureKind::TimedOut),
+        (
+            profile.shell("echo '{\"continue\": true}'; sleep 300").timeout(short),
+            FailureKind::TimedOut,
+        ),
+        (profile.shell("echo '{\"continue\": true}'; exit 1"), FailureKind::Exit(1)),
+    ];
+    for (spec, kind) in table {
+        let judged = profile.judge(spec).await.failed(kind);
+        assert!(!judged.reason().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn no_failure_of_a_worker_lets_the_tool_run() {
+    for (trick, kind) in [
+        ("wrong id", FailureKind::BadOutput),
+        ("garbage", FailureKind::BadOutput),
+        ("wrong type", FailureKind::BadOutput),
+        ("error", FailureKind::Errored),
+        ("long line", FailureKind::TooMuchOutput),
+        ("die", FailureKind::Gone),
+        ("silence", FailureKind::TimedOut),
+    ] {
+        let profile = Profile::new();
+        let mut spec = profile.odd_spec(&[]);
+        spec.process.timeout = Duration::from_secs(3);
+        let handler = Tricked { worker: Worker::new(spec), trick };
+        profile.judge_with(handler).await.failed(kind);
+        profile.nobody_left().await;
+    }
+}
+
+/// Asks the worker to misbehave, whatever the event is about.
+struct Tricked {
+    worker: Worker,
+    trick: &'static str,
+}
+
+impl DynHandler for Tricked {
+    fn call(
+        &self,
+        mut event: DynEvent,
+    ) -> futures_util::future::BoxFuture<'static, Result<Value, Failure>> {
+        event.json = serde_json::json!({ "toolInput": { "do": self.trick } }).into();
+        self.worker.call(event)
+    }
+}

@@ -1,0 +1,84 @@
+"""A worker that misbehaves on request."""
+
+import json
+import os
+import signal
+import sys
+import time
+
+
+def say(message):
+    print(json.dumps(message), flush=True)
+
+
+with open("starts", "a") as starts:
+    starts.write("x")
+if "--concurrent" in sys.argv:
+    say({"ready": True, "concurrent": True})
+
+waiting = b""
+while True:
+    chunk = os.read(0, 1 << 20)
+    if not chunk:
+        break
+    waiting += chunk
+    alone = waiting.count(b"\n") == 1
+    while b"\n" in waiting:
+        line, waiting = waiting.split(b"\n", 1)
+        request = json.loads(line)
+        number, do = request["id"], request["context"]["toolInput"].get("do")
+        if do == "wrong id":
+            say({"id": number + 1000, "result": None})
+        elif do == "no id":
+            say({"result": None})
+        elif do == "text id":
+            say({"id": str(number), "result": None})
+        elif do == "garbage":
+            print("debug: not JSON", flush=True)
+            say({"id": number, "result": None})
+        elif do == "twice":
+            print('{"id": %d, "result": null, "result": {"continue": false}}' % number, flush=True)
+        elif do == "array":
+            say([number])
+        elif do == "neither":
+            say({"id": number})
+        elif do == "both":
+            say({"id": number, "result": None, "error": "hm"})
+        elif do == "error":
+            say({"id": number, "error": "cannot reach the ticket system"})
+        elif do == "wrong type":
+            say({"id": number, "result": {"continue": "perhaps"}})
+        elif do == "long line":
+            say({"id": number, "result": {"output": "x" * 200_000}})
+        elif do == "flood":
+            while True:
+                sys.stdout.write("x" * 65536)
+        elif do == "noise":
+            while True:
+                sys.stdout.write("noise\n" * 10000)
+        elif do == "silence":
+            pass
+        elif do == "stop":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        elif do == "late":
+            time.sleep(request["context"]["toolInput"]["seconds"])
+            say({"id": number, "result": {"output": "late"}})
+        elif do == "die":
+            print("out of ideas", file=sys.stderr, flush=True)
+            os._exit(3)
+        elif do == "die after answering":
+            say({"id": number, "result": {"output": str(os.getpid())}})
+            os._exit(0)
+        elif do == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif do == "close stdout":
+            os.close(1)
+            time.sleep(300)
+        elif do == "daemon":
+            os.system("setsid sleep 300 >/dev/null 2>&1 & sleep 300 >/dev/null 2>&1 &")
+            say({"id": number, "result": None})
+        elif do == "alone?":
+            time.sleep(0.05)
+            say({"id": number, "result": {"output": "alone" if alone else "crowded"}})
+        else:
+            say({"id": number, "result": {"output": str(os.getpid())}})

@@ -1,0 +1,259 @@
+//! Webhooks on a real socket: delivered in order, retried, signed, kept.
+
+use std::{fs, time::Duration};
+
+use hmac::{Hmac, Mac};
+use pintle::{Hooks, ModelKind};
+use pintle_exec::{WebhookOptions, WebhookQueue, WebhookSpec};
+use serde_json::json;
+use sha2::Sha256;
+
+use crate::{
+    support::{SLACK, cx},
+    webhook_server::{Reply, Server},
+};
+
+fn quick() -> WebhookOptions {
+    WebhookOptions {
+        first_retry: Duration::from_millis(10),
+        longest_retry: Duration::from_millis(50),
+        request_timeout: Duration::from_secs(5),
+        ..WebhookOptions::default()
+    }
+}
+
+fn observe(queue: &WebhookQueue, spec: WebhookSpec) -> Hooks {
+    let hooks = Hooks::new();
+    let observer = queue.webhook(spec).unwrap();
+    hooks.register_dyn("user.prompt.submit", ModelKind::Gate, observer).unwrap();
+    hooks
+}
+
+async fn prompt(hooks: &Hooks, text: &str) {
+    hooks.fire_dyn("user.prompt.submit", &cx(), json!({ "prompt": text })).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_body_says_what_happened_where_and_when() {
+    let server = Server::start([]).await;
+    let queue = WebhookQueue::open(quick()).unwrap();
+    let hooks = observe(&queue, WebhookSpec::new(server.url(), "my-profile"));
+    prompt(&hooks, "hello").await;
+    let received = server.wait_for(1).await;
+    let body = received[0].json();
+    assert_eq!((&body["v"], &body["profile"]), (&json!(1), &json!("my-profile"))); // R10.5
+    assert_eq!(
+        (&body["event"], &body["ts"]),
+        (&json!("user.prompt.submit"), &json!(1_700_000_000_000_u64))
+    );
+    assert_eq!(body["context"]["prompt"], "hello");
+    assert_eq!(body["context"]["sessionId"], "s-1");
+    assert!(received[0].head.starts_with("POST /hook HTTP/1.1"));
+    assert_eq!(received[0].header("content-type"), Some("application/json"));
+    assert_eq!(received[0].header("x-pintle-signature"), None);
+    assert!(received[0].header("x-pintle-delivery").is_some());
+}
+
+#[tokio::test]
+async fn a_signature_is_the_hmac_of_the_very_bytes() {
+    let server = Server::start([]).await;
+    let queue = WebhookQueue::open(quick()).unwrap();
+    let spec = WebhookSpec { secret: Some("s3cret".into()), ..WebhookSpec::new(server.url(), "p") };
+    prompt(&observe(&queue, spec), "hello «ü»").await;
+    let received = server.wait_for(1).await;
+    let mut mac = Hmac::<Sha256>::new_from_slice(b"s3cret").unwrap();
+    mac.update(received[0].body.as_bytes());
+    let hex = received[0].header("x-pintle-signature").unwrap().strip_prefix("sha256=").unwrap();
+    let bytes: Vec<u8> = (0..hex.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap())
+        .collect();
+    mac.verify_slice(&bytes).unwrap(); // R10.5
+}
+
+#[tokio::test]
+async fn known_secrets_are_scrubbed_from_the_body() {
+    let server = Server::start([]).await;
+    let queue = WebhookQueue::open(quick()).unwrap();
+    let mut spec = WebhookSpec::new(server.url(), "p");
+    spec.scrub = Some(std::sync::Arc::new(|text: &str| text.replace("hunter2", "[secret]")));
+    prompt(&observe(&queue, spec), "log in with hunter2").await;
+    let received = server.wait_for(1).await;
+    assert_eq!(received[0].json()["context"]["prompt"], "log in with [secret]"); // R10.7
+}
+
+#[tokio::test]
+async fn trouble_is_retried_and_order_is_kept() {
+    let replies = [Reply::Status(500), Reply::HangUp, Reply::Status(429), Reply::Status(503)];
+    let server = Server::start(replies).await;
+    let queue = WebhookQueue::open(quick()).unwrap();
+    let hooks = observe(&queue, WebhookSpec::new(server.url(), "p"));
+    for text in ["one", "two", "three"] {
+        prompt(&hooks, text).await;
+    }
+    let received = server.wait_for(7).await;
+    let prompts: Vec<_> = received
+        .iter()
+        .map(|it| it.json()["context"]["prompt"].as_str().unwrap().to_string())
+        .collect();
+    assert_eq!(prompts, ["one", "one", "one", "one", "one", "two", "three"]); // R10.5
+    let ids: Vec<_> = received.iter().map(|it| it.header("x-pintle-delivery").unwrap()).collect();
+    assert!(ids[..5].iter().all(|id| *id == ids[0]), "one message, one id");
+    assert_ne!(ids[4], ids[5]);
+    let stats = queue.close(SLACK).await;
+    assert_eq!((stats[0].delivered, stats[0].queued, stats[0].dropped), (3, 0, 0));
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let elsewhere = Server::start([]).await;
+    let server = Server::start([Reply::Redirect(elsewhere.url())]).await;
+    let queue = WebhookQueue::open(quick()).unwrap();
+    let hooks = observe(&queue, WebhookSpec::new(server.url(), "p"));
+    prompt(&hooks, "one").await;
+    prompt(&hooks, "two").await;
+    server.wait_for(2).await;
+    let stats = queue.close(SLACK).await;
+    assert_eq!((stats[0].refused, stats[0].delivered), (1, 1)); // R10.5
+    assert!(stats[0].last_error.as_ref().unwrap().contains("not followed"), "{stats:?}");
+    assert!(elsewhere.received().is_empty());
+}
+
+#[tokio::test]
+async fn an_endpoint_that_says_no_is_not_asked_again() {
+    let server = Server::start([Reply::Status(404)]).await;
+    let queue = WebhookQueue::open(quick()).unwrap();
+    prompt(&observe(&queue, WebhookSpec::new(server.url(), "p")), "one").await;
+    let stats = queue.close(SLACK).await;
+    assert_eq!((stats[0].refused, stats[0].queued), (1, 0));
+    assert_eq!(server.received().len(), 1);
+}
+
+#[tokio::test]
+async fn a_message_an_endpoint_always_chokes_on_does_not_hold_up_the_rest_for_ever() {
+    let server = Server::start([Reply::Status(500), Reply::Status(500), Reply::Status(500)]).await;
+    let queue = WebhookQueue::open(WebhookOptions { max_attempts: 3, ..quick() }).unwrap();
+    let hooks = observe(&queue, WebhookSpec::new(server.url(), "p"));
+    prompt(&hooks, "poison").await;
+    prompt(&hooks, "fine").await;
+    let received = server.wait_for(4).await;
+    assert_eq!(received[3].json()["context"]["prompt"], "fine");
+}
+
+#[tokio::test]
+async fn a_slow_endpoint_delays_nothing() {
+    let server = Server::start(std::iter::repeat_n(Reply::Silence, 100)).await;
+    let options = WebhookOptions { request_timeout: Duration::from_secs(3600), ..quick() };
+    let queue = WebhookQueue::open(options).unwrap();
+    let hooks = observe(&queue, WebhookSpec::new(server.url(), "p"));
+    // With an endpoint that takes an hour, a fire that waited for it would not be back in this test.
+    for number in 0..200 {
+        tokio::time::timeout(SLACK, prompt(&hooks, &number.to_string())).await.unwrap();
+    }
+    server.wait_for(1).await;
+    let stats = tokio::time::timeout(SLACK, queue.close(Duration::from_millis(100))).await.unwrap();
+    assert_eq!((stats[0].dropped, stats[0].delivered), (200, 0), "no folder to keep them in");
+}
+
+#[tokio::test]
+async fn what_does_not_fit_is_dropped_and_counted() {
+    let server = Server::start(std::iter::repeat_n(Reply::Silence, 100)).await;
+    let queue = WebhookQueue::open(WebhookOptions { max_messages: 10, ..quick() }).unwrap();
+    let hooks = observe(&queue, WebhookSpec::new(server.url(), "p"));
+    for number in 0..25 {
+        prompt(&hooks, &number.to_string()).await;
+    }
+    let stats = queue.stats();
+    assert_eq!((stats[0].queued, stats[0].dropped), (10, 15));
+
+    let queue = WebhookQueue::open(WebhookOptions { max_bytes: 1000, ..quick() }).unwrap();
+    let hooks = observe(&queue, WebhookSpec::new(server.url(), "p"));
+    prompt(&hooks, &"x".repeat(2000)).await;
+    assert_eq!(queue.stats()[0].dropped, 1);
+}
+
+#[tokio::test]
+async fn what_could_not_be_delivered_is_sent_after_a_restart_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = folder.path().join("webhooks");
+    // A port nobody listens on, until later.
+    let port = Server::start([]).await.port;
+    let url = format!("http://127.0.0.1:{port}/hook");
+    let options = WebhookOptions { spool: Some(spool.clone()), ..quick() };
+    let queue = WebhookQueue::open(options.clone()).unwrap();
+    let hooks = observe(&queue, WebhookSpec::new(&url, "p"));
+    for text in ["one", "two", "three"] {
+        prompt(&hooks, text).await;
+    }
+    let stats = queue.close(Duration::from_millis(200)).await;
+    assert_eq!((stats[0].queued, stats[0].dropped), (3, 0));
+    prompt(&hooks, "after closing").await;
+    assert_eq!(queue.stats()[0].dropped, 1);
+    drop((queue, hooks));
+
+    let server = Server::start_at(port, []).await;
+    let queue = WebhookQueue::open(options.clone()).unwrap();
+    let hooks = observe(&queue, WebhookSpec::new(&url, "p"));
+    prompt(&hooks, "four").await;
+    let received = server.wait_for(4).await;
+    let prompts: Vec<_> = received
+        .iter()
+        .map(|it| it.json()["context"]["prompt"].as_str().unwrap().to_string())
+        .collect();
+    assert_eq!(prompts, ["one", "two", "three", "four"]);
+    queue.close(SLACK).await;
+    drop((queue, hooks));
+    let left: Vec<_> = fs::read_dir(&spool).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(left, ["lock"]);
+}
+
+#[tokio::test]
+async fn messages_are_on_disk_before_the_process_could_crash_while_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(std::iter::repeat_n(Reply::Status(500), 1000)).await;
+    let options = WebhookOptions {
+        spool: Some(folder.path().into()),
+        first_retry: Duration::from_secs(3600),
+        longest_retry: Duration::from_secs(3600),
+        ..quick()
+    };
+    let queue = WebhookQueue::open(options).unwrap();
+    prompt(&observe(&queue, WebhookSpec::new(server.url(), "p")), "precious").await;
+    let kept = || {
+        fs::read_dir(folder.path()).unwrap().any(|entry| {
+            fs::read_to_string(entry.unwrap().path()).is_ok_and(|text| text.contains("precious"))
+        })
+    };
+    let deadline = std::time::Instant::now() + SLACK;
+    while !kept() {
+        assert!(std::time::Instant::now() < deadline);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn one_folder_serves_one_process_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = WebhookOptions { spool: Some(folder.path().into()), ..quick() };
+    let first = WebhookQueue::open(options.clone()).unwrap();
+    let error = WebhookQueue::open(options.clone()).unwrap_err();
+    assert!(error.to_string().contains("another process"), "{error}");
+    drop(first);
+    WebhookQueue::open(options).unwrap();
+}
+
+#[tokio::test]
+async fn a_broken_folder_loses_nothing_in_silence() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = folder.path().join("webhooks");
+    let port = Server::start([]).await.port;
+    let options = WebhookOptions { spool: Some(spool.clone()), ..quick() };
+    let queue = WebhookQueue::open(options).unwrap();
+    let spec = WebhookSpec::new(format!("http://127.0.0.1:{port}/"), "p");
+    prompt(&observe(&queue, spec), "one").await;
+    fs::remove_dir_all(&spool).unwrap();
+    fs::write(&spool, "not a folder").unwrap();
+    let stats = queue.close(Duration::from_millis(100)).await;
+    assert_eq!((stats[0].dropped, stats[0].queued), (1, 0));
+    assert!(stats[0].last_error.as_ref().unwrap().contains("lost"), "{stats:?}");
+}

@@ -1,0 +1,163 @@
+//! Guards: input rejected by pattern before anything runs (R11.1).
+//!
+//! A guard names tools by glob and judges their input in one of three ways. A `deny` rule that matches refuses the call.
+//! If there are `allow` rules, everything the call names must match one of them. What cannot be known (a variable, an
+//! unreadable command) may match any deny rule and matches no allow rule.
+//!
+//! - **shell**: the field `command`, parsed; its rules are described below.
+//! - **path**: the fields `path`, `file_path`, `filePath`, `cwd`, with links and `..` resolved. A rule is a glob relative to the
+//!   workspace, or absolute; `*` stays inside one folder, `**` does not. A rule that matches a folder covers what is in it.
+//! - **json**: a rule is `/pointer` (the field is there) or `/pointer=glob` (its text matches). In a list, a deny rule
+//!   looks for one matching element, an allow rule wants all to match.
+//!
+//! # Rules for commands
+//!
+//! A rule is words, each a glob, separated by blanks. The first names the program.
+//!
+//! - `rm` is any `rm`, whatever its arguments; `git push` is any `git push`; a last `*` says the same and may be left out.
+//! - As **deny**, a rule also matches through a folder (`/bin/rm`), past options (`git -C x push`), and letters of options in any
+//!   order or grouping (`rm -rf` also stops `rm -f -r` and `rm --recursive --force`). A word that is decided at run time may be anything.
+//! - As **allow**, a rule matches word by word from the first one, and only words that are known. Variables set in front
+//!   (`A=1 ls`) are words too, and a program given by its folder is another program.
+//! - `> glob` is about the files a command writes with `>`; without such an allow rule only `/dev/null` may be written to.
+//! - A program that runs others (`sudo`, `env`, `sh -c`) must be allowed, and so must what it runs.
+
+mod json;
+mod path;
+mod shell;
+
+use glob::Pattern;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::Path;
+use thiserror::Error;
+
+/// How a guard looks at a call's input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GuardKind {
+    /// The parsed `command`.
+    Shell,
+    /// The resolved paths.
+    Path,
+    /// The fields as they are.
+    Json,
+}
+
+/// Why a guard refused a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denial {
+    /// In words, for the model and the person.
+    pub reason: String,
+    /// The rule that decided, as written; none when the input could not be read.
+    pub rule: Option<String>,
+    /// Where the guard is written, like `agent.json:14`.
+    pub source: String,
+}
+
+/// A pattern that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct PatternError {
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+pub(crate) fn glob(text: &str) -> Result<Pattern, PatternError> {
+    Pattern::new(text)
+        .map_err(|error| PatternError { message: format!("`{text}` is not a glob: {}", error.msg) })
+}
+
+#[derive(Debug, Clone)]
+enum Rules {
+    Shell(shell::Rules),
+    Path(path::Rules),
+    Json(json::Rules),
+}
+
+/// One guard, ready to judge.
+#[derive(Debug, Clone)]
+pub struct Guard {
+    tool: Pattern,
+    rules: Rules,
+    source: String,
+}
+
+impl Guard {
+    /// Checks that a rule can be used with a kind, without building a guard.
+    ///
+    /// # Errors
+    /// With what is wrong with the pattern.
+    pub fn check_rule(kind: GuardKind, rule: &str) -> Result<(), PatternError> {
+        let rule = [rule.to_owned()];
+        Self::new("*", kind, &rule, &[], "").map(|_| ())
+    }
+
+    /// Builds a guard; `source` says where it is written.
+    ///
+    /// # Errors
+    /// When a glob or a rule cannot be read.
+    pub fn new(
+        tool: &str,
+        kind: GuardKind,
+        allow: &[String],
+        deny: &[String],
+        source: &str,
+    ) -> Result<Self, PatternError> {
+        let rules = match kind {
+            GuardKind::Shell => Rules::Shell(shell::Rules::new(allow, deny)?),
+            GuardKind::Path => Rules::Path(path::Rules::new(allow, deny)?),
+            GuardKind::Json => Rules::Json(json::Rules::new(allow, deny)?),
+        };
+        Ok(Self { tool: glob(tool)?, rules, source: source.to_owned() })
+    }
+
+    /// Whether this guard looks at that tool at all.
+    #[must_use]
+    pub fn covers(&self, tool: &str) -> bool {
+        self.tool.matches(tool)
+    }
+
+    /// The refusal, if this guard refuses the call.
+    #[must_use]
+    pub fn judge(&self, tool: &str, input: &Value, workspace: &Path) -> Option<Denial> {
+        if !self.covers(tool) {
+            return None;
+        }
+        let refusal = match &self.rules {
+            Rules::Shell(rules) => rules.judge(input),
+            Rules::Path(rules) => rules.judge(input, workspace),
+            Rules::Json(rules) => rules.judge(input),
+        }?;
+        Some(Denial { reason: refusal.reason, rule: refusal.rule, source: self.source.clone() })
+    }
+}
+
+/// The first refusal among the guards, in the order written.
+#[must_use]
+pub fn judge_all(guards: &[Guard], tool: &str, input: &Value, workspace: &Path) -> Option<Denial> {
+    guards.iter().find_map(|guard| guard.judge(tool, input, workspace))
+}
+
+struct Refusal {
+    reason: String,
+    rule: Option<String>,
+}
+
+impl Refusal {
+    fn denied(what: &str, rule: &str) -> Self {
+        Self {
+            reason: format!("{what} is denied by the rule `{rule}`"),
+            rule: Some(rule.to_owned()),
+        }
+    }
+
+    fn not_allowed(what: &str) -> Self {
+        Self { reason: format!("{what} is not among what is allowed"), rule: None }
+    }
+
+    fn unreadable(why: impl Into<String>) -> Self {
+        Self { reason: why.into(), rule: None }
+    }
+}

@@ -1,0 +1,311 @@
+//! Which zone a call is really in: the tool's, raised by what its input reaches for (R11.2).
+
+use crate::Zone;
+use crate::paths::{is_inside, normal};
+use crate::shell::{self, SimpleCommand, Word};
+use serde_json::Value;
+use std::path::Path;
+
+/// The input fields that name a path.
+pub const PATH_FIELDS: [&str; 4] = ["path", "file_path", "filePath", "cwd"];
+
+/// A zone, and the reason for it in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judged {
+    /// How far the call reaches.
+    pub zone: Zone,
+    /// Why, for the person who is asked.
+    pub why: String,
+}
+
+impl Judged {
+    fn raise(&mut self, zone: Zone, why: impl FnOnce() -> String) {
+        if zone > self.zone {
+            self.zone = zone;
+            self.why = why();
+        }
+    }
+}
+
+/// The zone of a call: `base` (the tool's own), raised and never lowered by its input.
+///
+/// A path outside the workspace is [`Zone::Machine`], a URL at least [`Zone::Network`]; a `terminal` command is parsed and
+/// judged by what it would run. What a running program does beyond its command line is not known here.
+#[must_use]
+pub fn zone_of(tool: &str, base: Zone, input: &Value, workspace: &Path) -> Judged {
+    let mut judged = Judged { zone: base, why: format!("`{tool}` is a {} tool", base.name()) };
+    for field in PATH_FIELDS {
+        if let Some(path) = input.get(field).and_then(Value::as_str)
+            && (path.starts_with('~') || !is_inside(workspace, workspace, Path::new(path)))
+        {
+            judged
+                .raise(Zone::Machine, || format!("`{field}` leads outside the workspace: {path}"));
+        }
+    }
+    if let Some(url) = find_url(input) {
+        judged.raise(Zone::Network, || format!("the input names a URL: {url}"));
+    }
+    if tool == "terminal" {
+        let cwd = input.get("cwd").and_then(Value::as_str).unwrap_or_default();
+        match input.get("command").and_then(Value::as_str) {
+            Some(command) => judge_command(&mut judged, command, workspace, &workspace.join(cwd)),
+            None => judged.raise(Zone::Machine, || "the input has no `command`".into()),
+        }
+    }
+    judged
+}
+
+/// The first URL anywhere in the input, looked for without recursion on a JSON tree of any depth.
+fn find_url(input: &Value) -> Option<String> {
+    let mut pending = vec![input];
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::String(text) => {
+                let lower = text.to_ascii_lowercase();
+                let starts =
+                    ["http://", "https://", "ftp://", "ws://", "wss://", "ssh://", "git://"];
+                if let Some(at) = starts.iter().filter_map(|s| lower.find(s)).min() {
+                    let url = text.get(at..).unwrap_or(text);
+                    let end = url
+                        .find(|c: char| c.is_whitespace() || "\"'<>".contains(c))
+                        .unwrap_or(url.len());
+                    return Some(url.get(..end).unwrap_or(url).chars().take(120).collect());
+                }
+            }
+            Value::Array(items) => pending.extend(items),
+            Value::Object(fields) => pending.extend(fields.values()),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn judge_command(judged: &mut Judged, command: &str, workspace: &Path, cwd: &Path) {
+    let commands = match shell::simple_commands(command) {
+        Ok(commands) => commands,
+        Err(error) => return judged.raise(Zone::Machine, || error.to_string()),
+    };
+    if let Some(reason) = shell::destructive(command) {
+        return judged.raise(Zone::Never, || reason);
+    }
+    for simple in &commands {
+        if simple.name.is_dynamic() {
+            judged.raise(Zone::Machine, || {
+                format!("what `{}` runs is decided at run time", simple.summary())
+            });
+        }
+        if let Some(program) = simple.program() {
+            if is_machine_program(program) {
+                judged.raise(Zone::Machine, || format!("`{program}` acts on the machine"));
+            } else if uses_network(program, &simple.args) {
+                judged.raise(Zone::Network, || format!("`{}` uses the network", simple.summary()));
+            }
+        }
+        if let Some(path) = outside_path(simple, workspace, cwd) {
+            judged.raise(Zone::Machine, || {
+                format!("`{}` reaches outside the workspace: {path}", simple.summary())
+            });
+        }
+    }
+}
+
+fn is_machine_program(program: &str) -> bool {
+    matches!(
+        program,
+        "sudo"
+            | "doas"
+            | "su"
+            | "runuser"
+            | "pkexec"
+            | "systemctl"
+            | "service"
+            | "launchctl"
+            | "loginctl"
+            | "journalctl"
+            | "mount"
+            | "umount"
+            | "losetup"
+            | "swapon"
+            | "swapoff"
+            | "insmod"
+            | "rmmod"
+            | "modprobe"
+            | "sysctl"
+            | "chroot"
+            | "nsenter"
+            | "unshare"
+            | "useradd"
+            | "userdel"
+            | "usermod"
+            | "groupadd"
+            | "passwd"
+            | "chsh"
+            | "visudo"
+            | "crontab"
+            | "at"
+            | "batch"
+            | "apt"
+            | "apt-get"
+            | "dpkg"
+            | "yum"
+            | "dnf"
+            | "rpm"
+            | "pacman"
+            | "apk"
+            | "zypper"
+            | "snap"
+            | "flatpak"
+            | "brew"
+            | "iptables"
+            | "nft"
+            | "ufw"
+            | "ip"
+            | "ifconfig"
+            | "route"
+            | "kill"
+            | "killall"
+            | "pkill"
+            | "docker"
+            | "podman"
+            | "kubectl"
+            | "virsh"
+            | "fdisk"
+            | "parted"
+            | "hostnamectl"
+            | "timedatectl"
+    )
+}
+
+fn uses_network(program: &str, args: &[Word]) -> bool {
+    let operands: Vec<&str> = args.iter().map(Word::text).filter(|t| !t.starts_with('-')).collect();
+    let asks = |verbs: &[&str]| operands.iter().take(4).any(|o| verbs.contains(o));
+    match program {
+        "curl" | "wget" | "ssh" | "scp" | "sftp" | "rsync" | "ftp" | "telnet" | "nc" | "ncat"
+        | "netcat" | "socat" | "ping" | "dig" | "host" | "nslookup" | "traceroute" | "nmap"
+        | "whois" | "http" | "https" | "aria2c" | "gh" | "glab" | "aws" | "gcloud" | "az"
+        | "heroku" | "terraform" | "npx" | "bunx" | "uvx" | "pipx" | "mosh" | "lynx" | "w3m" => {
+            true
+        }
+        "git" => asks(&[
+            "push",
+            "fetch",
+            "pull",
+            "clone",
+            "ls-remote",
+            "submodule",
+            "send-email",
+            "lfs",
+            "remote-https",
+        ]),
+        "npm" | "pnpm" | "yarn" | "bun" => {
+            (program == "yarn" && operands.is_empty())
+                || asks(&[
+                    "install", "i", "ci", "add", "update", "upgrade", "publish", "exec", "dlx",
+                    "create", "audit", "login",
+                ])
+        }
+        "pip" | "pip3" | "uv" | "poetry" | "conda" | "mamba" | "gem" | "bundle" | "composer" => {
+            asks(&[
+                "install", "add", "sync", "download", "update", "upgrade", "publish", "search",
+                "push", "create",
+            ])
+        }
+        "python" | "python3" => asks(&["pip"]) || args.iter().any(|a| a.text() == "pip"),
+        "cargo" => asks(&[
+            "install", "add", "update", "fetch", "publish", "search", "login", "yank", "owner",
+        ]),
+        "go" => asks(&["get", "install", "mod"]),
+        "rustup" => true,
+        "mvn" | "gradle" | "gradlew" => asks(&["deploy", "publish", "dependency:get"]),
+        _ => false,
+    }
+}
+
+/// Programs found in these folders are the system's own; running them is no reach outside.
+const PROGRAM_FOLDERS: &[&str] = &[
+    "/bin/",
+    "/sbin/",
+    "/usr/bin/",
+    "/usr/sbin/",
+    "/usr/local/bin/",
+    "/usr/local/sbin/",
+    "/opt/homebrew/bin/",
+];
+
+fn outside_path(command: &SimpleCommand, workspace: &Path, cwd: &Path) -> Option<String> {
+    let outside = |text: &str| leads_outside(text, workspace, cwd);
+    let name = command.name.text();
+    let own = PROGRAM_FOLDERS.iter().any(|f| normal(name).starts_with(f));
+    if name.contains('/') && !own && !command.name.is_dynamic() && outside(name) {
+        return Some(name.to_owned());
+    }
+    let files = command.redirects.iter().filter(|r| r.names_a_file()).map(|r| r.target.text());
+    let assigned = command.assignments.iter().map(Word::text);
+    let args = command.args.iter().map(Word::text);
+    // `cd` alone goes home.
+    if command.program() == Some("cd") && command.args.is_empty() {
+        return Some("~".into());
+    }
+    files
+        .chain(assigned)
+        .chain(args)
+        .flat_map(candidates)
+        .find(|text| outside(text))
+        .map(str::to_owned)
+}
+
+/// The parts of a word that could be a path: all of it, what follows `=`, `,` or `:`, and what is glued to a short option.
+fn candidates(word: &str) -> Vec<&str> {
+    let bare = word.trim_matches(['"', '\'']);
+    let mut parts = vec![bare];
+    for piece in bare.split(['=', ',']) {
+        parts.push(piece);
+        let is_url = piece.split_once("://").is_some_and(|(scheme, _)| {
+            scheme != "file"
+                && !scheme.is_empty()
+                && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+')
+        });
+        if !is_url {
+            parts.extend(piece.split(':').skip(1));
+        }
+    }
+    let option = bare.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    parts.extend(option.and_then(|rest| rest.find(['/', '~']).and_then(|at| rest.get(at..))));
+    parts
+}
+
+fn leads_outside(text: &str, workspace: &Path, cwd: &Path) -> bool {
+    let text = text.trim_matches(['"', '\'']);
+    if text.contains("://") {
+        return false;
+    }
+    let home = ["~", "$HOME", "${HOME", "$OLDPWD", "$TMPDIR"].iter().any(|h| text.starts_with(h));
+    if home {
+        return true;
+    }
+    if is_harmless_device(text) {
+        return false;
+    }
+    if text.starts_with('-') {
+        return false;
+    }
+    let looks_like_path = text.starts_with('/') || text.split('/').any(|part| part == "..");
+    // A plain name may still be a link that leads away.
+    let may_link =
+        !text.is_empty() && !text.contains(['$', '`', '*', '?', '\n']) && text.len() < 1024;
+    (looks_like_path || may_link) && !is_inside(workspace, cwd, Path::new(text))
+}
+
+fn is_harmless_device(text: &str) -> bool {
+    matches!(
+        text,
+        "/dev/null"
+            | "/dev/zero"
+            | "/dev/stdin"
+            | "/dev/stdout"
+            | "/dev/stderr"
+            | "/dev/tty"
+            | "/dev/urandom"
+            | "/dev/random"
+    ) || text.starts_with("/dev/fd/")
+}

@@ -1,0 +1,23 @@
+//! The judge's books: what an agent may do.
+
+pub mod guard;
+mod judge;
+mod level;
+mod operator;
+mod paths;
+pub mod profile;
+mod scrub;
+pub mod shell;
+pub mod trust;
+mod webhook;
+mod zone;
+
+pub use guard::{Denial, Guard, GuardKind};
+pub use judge::{Judged, PATH_FIELDS, zone_of};
+pub use level::{Floor, Level};
+pub use operator::{Effective, Operator, OperatorEnv, OperatorError};
+pub use paths::{is_inside, resolve};
+pub use profile::{Profile, ProfileError, ProfileErrors, agent_schema};
+pub use scrub::{SCRUBBED, SHORTEST_SECRET, Scrubber};
+pub use webhook::{WebhookAllowlist, is_forbidden_address, is_loopback, webhook_url};
+pub use zone::Zone;

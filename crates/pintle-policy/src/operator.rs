@@ -1,0 +1,247 @@
+//! What the operator allows: the floor under every profile (R10.8, R11.3).
+
+use crate::Level;
+use crate::profile::{AGENT_FILE, Field, Node, Problem, Profile, ProfileErrors};
+use crate::webhook::{WebhookAllowlist, is_loopback, webhook_url};
+use serde::Deserialize;
+use thiserror::Error;
+use url::{Host, Url};
+
+/// `pintle.toml` in the data folder. Everything in it may be left out.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct OperatorFile {
+    level: Level,
+    allow_command_hooks: bool,
+    disable_hooks: bool,
+    webhook_allowlist: Vec<String>,
+    approvers: Option<Vec<String>>,
+    approval_timeout_ms: Option<u64>,
+    secrets: Vec<String>,
+}
+
+/// The values of the operator's environment variables, read by the program and passed in.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OperatorEnv<'a> {
+    /// `PINTLE_ALLOW_COMMAND_HOOKS`: `1` or `0`.
+    pub allow_command_hooks: Option<&'a str>,
+    /// `PINTLE_DISABLE_HOOKS`: `1` or `0`.
+    pub disable_hooks: Option<&'a str>,
+    /// `PINTLE_WEBHOOK_ALLOWLIST`: URLs, separated by commas or blanks; added to those of the file.
+    pub webhook_allowlist: Option<&'a str>,
+}
+
+/// What the operator allows. A profile can only have less.
+#[derive(Debug, Clone, Default)]
+pub struct Operator {
+    /// The loosest level a profile may have, and the one it has if it asks for none.
+    pub level: Level,
+    /// Whether profiles may run programs as hooks.
+    pub allow_command_hooks: bool,
+    /// Whether observers are off. Gates stay on.
+    pub disable_hooks: bool,
+    /// Where webhooks may go, beside this machine.
+    pub webhooks: WebhookAllowlist,
+    /// Who may answer approvals; `None` leaves it to the profile.
+    pub approvers: Option<Vec<String>>,
+    /// The longest an approval may wait, in milliseconds.
+    pub approval_timeout_ms: Option<u64>,
+    /// Names of environment variables whose values are secrets, beside the ones the program knows.
+    pub secrets: Vec<String>,
+}
+
+/// What is wrong with the operator's own settings. The program must not start with half of them.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum OperatorError {
+    /// The file is not what it should be; the message shows the line.
+    #[error("pintle.toml: {0}")]
+    File(String),
+    /// A switch is neither on nor off.
+    #[error("{name} is `{value}`: write 1 for on or 0 for off")]
+    Switch {
+        /// The variable.
+        name: &'static str,
+        /// What it holds.
+        value: String,
+    },
+    /// A webhook entry cannot be used.
+    #[error("{0}")]
+    Webhook(String),
+}
+
+/// What holds for a profile once the operator has had their say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Effective {
+    /// The level.
+    pub level: Level,
+    /// Who may answer approvals; `None` means whoever runs the program.
+    pub approvers: Option<Vec<String>>,
+    /// How long an approval waits, in milliseconds.
+    pub approval_timeout_ms: u64,
+}
+
+const HALF_AN_HOUR_MS: u64 = 30 * 60 * 1000;
+
+impl Operator {
+    /// Reads the text of `pintle.toml` (empty if there is none) and the environment's values. The environment wins.
+    ///
+    /// # Errors
+    /// When either cannot be understood.
+    pub fn new(file: &str, env: OperatorEnv<'_>) -> Result<Self, OperatorError> {
+        let file: OperatorFile =
+            toml::from_str(file).map_err(|error| OperatorError::File(error.to_string()))?;
+        let from_env = env.webhook_allowlist.unwrap_or_default().split([',', ' ', '\n', '\t']);
+        let entries = file.webhook_allowlist.iter().map(String::as_str).chain(from_env);
+        Ok(Self {
+            level: file.level,
+            allow_command_hooks: switch("PINTLE_ALLOW_COMMAND_HOOKS", env.allow_command_hooks)?
+                .unwrap_or(file.allow_command_hooks),
+            disable_hooks: switch("PINTLE_DISABLE_HOOKS", env.disable_hooks)?
+                .unwrap_or(file.disable_hooks),
+            webhooks: WebhookAllowlist::new(entries).map_err(OperatorError::Webhook)?,
+            approvers: file.approvers,
+            approval_timeout_ms: file.approval_timeout_ms,
+            secrets: file.secrets,
+        })
+    }
+
+    /// Whether a webhook may go to this URL: on the list, or on this machine.
+    #[must_use]
+    pub fn allows_webhook(&self, url: &Url) -> bool {
+        let local = match url.host() {
+            Some(Host::Ipv4(v4)) => is_loopback(v4.into()),
+            Some(Host::Ipv6(v6)) => is_loopback(v6.into()),
+            Some(Host::Domain(name)) => name == "localhost",
+            None => false,
+        };
+        local || self.webhooks.allows(url)
+    }
+
+    /// What holds for this profile.
+    ///
+    /// # Errors
+    /// With every place where the profile asks for more than the operator allows.
+    pub fn judge(&self, profile: &Profile) -> Result<Effective, ProfileErrors> {
+        let mut problems = Vec::new();
+        let security = profile.document.get("security");
+        self.judge_level(profile, security, &mut problems);
+        self.judge_approvers(security, &mut problems);
+        self.judge_timeout(profile, security, &mut problems);
+        let buckets = profile.document.get("hooks").map(Node::fields).unwrap_or_default();
+        for action in buckets.iter().flat_map(|b: &Field| b.value.items()) {
+            self.judge_action(action, &mut problems);
+        }
+        if problems.is_empty() {
+            let timeout = profile
+                .security
+                .approval_timeout_ms
+                .or(self.approval_timeout_ms)
+                .unwrap_or(HALF_AN_HOUR_MS);
+            return Ok(Effective {
+                level: profile.security.level.unwrap_or(self.level),
+                approvers: profile.security.approvers.clone().or_else(|| self.approvers.clone()),
+                approval_timeout_ms: timeout,
+            });
+        }
+        let mut errors = ProfileErrors::default();
+        errors.add(AGENT_FILE, &profile.source, problems);
+        Err(errors)
+    }
+
+    fn judge_level(&self, profile: &Profile, security: Option<&Node>, problems: &mut Vec<Problem>) {
+        let wanted = profile.security.level.filter(|level| *level < self.level);
+        let (Some(level), Some(node)) = (wanted, security.and_then(|s| s.get("level"))) else {
+            return;
+        };
+        let floor = self.level.name();
+        problems.push(
+            Problem::new(
+                node.span.clone(),
+                format!("the level `{}` is looser than the operator's `{floor}`", level.name()),
+            )
+            .label("a profile can only tighten")
+            .help(format!("write `{floor}` or a stricter one, or leave it out"))
+            .help(format!(
+                "to allow it, the operator writes `level = \"{}\"` in pintle.toml",
+                level.name()
+            )),
+        );
+    }
+
+    fn judge_approvers(&self, security: Option<&Node>, problems: &mut Vec<Problem>) {
+        let Some(allowed) = &self.approvers else { return };
+        let named = security.and_then(|s| s.get("approvers")).map(Node::items).unwrap_or_default();
+        for node in
+            named.iter().filter(|n| n.text().is_some_and(|who| !allowed.iter().any(|a| a == who)))
+        {
+            let who = node.text().unwrap_or_default();
+            problems.push(
+                Problem::new(
+                    node.span.clone(),
+                    format!("`{who}` is not among the operator's approvers"),
+                )
+                .label("a profile can only tighten")
+                .help("remove the name; the operator sets `approvers` in pintle.toml"),
+            );
+        }
+    }
+
+    fn judge_timeout(
+        &self,
+        profile: &Profile,
+        security: Option<&Node>,
+        problems: &mut Vec<Problem>,
+    ) {
+        let (Some(most), Some(wanted)) =
+            (self.approval_timeout_ms, profile.security.approval_timeout_ms)
+        else {
+            return;
+        };
+        if let Some(node) =
+            security.and_then(|s| s.get("approvalTimeoutMs")).filter(|_| wanted > most)
+        {
+            problems.push(
+                Problem::new(
+                    node.span.clone(),
+                    format!("approvals would wait longer than the operator's {most} ms"),
+                )
+                .label("a profile can only tighten")
+                .help(format!(
+                    "write {most} or less; the operator sets `approval_timeout_ms` in pintle.toml"
+                )),
+            );
+        }
+    }
+
+    fn judge_action(&self, action: &Node, problems: &mut Vec<Problem>) {
+        let Some(kind) = action.get("action") else { return };
+        if kind.text() == Some("command") && !self.allow_command_hooks {
+            problems.push(
+                Problem::new(kind.span.clone(), "this profile runs programs, and the operator has not allowed that")
+                    .label("a command hook")
+                    .help("read the scripts; if you trust them, set PINTLE_ALLOW_COMMAND_HOOKS=1, or `allow_command_hooks = true` in pintle.toml"),
+            );
+        }
+        let Some(url) = action.get("url").filter(|_| kind.text() == Some("webhook")) else {
+            return;
+        };
+        let Some(parsed) = url.text().and_then(|text| webhook_url(text).ok()) else { return };
+        if !self.allows_webhook(&parsed) {
+            let origin = parsed.origin().ascii_serialization();
+            problems.push(
+                Problem::new(url.span.clone(), "the operator has not allowed webhooks to this place")
+                    .label("not on the allowlist")
+                    .help(format!("to allow it, add {origin}{} to PINTLE_WEBHOOK_ALLOWLIST, or to `webhook_allowlist` in pintle.toml", parsed.path())),
+            );
+        }
+    }
+}
+
+fn switch(name: &'static str, value: Option<&str>) -> Result<Option<bool>, OperatorError> {
+    match value.map(str::trim) {
+        None | Some("") => Ok(None),
+        Some("1" | "true") => Ok(Some(true)),
+        Some("0" | "false") => Ok(Some(false)),
+        Some(other) => Err(OperatorError::Switch { name, value: other.to_owned() }),
+    }
+}

@@ -1,0 +1,159 @@
+//! A JSON file that remembers where everything is written.
+
+use super::report::Problem;
+use jsonc_parser::ast::{ObjectPropName, Value as Ast};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use std::ops::Range;
+
+/// Larger files are refused unread.
+const MAX_BYTES: usize = 1024 * 1024;
+const MAX_DEPTH: usize = 64;
+
+/// A value and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) span: Range<usize>,
+    pub(crate) kind: Kind,
+}
+
+/// A key, where it stands, and its value.
+#[derive(Debug, Clone)]
+pub(crate) struct Field {
+    pub(crate) key: String,
+    pub(crate) key_span: Range<usize>,
+    pub(crate) value: Node,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Kind {
+    Null,
+    Bool(bool),
+    Number(String),
+    Text(String),
+    List(Vec<Node>),
+    Object(Vec<Field>),
+}
+
+impl Node {
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+        self.fields().iter().find(|f| f.key == key).map(|f| &f.value)
+    }
+
+    pub(crate) fn fields(&self) -> &[Field] {
+        match &self.kind {
+            Kind::Object(fields) => fields,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn items(&self) -> &[Node] {
+        match &self.kind {
+            Kind::List(items) => items,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// What it is, in words.
+    pub(crate) fn what(&self) -> &'static str {
+        match self.kind {
+            Kind::Null => "null",
+            Kind::Bool(_) => "true or false",
+            Kind::Number(_) => "a number",
+            Kind::Text(_) => "a text",
+            Kind::List(_) => "a list",
+            Kind::Object(_) => "an object",
+        }
+    }
+
+    /// The value without places; for a file that has been checked.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        use serde_json::Value;
+        match &self.kind {
+            Kind::Null => Value::Null,
+            Kind::Bool(b) => Value::Bool(*b),
+            Kind::Number(n) => serde_json::from_str(n).unwrap_or(Value::Null),
+            Kind::Text(t) => Value::String(t.clone()),
+            Kind::List(items) => Value::Array(items.iter().map(Node::to_json).collect()),
+            Kind::Object(fields) => {
+                Value::Object(fields.iter().map(|f| (f.key.clone(), f.value.to_json())).collect())
+            }
+        }
+    }
+}
+
+/// Parses strict JSON; only comments are allowed on top, so that a profile can explain itself.
+pub(crate) fn parse(source: &str) -> Result<Node, Problem> {
+    if source.len() > MAX_BYTES {
+        return Err(Problem::new(0..0, "the file is larger than 1 MiB")
+            .help("a profile is a page of text: move data elsewhere"));
+    }
+    let options = ParseOptions {
+        allow_comments: true,
+        allow_loose_object_property_names: false,
+        allow_trailing_commas: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+    };
+    let parsed = parse_to_ast(source, &CollectOptions::default(), &options).map_err(|error| {
+        let range = error.range();
+        let (start, end) = (range.start.min(source.len()), range.end.min(source.len()));
+        let message = format!("this is not JSON: {}", lower_first(&error.kind().to_string()));
+        Problem::new(start..end.max(start), message)
+            .help("the rest of the file was not checked: fix this first")
+    })?;
+    match parsed.value {
+        Some(value) => convert(&value, 0),
+        None => Err(Problem::new(0..0, "the file is empty").help("write at least `{}`")),
+    }
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|c| c.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
+fn convert(value: &Ast<'_>, depth: usize) -> Result<Node, Problem> {
+    let range = value.range();
+    let span = range.start..range.end;
+    if depth > MAX_DEPTH {
+        return Err(Problem::new(span, format!("nested more than {MAX_DEPTH} deep"))
+            .help("no field of a profile nests like this"));
+    }
+    let deeper = depth.saturating_add(1);
+    let kind = match value {
+        Ast::NullKeyword(_) => Kind::Null,
+        Ast::BooleanLit(b) => Kind::Bool(b.value),
+        Ast::NumberLit(n) => Kind::Number(n.value.to_owned()),
+        Ast::StringLit(s) => Kind::Text(s.value.clone().into_owned()),
+        Ast::Array(list) => {
+            Kind::List(list.elements.iter().map(|e| convert(e, deeper)).collect::<Result<_, _>>()?)
+        }
+        Ast::Object(object) => {
+            let mut fields = Vec::with_capacity(object.properties.len());
+            for prop in &object.properties {
+                let range = prop.name.range();
+                let key = match &prop.name {
+                    ObjectPropName::String(s) => s.value.clone().into_owned(),
+                    ObjectPropName::Word(w) => w.value.to_owned(),
+                };
+                fields.push(Field {
+                    key,
+                    key_span: range.start..range.end,
+                    value: convert(&prop.value, deeper)?,
+                });
+            }
+            Kind::Object(fields)
+        }
+    };
+    Ok(Node { span, kind })
+}

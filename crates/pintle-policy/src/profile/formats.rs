@@ -1,0 +1,144 @@
+//! Checks on single texts, by the `format` their field has in the schema.
+
+use super::report::Problem;
+use crate::paths::is_inside;
+use crate::shell::simple_commands;
+use crate::webhook::webhook_url;
+use std::ops::Range;
+use std::path::Path;
+
+/// What is wrong with `text` as a `format`, if anything.
+pub(crate) fn check(
+    format: &str,
+    text: &str,
+    span: Range<usize>,
+    folder: &Path,
+) -> Option<Problem> {
+    match format {
+        "non-empty" if text.trim().is_empty() => {
+            Some(Problem::new(span, "this text is empty").help("write something, or leave the field out"))
+        }
+        "glob" => bad_glob(text, span),
+        "env-name" if !crate::shell::is_variable_name(text) => Some(
+            Problem::new(span, format!("`{text}` is not the name of an environment variable"))
+                .label("expected a name like `HOOK_KEY`")
+                .help("write the variable's name, never its value: a profile holds no secrets"),
+        ),
+        "http-url" => bad_http_url(text, span),
+        "webhook-url" => webhook_url(text).err().map(|why| {
+            Problem::new(span, "this URL cannot be a webhook").label("expected https, or http to this machine").help(why)
+        }),
+        "save-path" => bad_save_path(text, span, folder),
+        "inside-folder" => bad_inner_path(text, &span, folder).map(|mut problem| {
+            problem.helps = vec!["name a folder inside the profile's, like `work`; only the operator can choose another place".into()];
+            problem
+        }),
+        "hook-command" => bad_command(text, span, folder),
+        _ => None,
+    }
+}
+
+fn bad_glob(text: &str, span: Range<usize>) -> Option<Problem> {
+    if text.is_empty() {
+        return Some(
+            Problem::new(span, "this glob is empty")
+                .help("write a tool's name or a glob like `write_*`"),
+        );
+    }
+    let error = glob::Pattern::new(text).err()?;
+    Some(
+        Problem::new(span, format!("`{text}` is not a glob")).label(error.msg).help(
+            "`*` is any text, `?` any character, `[ab]` one of them; write `[[]` for a bracket",
+        ),
+    )
+}
+
+fn bad_http_url(text: &str, span: Range<usize>) -> Option<Problem> {
+    let problem = match url::Url::parse(text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => return None,
+        Ok(url) => {
+            Problem::new(span, format!("`{}` is not a scheme this can talk to", url.scheme()))
+        }
+        Err(error) => Problem::new(span, format!("this is not a URL: {error}")),
+    };
+    Some(problem.label("expected http or https").help("write one like https://example.com/path"))
+}
+
+/// What is wrong with a path that must stay inside the profile's folder.
+pub(crate) fn bad_inner_path(text: &str, span: &Range<usize>, folder: &Path) -> Option<Problem> {
+    let path = Path::new(text);
+    let problem = if text.trim().is_empty() || text.contains('\0') {
+        Problem::new(span.clone(), "this path is empty")
+    } else if path.is_absolute() || text.starts_with('~') {
+        Problem::new(span.clone(), format!("`{text}` is not relative to the profile's folder"))
+            .label("expected a relative path")
+    } else if !is_inside(folder, folder, path) {
+        Problem::new(span.clone(), format!("`{text}` leads out of the profile's folder"))
+            .label("leaves the folder")
+    } else {
+        return None;
+    };
+    Some(problem.help("write a path inside the profile's folder, like `logs/events.jsonl`"))
+}
+
+fn bad_save_path(text: &str, span: Range<usize>, folder: &Path) -> Option<Problem> {
+    if let Some(problem) = bad_inner_path(text, &span, folder) {
+        return Some(problem);
+    }
+    let plain = crate::paths::normal(text);
+    let lower = plain.to_lowercase();
+    if lower == "agent.json" || lower.starts_with("personalities/") {
+        let problem = Problem::new(span, format!("`{text}` is part of the profile itself"))
+            .label("would be overwritten by events");
+        return Some(problem.help("save to a file of its own, like `logs/events.jsonl`"));
+    }
+    if plain.is_empty() || text.ends_with('/') || folder.join(&plain).is_dir() {
+        let problem = Problem::new(span, format!("`{text}` is a folder")).label("expected a file");
+        return Some(problem.help("name the file too, like `logs/events.jsonl`"));
+    }
+    None
+}
+
+fn bad_command(text: &str, span: Range<usize>, folder: &Path) -> Option<Problem> {
+    if text.trim().is_empty() {
+        return Some(
+            Problem::new(span, "this command is empty").help("write what `/bin/sh -c` should run"),
+        );
+    }
+    let commands = match simple_commands(text) {
+        Ok(commands) => commands,
+        Err(error) => {
+            return Some(Problem::new(span, "this command cannot be read").help(error.to_string()));
+        }
+    };
+    if let Some(unknown) = commands.iter().find(|c| c.name.is_dynamic()) {
+        let problem =
+            Problem::new(span, format!("what `{}` runs is decided at run time", unknown.summary()));
+        return Some(
+            problem
+                .label("cannot be trusted by content")
+                .help("name the script itself; commands start in the profile's folder, so `hooks/check.sh` is enough"),
+        );
+    }
+    commands
+        .iter()
+        .filter_map(|c| c.name.literal())
+        .find_map(|program| bad_program(program, &span, folder))
+}
+
+/// A program given by a path is a script of the profile: it must be inside, and there.
+pub(crate) fn bad_program(program: &str, span: &Range<usize>, folder: &Path) -> Option<Problem> {
+    if !program.contains('/') {
+        return None;
+    }
+    if let Some(mut problem) = bad_inner_path(program, span, folder) {
+        problem.helps = vec!["name a program found on the PATH, or a script inside the profile's folder, like `hooks/check.sh`".into()];
+        return Some(problem);
+    }
+    if folder.join(program).is_file() {
+        return None;
+    }
+    let problem = Problem::new(span.clone(), format!("there is no script `{program}`"))
+        .label("not found in the profile's folder");
+    Some(problem.help("create it, or correct the path; it is relative to the profile's folder"))
+}

@@ -1,0 +1,211 @@
+//! The hooks of a profile: which action at which moment.
+
+use super::document::Node;
+use super::file::{ActionFile, Hooks, LogLevel};
+use super::written_at;
+use std::time::Duration;
+
+/// A moment a profile can bind actions to (R10.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Bucket {
+    /// The top of every run.
+    OnStart,
+    /// A user's message is about to enter.
+    OnPrompt,
+    /// Before each tool runs.
+    OnToolCall,
+    /// After each tool that ran.
+    OnToolEnd,
+    /// Before each model request.
+    OnModelCall,
+    /// After each response.
+    OnModelEnd,
+    /// Every exit of a run.
+    OnComplete,
+    /// An unrecoverable failure.
+    OnError,
+}
+
+impl Bucket {
+    /// Every moment, in the order of a run.
+    pub const ALL: [Self; 8] = [
+        Self::OnStart,
+        Self::OnPrompt,
+        Self::OnToolCall,
+        Self::OnToolEnd,
+        Self::OnModelCall,
+        Self::OnModelEnd,
+        Self::OnComplete,
+        Self::OnError,
+    ];
+
+    /// Its name in agent.json.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OnStart => "onStart",
+            Self::OnPrompt => "onPrompt",
+            Self::OnToolCall => "onToolCall",
+            Self::OnToolEnd => "onToolEnd",
+            Self::OnModelCall => "onModelCall",
+            Self::OnModelEnd => "onModelEnd",
+            Self::OnComplete => "onComplete",
+            Self::OnError => "onError",
+        }
+    }
+
+    /// The hook point it stands for.
+    #[must_use]
+    pub fn point(self) -> &'static str {
+        match self {
+            Self::OnStart => "session.start",
+            Self::OnPrompt => "user.prompt.submit",
+            Self::OnToolCall => "tool.pre",
+            Self::OnToolEnd => "tool.post",
+            Self::OnModelCall => "model.pre",
+            Self::OnModelEnd => "model.post",
+            Self::OnComplete => "session.end",
+            Self::OnError => "error",
+        }
+    }
+
+    /// Whether there is a tool at this moment.
+    #[must_use]
+    pub fn has_tool(self) -> bool {
+        matches!(self, Self::OnToolCall | Self::OnToolEnd)
+    }
+
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|bucket| bucket.name() == name)
+    }
+}
+
+/// What a command hook runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Run {
+    /// A line for `/bin/sh -c`.
+    Shell(String),
+    /// A program and its arguments.
+    Argv(Vec<String>),
+}
+
+/// What a hook does (R10.2). None of them can rewrite what a tool is about to do (R10.3).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Writes one line to the log.
+    Log {
+        /// How loud.
+        level: LogLevel,
+    },
+    /// Posts the event; nothing waits for it.
+    Webhook {
+        /// Where to.
+        url: String,
+        /// The environment variable that holds the key to sign with.
+        secret_env: Option<String>,
+    },
+    /// Appends the event to a file.
+    SaveJson {
+        /// The file, relative to the profile's folder.
+        path: String,
+    },
+    /// Asks a person before the tool runs.
+    Approve,
+    /// Runs a program.
+    Command {
+        /// What.
+        run: Run,
+        /// How long it may take; the default is the executor's.
+        timeout: Option<Duration>,
+        /// Whether one process serves many events.
+        worker: bool,
+    },
+}
+
+impl Action {
+    /// Its name in agent.json.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Log { .. } => "log",
+            Self::Webhook { .. } => "webhook",
+            Self::SaveJson { .. } => "save_json",
+            Self::Approve => "approve",
+            Self::Command { .. } => "command",
+        }
+    }
+}
+
+/// One action bound to one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hook {
+    /// The moment.
+    pub bucket: Bucket,
+    /// Its name; if it has none, what it does and where it is written.
+    pub name: String,
+    /// Globs of the tools it is for; none means every tool.
+    pub tools: Vec<String>,
+    /// What it does.
+    pub action: Action,
+    /// Where it is written, like `agent.json:14`.
+    pub source: String,
+}
+
+pub(crate) fn build(hooks: Hooks, document: &Node, source: &str) -> Vec<Hook> {
+    let Hooks {
+        on_start,
+        on_prompt,
+        on_tool_call,
+        on_tool_end,
+        on_model_call,
+        on_model_end,
+        on_complete,
+        on_error,
+    } = hooks;
+    let lists = [
+        on_start,
+        on_prompt,
+        on_tool_call,
+        on_tool_end,
+        on_model_call,
+        on_model_end,
+        on_complete,
+        on_error,
+    ];
+    let mut built = Vec::new();
+    for (bucket, actions) in Bucket::ALL.into_iter().zip(lists) {
+        let nodes = document
+            .get("hooks")
+            .and_then(|h| h.get(bucket.name()))
+            .map(Node::items)
+            .unwrap_or_default();
+        for (action, node) in actions.into_iter().zip(nodes) {
+            built.push(one(bucket, action, written_at(source, node)));
+        }
+    }
+    built
+}
+
+fn one(bucket: Bucket, action: ActionFile, source: String) -> Hook {
+    let (action, name, tools) = match action {
+        ActionFile::Log { level, name, tools } => (Action::Log { level }, name, tools),
+        ActionFile::Webhook { url, secret_env, name, tools } => {
+            (Action::Webhook { url, secret_env }, name, tools)
+        }
+        ActionFile::SaveJson { path, name, tools } => (Action::SaveJson { path }, name, tools),
+        ActionFile::Approve { name, tools } => (Action::Approve, name, tools),
+        ActionFile::Command { command, argv, timeout_ms, worker, name, tools } => {
+            let run = match (command, argv) {
+                (Some(line), _) => Run::Shell(line),
+                (None, argv) => Run::Argv(argv.unwrap_or_default()),
+            };
+            (
+                Action::Command { run, timeout: timeout_ms.map(Duration::from_millis), worker },
+                name,
+                tools,
+            )
+        }
+    };
+    let name = name.unwrap_or_else(|| format!("{} at {source}", action.name()));
+    Hook { bucket, name, tools: tools.unwrap_or_default(), action, source }
+}

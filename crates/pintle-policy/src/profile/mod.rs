@@ -1,0 +1,161 @@
+//! A profile: a folder with an `agent.json`, read strictly, never trusted (R10.1–R10.4).
+
+mod document;
+mod file;
+mod formats;
+mod hook;
+mod personality;
+mod report;
+mod rules;
+mod schema;
+mod scripts;
+mod shape;
+
+pub use file::{Channel, ChannelKind, Limits, LogLevel, McpServer, Security, ToolSelection};
+pub use hook::{Action, Bucket, Hook, Run};
+pub use personality::Personality;
+pub use report::{ProfileError, ProfileErrors};
+pub use schema::agent_schema;
+
+pub(crate) use document::{Field, Node, parse};
+pub(crate) use report::{Problem, place};
+
+use crate::guard::Guard;
+use file::AgentFile;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// The file that makes a folder a profile.
+pub const AGENT_FILE: &str = "agent.json";
+
+/// A profile that has been read and found right. What it may do is still the operator's to say.
+#[derive(Debug, Clone)]
+pub struct Profile {
+    /// Its folder.
+    pub dir: PathBuf,
+    /// Its name; the folder's if it gives none.
+    pub name: String,
+    /// The model it wants.
+    pub model: Option<String>,
+    /// The personality a session starts with.
+    pub personality: Option<String>,
+    /// Its personalities by name, written in agent.json or in folders.
+    pub personalities: BTreeMap<String, Personality>,
+    /// Which tools exist.
+    pub tools: ToolSelection,
+    /// How strict the floor is.
+    pub security: Security,
+    /// What ends a run.
+    pub limits: Limits,
+    /// MCP servers by name.
+    pub mcp_servers: BTreeMap<String, McpServer>,
+    /// The plugins that may fire.
+    pub plugins: Option<Vec<String>>,
+    /// Chat channels by name.
+    pub channels: BTreeMap<String, Channel>,
+    /// Its hooks, in the order of the moments and then as written.
+    pub hooks: Vec<Hook>,
+    /// Its guards, in the order written.
+    pub guards: Vec<Guard>,
+    /// The files its command hooks run, relative to the folder.
+    pub scripts: BTreeSet<String>,
+    /// The text of agent.json, for trust by content.
+    pub source: String,
+    pub(crate) document: Node,
+}
+
+impl Profile {
+    /// Reads the profile in `dir`.
+    ///
+    /// # Errors
+    /// With everything that is wrong with it, at once: agent.json and every personality's folder are read to the end.
+    pub fn load(dir: &Path) -> Result<Self, ProfileErrors> {
+        let mut errors = ProfileErrors::default();
+        let folders = personality::read_folders(dir, &mut errors);
+        let source = match std::fs::read_to_string(dir.join(AGENT_FILE)) {
+            Ok(source) => source,
+            Err(error) => {
+                let problem = Problem::new(0..0, format!("agent.json cannot be read: {error}"))
+                    .help("a profile is a folder with an `agent.json`; `pintle init` writes one");
+                errors.add(AGENT_FILE, "", vec![problem]);
+                return Err(errors);
+            }
+        };
+        let document = match parse(&source) {
+            Ok(document) => document,
+            Err(problem) => {
+                errors.add(AGENT_FILE, &source, vec![problem]);
+                return Err(errors);
+            }
+        };
+        let mut problems = shape::check(&document, &agent_schema(), dir);
+        let names = folders.keys().cloned().collect();
+        problems.extend(rules::check(&document, dir, &names));
+        errors.add(AGENT_FILE, &source, problems);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        Self::build(dir, source, document, folders).map_err(|problem| {
+            let (source, problem) = *problem;
+            errors.add(AGENT_FILE, &source, vec![problem]);
+            errors
+        })
+    }
+
+    fn build(
+        dir: &Path,
+        source: String,
+        document: Node,
+        folders: BTreeMap<String, Personality>,
+    ) -> Result<Self, Box<(String, Problem)>> {
+        // The checks before this one are stricter than serde; should they ever differ, the profile does not load.
+        let file: AgentFile = match serde_json::from_value(document.to_json()) {
+            Ok(file) => file,
+            Err(error) => {
+                return Err(Box::new((source, Problem::new(document.span, error.to_string()))));
+            }
+        };
+        let guards = match guards(&file, &document, &source) {
+            Ok(guards) => guards,
+            Err(problem) => return Err(Box::new((source, problem))),
+        };
+        let hooks = hook::build(file.hooks, &document, &source);
+        let folder_name =
+            || dir.file_name().map_or("agent".into(), |n| n.to_string_lossy().into_owned());
+        let mut personalities = folders;
+        personalities.extend(file.personalities.into_iter().map(|(name, p)| (name, p.into())));
+        Ok(Self {
+            dir: dir.to_owned(),
+            name: file.name.unwrap_or_else(folder_name),
+            model: file.model,
+            personality: file.personality,
+            personalities,
+            tools: file.tools,
+            security: file.security,
+            limits: file.limits,
+            mcp_servers: file.mcp_servers,
+            plugins: file.plugins,
+            channels: file.channels,
+            hooks,
+            guards,
+            scripts: scripts::of_document(&document, dir),
+            source,
+            document,
+        })
+    }
+}
+
+/// Where a value is written, like `agent.json:14`.
+pub(crate) fn written_at(source: &str, node: &Node) -> String {
+    format!("{AGENT_FILE}:{}", place(source, node.span.start).0)
+}
+
+fn guards(file: &AgentFile, document: &Node, source: &str) -> Result<Vec<Guard>, Problem> {
+    let nodes = document.get("policies").map(Node::items).unwrap_or_default();
+    let build = |(policy, node): (&file::Policy, &Node)| {
+        let at = written_at(source, node);
+        Guard::new(&policy.tool, policy.kind, &policy.allow, &policy.deny, &at)
+            .map_err(|error| Problem::new(node.span.clone(), error.message))
+    };
+    file.policies.iter().zip(nodes).map(build).collect()
+}

@@ -1,0 +1,123 @@
+//! Personalities: written in agent.json, or folders with `SOUL.md` and `config.json`.
+
+use super::file::{InlinePersonality, PersonalityFile};
+use super::report::{Problem, ProfileErrors};
+use super::schema::personality_schema;
+use super::{parse, shape};
+use crate::paths::is_inside;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Who the agent is: its prompt, its tools, the plugins that fire for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Personality {
+    /// Its part of the system prompt.
+    pub prompt: String,
+    /// Globs of the tools it may use; all of them if none are given.
+    pub tools: Option<Vec<String>>,
+    /// The plugins that fire for it; none means built-ins only (R4.3).
+    pub plugins: Option<Vec<String>>,
+}
+
+impl From<InlinePersonality> for Personality {
+    fn from(inline: InlinePersonality) -> Self {
+        Self { prompt: inline.prompt, tools: inline.tools, plugins: inline.plugins }
+    }
+}
+
+/// Reads every folder under `personalities/`; what is wrong goes to `errors`.
+pub(crate) fn read_folders(
+    dir: &Path,
+    errors: &mut ProfileErrors,
+) -> BTreeMap<String, Personality> {
+    let mut found = BTreeMap::new();
+    let Ok(entries) = std::fs::read_dir(dir.join("personalities")) else { return found };
+    let mut names: Vec<String> = entries
+        .filter_map(Result::ok)
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| !name.starts_with('.'))
+        .collect();
+    names.sort();
+    for name in names {
+        if let Some(personality) = read_folder(dir, &name, errors) {
+            found.insert(name, personality);
+        }
+    }
+    found
+}
+
+fn read_folder(dir: &Path, name: &str, errors: &mut ProfileErrors) -> Option<Personality> {
+    let prompt = read(dir, &format!("personalities/{name}/SOUL.md"), errors);
+    let prompt = match prompt {
+        Read::Text(text) => Some(text),
+        Read::Wrong => None,
+        Read::Missing(file) => {
+            let problem = Problem::new(0..0, format!("the personality `{name}` has no `SOUL.md`"))
+                .help("write its part of the system prompt there, or remove the folder");
+            errors.add(&file, "", vec![problem]);
+            None
+        }
+    };
+    let config = match read(dir, &format!("personalities/{name}/config.json"), errors) {
+        Read::Missing(_) => Some(PersonalityFile::default()),
+        Read::Wrong => None,
+        Read::Text(source) => {
+            read_config(dir, &format!("personalities/{name}/config.json"), &source, errors)
+        }
+    };
+    let (prompt, config) = (prompt?, config?);
+    Some(Personality { prompt, tools: config.tools, plugins: config.plugins })
+}
+
+fn read_config(
+    dir: &Path,
+    file: &str,
+    source: &str,
+    errors: &mut ProfileErrors,
+) -> Option<PersonalityFile> {
+    let problems = match parse(source) {
+        Err(problem) => vec![problem],
+        Ok(document) => {
+            let problems = shape::check(&document, &personality_schema(), dir);
+            if problems.is_empty() {
+                match serde_json::from_value(document.to_json()) {
+                    Ok(config) => return Some(config),
+                    Err(error) => vec![Problem::new(document.span, error.to_string())],
+                }
+            } else {
+                problems
+            }
+        }
+    };
+    errors.add(file, source, problems);
+    None
+}
+
+enum Read {
+    Text(String),
+    Missing(String),
+    Wrong,
+}
+
+/// Reads a file of the profile. One that a link leads out of the folder is refused: its text would reach the model.
+fn read(dir: &Path, file: &str, errors: &mut ProfileErrors) -> Read {
+    if !is_inside(dir, dir, Path::new(file)) {
+        let problem = Problem::new(0..0, "this file leads out of the profile's folder")
+            .help("put the text itself here instead of a link");
+        errors.add(file, "", vec![problem]);
+        return Read::Wrong;
+    }
+    match std::fs::read_to_string(dir.join(file)) {
+        Ok(text) => Read::Text(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Read::Missing(file.to_owned())
+        }
+        Err(error) => {
+            let problem = Problem::new(0..0, format!("this file cannot be read: {error}"))
+                .help("make it readable text in UTF-8");
+            errors.add(file, "", vec![problem]);
+            Read::Wrong
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What is wrong with a profile, drawn like a compiler's.
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet, renderer::DecorStyle};
+use std::fmt;
+use std::ops::Range;
+
+/// One thing that is wrong, before it is known in which file.
+#[derive(Debug, Clone)]
+pub(crate) struct Problem {
+    pub(crate) span: Range<usize>,
+    pub(crate) message: String,
+    pub(crate) label: String,
+    pub(crate) helps: Vec<String>,
+}
+
+impl Problem {
+    pub(crate) fn new(span: Range<usize>, message: impl Into<String>) -> Self {
+        Self { span, message: message.into(), label: String::new(), helps: Vec::new() }
+    }
+
+    pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.helps.push(help.into());
+        self
+    }
+
+    /// Adds the nearest valid spelling, if one is near.
+    pub(crate) fn nearest<'a>(
+        self,
+        written: &str,
+        valid: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        match nearest(written, valid) {
+            Some(name) => self.help(format!("did you mean `{name}`?")),
+            None => self,
+        }
+    }
+}
+
+/// The valid spelling closest to what was written, if it is close enough to be what was meant.
+pub(crate) fn nearest<'a>(
+    written: &str,
+    valid: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let plain = |text: &str| text.to_lowercase().replace(['_', '-', '.', ' '], "");
+    let wanted = plain(written);
+    let begins = |name: &str| {
+        let name = plain(name);
+        wanted.len().min(name.len()) >= 3
+            && (name.starts_with(&wanted) || wanted.starts_with(&name))
+    };
+    valid
+        .into_iter()
+        .map(|name| (strsim::damerau_levenshtein(&wanted, &plain(name)), name))
+        .filter(|(distance, name)| *distance <= (name.len() / 3).max(1) || begins(name))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+/// One thing that is wrong with a profile, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProfileError {
+    /// The file, relative to the profile's folder.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+    /// What was expected at that place; may be empty.
+    pub label: String,
+    /// How to fix it.
+    pub helps: Vec<String>,
+    span: Range<usize>,
+}
+
+/// Everything that is wrong with a profile (R10.4). Shown whole, so that one look is enough.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProfileErrors {
+    errors: Vec<ProfileError>,
+    sources: Vec<(String, String)>,
+}
+
+impl std::error::Error for ProfileErrors {}
+
+impl ProfileErrors {
+    /// Each error, in the order written.
+    #[must_use]
+    pub fn errors(&self) -> &[ProfileError] {
+        &self.errors
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    pub(crate) fn add(&mut self, file: &str, source: &str, mut problems: Vec<Problem>) {
+        if problems.is_empty() {
+            return;
+        }
+        problems.sort_by_key(|p| p.span.start);
+        self.sources.push((file.to_owned(), source.to_owned()));
+        for problem in problems {
+            let (line, column) = place(source, problem.span.start);
+            let Problem { span, message, label, helps } = problem;
+            self.errors.push(ProfileError {
+                file: file.to_owned(),
+                line,
+                column,
+                message,
+                label,
+                helps,
+                span,
+            });
+        }
+    }
+
+    /// All errors drawn with their source lines; `colour` adds terminal colours.
+    #[must_use]
+    pub fn render(&self, colour: bool) -> String {
+        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+        let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(120);
+        let drawn: Vec<String> =
+            self.errors.iter().map(|error| self.draw(error, &renderer)).collect();
+        let count = match self.errors.len() {
+            1 => "1 error: the profile was not loaded".to_owned(),
+            n => format!("{n} errors: the profile was not loaded"),
+        };
+        format!("{}\n\n{count}", drawn.join("\n\n"))
+    }
+
+    fn draw(&self, error: &ProfileError, renderer: &Renderer) -> String {
+        let source =
+            self.sources.iter().find(|(file, _)| *file == error.file).map_or("", |(_, text)| text);
+        let title = Level::ERROR.primary_title(error.message.as_str());
+        let helps = error.helps.iter().map(|help| Level::HELP.message(help.as_str()));
+        if source.is_empty() {
+            let origin = annotate_snippets::Origin::path(error.file.as_str());
+            return renderer.render(&[title.element(origin).elements(helps)]);
+        }
+        let mut mark = AnnotationKind::Primary.span(error.span.clone());
+        if !error.label.is_empty() {
+            mark = mark.label(error.label.as_str());
+        }
+        let snippet = Snippet::source(source).path(error.file.as_str()).annotation(mark);
+        renderer.render(&[title.element(snippet).elements(helps)])
+    }
+}
+
+impl fmt::Display for ProfileErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+/// Line and column, both from 1, of a byte.
+pub(crate) fn place(source: &str, at: usize) -> (usize, usize) {
+    let before = source.get(..at).unwrap_or(source);
+    let line = before.matches('\n').count().saturating_add(1);
+    let start = before.rfind('\n').map_or(0, |n| n.saturating_add(1));
+    let column = before.get(start..).unwrap_or_default().chars().count().saturating_add(1);
+    (line, column)
+}

@@ -1,0 +1,284 @@
+//! Holds a file against its schema and says everything that does not fit.
+
+use super::document::{Kind, Node};
+use super::formats;
+use super::hook::Bucket;
+use super::report::Problem;
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Every way in which `node` does not fit `schema`. `folder` is where paths start.
+pub(crate) fn check(node: &Node, schema: &Value, folder: &Path) -> Vec<Problem> {
+    let mut checker = Checker { root: schema, folder, problems: Vec::new() };
+    checker.value(node, schema, "the file");
+    checker.problems
+}
+
+struct Checker<'a> {
+    root: &'a Value,
+    folder: &'a Path,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Checker<'a> {
+    fn say(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
+    fn follow(&self, schema: &'a Value) -> &'a Value {
+        let target = schema.get("$ref").and_then(Value::as_str).and_then(|r| r.strip_prefix('#'));
+        target.and_then(|pointer| self.root.pointer(pointer)).unwrap_or(schema)
+    }
+
+    fn value(&mut self, node: &Node, schema: &'a Value, called: &str) {
+        let schema = self.follow(schema);
+        if let Some(branches) = schema.get("oneOf").and_then(Value::as_array) {
+            return match names_of(branches) {
+                Some(names) => self.one_of_names(node, &names, called),
+                None => self.tagged(node, branches, called),
+            };
+        }
+        if let Some(names) = schema.get("enum").and_then(Value::as_array) {
+            let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+            return self.one_of_names(node, &names, called);
+        }
+        let expected = schema.get("type").and_then(Value::as_str).unwrap_or_default();
+        match (&node.kind, expected) {
+            (Kind::Object(_), "object") => self.object(node, schema, called, None),
+            (Kind::List(items), "array") => {
+                let globs = schema.get("format").is_some_and(|f| f == "globs");
+                for item in items {
+                    if let Some(of) = schema.get("items") {
+                        self.value(item, of, called);
+                    }
+                    if let Some(text) = item.text().filter(|_| globs) {
+                        self.problems.extend(formats::check(
+                            "glob",
+                            text,
+                            item.span.clone(),
+                            self.folder,
+                        ));
+                    }
+                }
+            }
+            (Kind::Text(text), "string") => self.text(node, text, schema),
+            (Kind::Number(written), "integer" | "number") => {
+                self.number(node, written, expected, schema, called)
+            }
+            (Kind::Bool(_), "boolean") | (_, "") => {}
+            _ => self.wrong_type(node, expected, called),
+        }
+    }
+
+    fn wrong_type(&mut self, node: &Node, expected: &str, called: &str) {
+        let wanted = match expected {
+            "object" => "an object `{ … }`",
+            "array" => "a list `[ … ]`",
+            "string" => "a text in quotes",
+            "integer" => "a whole number",
+            "number" => "a number",
+            _ => "`true` or `false`",
+        };
+        let problem = Problem::new(
+            node.span.clone(),
+            format!("{called} must be {wanted}, not {}", node.what()),
+        )
+        .label(format!("expected {wanted}"));
+        let help = match (&node.kind, expected) {
+            (Kind::Null, _) => "leave the field out instead of writing `null`".to_owned(),
+            (Kind::Text(text), "array") => format!("put it in a list: [\"{text}\"]"),
+            (Kind::Object(_), "array") => "put it in a list: [{ … }]".to_owned(),
+            (Kind::Text(text), "integer" | "number") if text.parse::<f64>().is_ok() => {
+                format!("write it without quotes: {text}")
+            }
+            (Kind::Text(text), "boolean") if text == "true" || text == "false" => {
+                format!("write it without quotes: {text}")
+            }
+            (Kind::Number(n), "string") => format!("write it in quotes: \"{n}\""),
+            _ => format!("write {wanted}"),
+        };
+        self.say(problem.help(help));
+    }
+
+    fn one_of_names(&mut self, node: &Node, names: &[&str], called: &str) {
+        let Some(written) = node.text() else { return self.wrong_type(node, "string", called) };
+        if !names.contains(&written) {
+            let problem =
+                Problem::new(node.span.clone(), format!("{called} cannot be `{written}`"))
+                    .label(format!("expected one of {}", listed(names)))
+                    .nearest(written, names.iter().copied());
+            self.say(with_fallback(problem, || format!("write one of {}", listed(names))));
+        }
+    }
+
+    /// One of several objects, told apart by a field with a fixed value.
+    fn tagged(&mut self, node: &Node, branches: &'a [Value], called: &str) {
+        if !matches!(node.kind, Kind::Object(_)) {
+            return self.wrong_type(node, "object", called);
+        }
+        let tags: Vec<(&str, &str, &Value)> = branches.iter().filter_map(tag_of).collect();
+        let Some((key, _, _)) = tags.first().copied() else { return };
+        let names: Vec<&str> = tags.iter().map(|(_, name, _)| *name).collect();
+        let Some(tag) = node.get(key) else {
+            let keys: Vec<&str> = node.fields().iter().map(|f| f.key.as_str()).collect();
+            let problem = Problem::new(head(node), format!("{called} has no `{key}`"))
+                .label(format!("`{key}` must be one of {}", listed(&names)));
+            let misspelt = keys.iter().find(|k| super::report::nearest(k, [key]).is_some());
+            let help = match misspelt {
+                Some(wrong) => format!("did you mean `{key}` where `{wrong}` is written?"),
+                None => {
+                    format!("add \"{key}\": \"{}\"", names.first().copied().unwrap_or_default())
+                }
+            };
+            return self.say(problem.help(help));
+        };
+        let Some(written) = tag.text() else {
+            return self.wrong_type(tag, "string", &format!("`{key}`"));
+        };
+        match tags.iter().find(|(_, name, _)| *name == written) {
+            Some((_, name, schema)) => {
+                self.object(node, schema, &format!("the action `{name}`"), Some(key))
+            }
+            None => {
+                let problem =
+                    Problem::new(tag.span.clone(), format!("there is no {key} `{written}`"))
+                        .label(format!("expected one of {}", listed(&names)))
+                        .nearest(written, names.iter().copied());
+                self.say(with_fallback(problem, || format!("write one of {}", listed(&names))));
+            }
+        }
+    }
+
+    fn object(&mut self, node: &Node, schema: &'a Value, called: &str, tag: Option<&str>) {
+        let empty = Map::new();
+        let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+        let extra = schema.get("additionalProperties");
+        let closed = extra == Some(&Value::Bool(false));
+        let names: Vec<&str> = properties.keys().map(String::as_str).collect();
+        let mut seen: HashMap<&str, usize> = HashMap::new();
+        for field in node.fields() {
+            if seen.insert(&field.key, field.key_span.start).is_some() {
+                let problem = Problem::new(
+                    field.key_span.clone(),
+                    format!("`{}` is written twice in {called}", field.key),
+                )
+                .label("the second one")
+                .help("keep one of them: readers differ in which one they believe");
+                self.say(problem);
+                continue;
+            }
+            if tag == Some(field.key.as_str()) {
+                continue;
+            }
+            let inner = format!("`{}`", field.key);
+            // By name from the schema's own map, so that what is found lives as long as the schema.
+            match schema.get("properties").and_then(|p| p.get(&field.key)) {
+                Some(schema) => self.value(&field.value, schema, &inner),
+                None if closed => {
+                    // Whoever knows the hook points writes `tool.pre` and means `onToolCall`.
+                    let meant =
+                        Bucket::ALL.into_iter().find(|b| b.point() == field.key).map(Bucket::name);
+                    let written = meant.unwrap_or(&field.key);
+                    let problem = Problem::new(
+                        field.key_span.clone(),
+                        format!("{called} has no field `{}`", field.key),
+                    )
+                    .label("unknown field")
+                    .nearest(written, names.iter().copied());
+                    self.say(with_fallback(problem, || match names.as_slice() {
+                        [] => "remove it".to_owned(),
+                        _ => format!("remove it; the fields are {}", listed(&names)),
+                    }));
+                }
+                None => {
+                    if field.key.trim().is_empty() {
+                        self.say(
+                            Problem::new(
+                                field.key_span.clone(),
+                                format!("a name in {called} is empty"),
+                            )
+                            .help("give it a name"),
+                        );
+                    }
+                    if let Some(schema) = extra.filter(|e| e.is_object()) {
+                        self.value(&field.value, schema, &inner);
+                    }
+                }
+            }
+        }
+        let required =
+            schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        for key in required.iter().filter_map(Value::as_str).filter(|key| node.get(key).is_none()) {
+            let about =
+                properties.get(key).and_then(|p| p.get("description")).and_then(Value::as_str);
+            let problem = Problem::new(head(node), format!("{called} has no `{key}`"))
+                .label(format!("`{key}` is missing here"));
+            self.say(problem.help(match about {
+                Some(about) => format!("add `{key}`: {}", lower(about).trim_end_matches('.')),
+                None => format!("add `{key}`"),
+            }));
+        }
+    }
+
+    fn text(&mut self, node: &Node, text: &str, schema: &Value) {
+        let format = schema.get("format").and_then(Value::as_str).unwrap_or_default();
+        if let Some(problem) = formats::check(format, text, node.span.clone(), self.folder) {
+            self.say(problem);
+        }
+    }
+
+    fn number(&mut self, node: &Node, written: &str, expected: &str, schema: &Value, called: &str) {
+        let Ok(number) = written.parse::<f64>() else {
+            return self.wrong_type(node, expected, called);
+        };
+        let whole = written.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+        if expected == "integer" && !whole {
+            let problem =
+                Problem::new(node.span.clone(), format!("{called} must be a whole number"))
+                    .label("expected a whole number");
+            return self.say(problem.help("write it without a fraction or an exponent"));
+        }
+        let least = schema.get("minimum").and_then(Value::as_f64).unwrap_or(f64::MIN);
+        // Larger numbers do not survive every JSON reader.
+        let most = match schema.get("format").and_then(Value::as_str) {
+            Some("uint32") => f64::from(u32::MAX),
+            _ => 9_007_199_254_740_991.0,
+        };
+        if number < least || number > most || !number.is_finite() {
+            let problem = Problem::new(node.span.clone(), format!("{called} cannot be {written}"))
+                .label(format!("expected at least {least} and at most {most}"));
+            self.say(problem.help("leave the field out for the default"));
+        }
+    }
+}
+
+/// The names, if every branch is one fixed text (an enum whose variants have descriptions).
+fn names_of(branches: &[Value]) -> Option<Vec<&str>> {
+    branches.iter().map(|b| b.get("const").and_then(Value::as_str)).collect()
+}
+
+fn tag_of(branch: &Value) -> Option<(&str, &str, &Value)> {
+    let properties = branch.get("properties")?.as_object()?;
+    let (key, schema) = properties.iter().find(|(_, s)| s.get("const").is_some())?;
+    Some((key, schema.get("const")?.as_str()?, branch))
+}
+
+/// The opening brace: where a missing field is shown.
+fn head(node: &Node) -> std::ops::Range<usize> {
+    node.span.start..node.span.start.saturating_add(1)
+}
+
+fn listed(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+    quoted.join(", ")
+}
+
+fn lower(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|c| c.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
+fn with_fallback(problem: Problem, help: impl FnOnce() -> String) -> Problem {
+    if problem.helps.is_empty() { problem.help(help()) } else { problem }
+}

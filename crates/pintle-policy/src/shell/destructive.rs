@@ -1,0 +1,243 @@
+//! Commands nobody wants an agent to run, whoever approves them.
+
+use super::{SimpleCommand, Word, read};
+use crate::paths::normal;
+
+/// Why `command` must never run, in words for the model and the person, or `None`.
+///
+/// Looks at the parsed command, so quoting, wrappers and nesting hide nothing. A command that cannot be parsed is
+/// refused as well: a shell may read it differently than we do.
+#[must_use]
+pub fn destructive(command: &str) -> Option<String> {
+    match read(command) {
+        Err(error) => Some(error.to_string()),
+        Ok(script) if script.multiplies => Some(
+            "a function that starts itself again and again exhausts the machine (a fork bomb)"
+                .into(),
+        ),
+        Ok(script) => script.commands.iter().find_map(hopeless),
+    }
+}
+
+/// Why this simple command must never run.
+pub(crate) fn hopeless(command: &SimpleCommand) -> Option<String> {
+    let reason = by_redirect(command).or_else(|| by_program(command))?;
+    Some(format!("`{}` {reason}", command.summary()))
+}
+
+fn by_redirect(command: &SimpleCommand) -> Option<&'static str> {
+    command.redirects.iter().filter(|r| r.writes()).find_map(|r| {
+        let path = normal(r.target.text());
+        is_device(&path).then_some("writes over a disk device").or_else(|| {
+            is_vital_file(&path)
+                .then_some("overwrites a file the system needs to start or to log in")
+        })
+    })
+}
+
+fn by_program(command: &SimpleCommand) -> Option<&'static str> {
+    let program = command.program()?;
+    let args = &command.args;
+    match program {
+        "rm" if recursive(args, "rR") && args.iter().any(is_vital) => {
+            Some("deletes a folder the system or its user lives in")
+        }
+        "rm" if args.iter().any(|a| a.text() == "--no-preserve-root") => {
+            Some("asks to delete the root folder")
+        }
+        "find"
+            if deletes_found(args)
+                && args.iter().take_while(|a| !a.text().starts_with('-')).any(is_vital) =>
+        {
+            Some("deletes a folder the system or its user lives in")
+        }
+        "mv" if args.iter().any(is_vital) => {
+            Some("moves away a folder the system or its user lives in")
+        }
+        "chmod" | "chown" | "chgrp" if recursive(args, "R") && args.iter().any(is_vital) => {
+            Some("changes the rights of a folder the system or its user lives in")
+        }
+        "dd" if args
+            .iter()
+            .any(|a| a.text().strip_prefix("of=").is_some_and(|of| is_device(&normal(of)))) =>
+        {
+            Some("writes over a disk device")
+        }
+        "cp" | "tee" | "shred" | "truncate" | "wipefs" | "blkdiscard" | "badblocks" | "install"
+            if args.iter().any(|a| is_device(&normal(a.text()))) =>
+        {
+            Some("writes over a disk device")
+        }
+        "tee" | "cp" | "mv" | "rm" | "truncate" | "shred" | "install" | "ln"
+            if writes_vital_file(program, args) =>
+        {
+            Some("replaces a file the system needs to start or to log in")
+        }
+        _ if program == "mkfs" || program.starts_with("mkfs.") || program == "mke2fs" => {
+            Some("formats a disk")
+        }
+        "mkswap" | "fdisk" | "sfdisk" | "gdisk" | "sgdisk" | "cfdisk" | "parted"
+            if !lists_only(args) =>
+        {
+            Some("rewrites a disk's layout")
+        }
+        "cryptsetup" if first_operand(args).is_some_and(|a| a == "luksFormat" || a == "erase") => {
+            Some("erases a disk")
+        }
+        "lvremove" | "vgremove" | "pvremove" => Some("removes a disk volume"),
+        "zpool" | "zfs" if first_operand(args) == Some("destroy") => Some("destroys a file system"),
+        "shutdown" | "reboot" | "halt" | "poweroff" | "telinit" => Some("stops the machine"),
+        "init" if args.iter().any(|a| matches!(a.text(), "0" | "6")) => Some("stops the machine"),
+        "systemctl" | "loginctl"
+            if args.iter().any(|a| {
+                matches!(
+                    a.text(),
+                    "poweroff"
+                        | "reboot"
+                        | "halt"
+                        | "kexec"
+                        | "rescue"
+                        | "emergency"
+                        | "suspend"
+                        | "hibernate"
+                )
+            }) =>
+        {
+            Some("stops the machine")
+        }
+        "kill" if kills_everything(args) => Some("ends every process"),
+        "killall5" => Some("ends every process"),
+        _ => None,
+    }
+}
+
+fn recursive(args: &[Word], letters: &str) -> bool {
+    args.iter().map(Word::text).any(|t| {
+        t == "--recursive"
+            || (t.starts_with('-') && !t.starts_with("--") && t.contains(|c| letters.contains(c)))
+    })
+}
+
+fn deletes_found(args: &[Word]) -> bool {
+    let words: Vec<&str> = args.iter().map(Word::text).collect();
+    words.contains(&"-delete")
+        || words.windows(2).any(|pair| {
+            matches!(pair, [run, program]
+                if run.starts_with("-exec") && matches!(program.rsplit('/').next(), Some("rm" | "shred" | "unlink")))
+        })
+}
+
+fn first_operand(args: &[Word]) -> Option<&str> {
+    args.iter().map(Word::text).find(|t| !t.starts_with('-'))
+}
+
+fn lists_only(args: &[Word]) -> bool {
+    args.iter().any(|a| {
+        matches!(
+            a.text(),
+            "-l" | "--list" | "-h" | "--help" | "-V" | "--version" | "print" | "-d" | "--dump"
+        )
+    })
+}
+
+fn kills_everything(args: &[Word]) -> bool {
+    // `-1` as the first word is a signal; as a later one (or after `--`) it means every process.
+    let words: Vec<&str> = args.iter().map(Word::text).collect();
+    match words.as_slice() {
+        ["-1"] => true,
+        [_, rest @ ..] => rest.contains(&"-1"),
+        [] => false,
+    }
+}
+
+/// A folder without which the machine or the account is lost: by its written name, wherever it leads.
+fn is_vital(word: &Word) -> bool {
+    let text = word.text().replace(['"', '\''], "");
+    let home = ["$HOME", "${HOME}", "~root", "~"].iter().find_map(|h| text.strip_prefix(h));
+    if let Some(rest) = home {
+        return matches!(rest.trim_matches('/'), "" | "*" | "." | ".*");
+    }
+    if !text.starts_with('/') {
+        return false;
+    }
+    let path = normal(&text);
+    let path = path.trim_end_matches("/*").trim_end_matches("/.*").trim_end_matches('/');
+    const VITAL: &[&str] = &[
+        "",
+        "/*",
+        "/bin",
+        "/boot",
+        "/dev",
+        "/etc",
+        "/home",
+        "/lib",
+        "/lib64",
+        "/opt",
+        "/proc",
+        "/root",
+        "/run",
+        "/sbin",
+        "/srv",
+        "/sys",
+        "/usr",
+        "/usr/bin",
+        "/usr/lib",
+        "/usr/local",
+        "/usr/sbin",
+        "/var",
+        "/var/lib",
+        "/var/log",
+        "/Applications",
+        "/Library",
+        "/System",
+        "/Users",
+        "/Volumes",
+    ];
+    VITAL.contains(&path) || path.starts_with("/?")
+}
+
+fn is_device(path: &str) -> bool {
+    const DISKS: &[&str] = &[
+        "/dev/sd",
+        "/dev/hd",
+        "/dev/vd",
+        "/dev/xvd",
+        "/dev/nvme",
+        "/dev/mmcblk",
+        "/dev/disk",
+        "/dev/rdisk",
+        "/dev/mapper/",
+        "/dev/dm-",
+        "/dev/md",
+        "/dev/loop",
+        "/dev/mem",
+        "/dev/kmem",
+        "/dev/port",
+        "/dev/nbd",
+    ];
+    DISKS.iter().any(|disk| path.starts_with(disk))
+}
+
+fn is_vital_file(path: &str) -> bool {
+    matches!(
+        path,
+        "/etc/passwd"
+            | "/etc/shadow"
+            | "/etc/group"
+            | "/etc/gshadow"
+            | "/etc/sudoers"
+            | "/etc/fstab"
+            | "/proc/sysrq-trigger"
+    ) || path.starts_with("/etc/sudoers.d/")
+        || path.starts_with("/etc/pam.d/")
+        || path.starts_with("/boot/")
+}
+
+fn writes_vital_file(program: &str, args: &[Word]) -> bool {
+    let vital = |word: &Word| is_vital_file(&normal(word.text()));
+    match program {
+        // Copying such a file away is only reading it.
+        "cp" | "install" | "ln" => args.last().is_some_and(vital),
+        _ => args.iter().any(vital),
+    }
+}

@@ -1,0 +1,209 @@
+//! What a shell command would run, found by parsing it rather than by looking for words in it.
+//!
+//! Three grammars were compared (R11.1). `yash-syntax` is GPL, so it was out. `brush-parser` brings 77 crates and
+//! overflows the stack on a thousand nested `$(`. `tree-sitter-bash` brings 14, keeps its state on the heap
+//! (a hundred thousand levels are fine), flags what it could not read, and never panics. It is lenient, though:
+//! here and there it reads a substitution as plain text. So nothing it says is taken on faith: every byte must be
+//! accounted for, every word is decoded a second time by our own reader, and every `$(` and backquote must be a
+//! substitution in the tree, and a here-document must end where a shell would end it. Where the two disagree, the command
+//! counts as one that cannot be parsed. Its C scanner never sees a character outside ASCII (see `tree.rs`).
+
+mod check;
+mod destructive;
+mod heredoc;
+mod later;
+mod tree;
+mod unwrap;
+mod word;
+mod wrappers;
+
+pub use destructive::destructive;
+
+use thiserror::Error;
+
+/// The longest command that is read; longer ones are refused, so that judging stays cheap.
+pub const MAX_COMMAND_BYTES: usize = 64 * 1024;
+/// How often a command may hide inside another (`sh -c "sh -c …"`) before it is refused.
+pub const MAX_LEVELS: usize = 8;
+
+/// One word of a command as the program would receive it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Word {
+    /// Known before it runs: quotes and escapes are resolved.
+    Literal(String),
+    /// Decided at run time (a variable, a substitution, a file pattern): the text as it was written.
+    Dynamic(String),
+}
+
+impl Word {
+    /// The text, if it is known before the command runs.
+    #[must_use]
+    pub fn literal(&self) -> Option<&str> {
+        match self {
+            Self::Literal(text) => Some(text),
+            Self::Dynamic(_) => None,
+        }
+    }
+
+    /// The text to show to a person: what is known, or what was written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Literal(text) | Self::Dynamic(text) => text,
+        }
+    }
+
+    /// Whether the text is decided at run time.
+    #[must_use]
+    pub fn is_dynamic(&self) -> bool {
+        matches!(self, Self::Dynamic(_))
+    }
+}
+
+/// Where a command's input or output goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redirect {
+    /// The operator as written, without a leading file descriptor: `>`, `>>`, `<`, `&>`, `<<<`…
+    pub operator: String,
+    /// The file, or the text of a here-string.
+    pub target: Word,
+}
+
+impl Redirect {
+    /// Whether the target is a file that would be written.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        self.operator.contains('>') && !self.is_duplicate()
+    }
+
+    /// Whether the target names a file at all (not `2>&1`, not a here-string).
+    #[must_use]
+    pub fn names_a_file(&self) -> bool {
+        self.operator != "<<<" && !self.is_duplicate()
+    }
+
+    fn is_duplicate(&self) -> bool {
+        let digits =
+            |t: &str| t == "-" || t.trim_end_matches('-').bytes().all(|b| b.is_ascii_digit());
+        (self.operator == ">&" || self.operator == "<&")
+            && self.target.literal().is_some_and(digits)
+    }
+}
+
+/// One program with its arguments, wherever in the command it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SimpleCommand {
+    /// The variables set in front of it, as `NAME=value`.
+    pub assignments: Vec<Word>,
+    /// The program. An empty literal when there is none (a bare assignment or redirection). A dynamic name means
+    /// that what would run cannot be known beforehand.
+    pub name: Word,
+    /// Its arguments.
+    pub args: Vec<Word>,
+    /// Its redirections.
+    pub redirects: Vec<Redirect>,
+}
+
+impl SimpleCommand {
+    pub(crate) fn new(name: Word, args: Vec<Word>) -> Self {
+        Self { assignments: Vec::new(), name, args, redirects: Vec::new() }
+    }
+
+    /// A stand-in for something that will run but cannot be known beforehand.
+    pub(crate) fn undecidable(written: impl Into<String>) -> Self {
+        Self::new(Word::Dynamic(written.into()), Vec::new())
+    }
+
+    /// The program's name without its folder, when it is known.
+    #[must_use]
+    pub fn program(&self) -> Option<&str> {
+        self.name.literal().map(|name| name.rsplit('/').next().unwrap_or(name))
+    }
+
+    /// The command in one line, for messages.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let words = self.assignments.iter().chain([&self.name]).chain(&self.args);
+        let line: Vec<&str> = words.map(Word::text).filter(|t| !t.is_empty()).collect();
+        let mut line = line.join(" ");
+        if line.chars().count() > 80 {
+            line = line.chars().take(79).chain(['…']).collect();
+        }
+        line
+    }
+}
+
+/// Why a command could not be read. Whoever judges must treat each of them as a refusal.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ShellError {
+    /// Longer than [`MAX_COMMAND_BYTES`].
+    #[error(
+        "the command is {0} bytes long; at most {MAX_COMMAND_BYTES} are read: put it in a script file"
+    )]
+    TooLong(usize),
+    /// More than [`MAX_LEVELS`] scripts inside scripts, or a syntax tree of absurd depth.
+    #[error("the command is nested too deeply: write it flatter, or put it in a script file")]
+    TooDeep,
+    /// Not a shell command we can read with certainty.
+    #[error(
+        "the command cannot be parsed with certainty near `{near}` ({why}): write it more plainly"
+    )]
+    Unparsable {
+        /// The text around the trouble.
+        near: String,
+        /// What did not fit.
+        why: &'static str,
+    },
+}
+
+/// Everything found in one command.
+pub(crate) struct Script {
+    pub(crate) commands: Vec<SimpleCommand>,
+    /// A function that starts itself in a pipe or in the background.
+    pub(crate) multiplies: bool,
+}
+
+/// Every simple command that `command` would run, in the order written.
+///
+/// Looks inside pipelines, lists, groups, functions, substitutions of every kind, here-documents, `sh -c` strings,
+/// `eval`, `trap`, and programs that run other programs (`env`, `xargs`, `find -exec`, `sudo`, `timeout`…); the
+/// program in front is listed too. Anything that will run but cannot be known is a command with a
+/// [dynamic](Word::Dynamic) name.
+///
+/// What a program runs in its own language (`awk`'s `system`, `python -c`, a Makefile) is not seen: whoever allows such a
+/// program allows whatever it can do.
+///
+/// # Errors
+/// When the command is too long, too deep, or cannot be parsed: treat it as forbidden.
+pub fn simple_commands(command: &str) -> Result<Vec<SimpleCommand>, ShellError> {
+    read(command).map(|script| script.commands)
+}
+
+pub(crate) fn read(command: &str) -> Result<Script, ShellError> {
+    let mut script = Script { commands: Vec::new(), multiplies: false };
+    // Depth first by an explicit stack, so that the input's nesting never becomes ours.
+    let mut pending = vec![(command.to_owned(), 0_usize)];
+    let mut total = 0_usize;
+    while let Some((text, level)) = pending.pop() {
+        total = total.saturating_add(text.len());
+        if total > MAX_COMMAND_BYTES.saturating_mul(2) || text.len() > MAX_COMMAND_BYTES {
+            return Err(ShellError::TooLong(total));
+        }
+        if level > MAX_LEVELS {
+            return Err(ShellError::TooDeep);
+        }
+        let found = tree::walk(&text)?;
+        script.multiplies |= found.multiplies;
+        let mut inner = found.scripts;
+        for command in found.commands {
+            unwrap::expand(command, &mut script.commands, &mut inner)?;
+        }
+        pending.extend(inner.into_iter().rev().map(|text| (text, level.saturating_add(1))));
+    }
+    Ok(script)
+}
+
+/// Whether the text can be a variable's name.
+pub(crate) fn is_variable_name(text: &str) -> bool {
+    unwrap::is_name(text)
+}

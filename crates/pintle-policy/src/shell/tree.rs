@@ -1,0 +1,379 @@
+//! Walks the syntax tree and lists the simple commands in it.
+
+use super::check::Ledger;
+use super::heredoc;
+use super::later::{hides_in_an_index, steers_programs};
+use super::word::decode;
+use super::{Redirect, ShellError, SimpleCommand, Word};
+use tree_sitter::{Node, Parser};
+
+/// Deeper trees are refused: the walk would not overflow, but looking up from each node would take its time.
+const MAX_TREE_DEPTH: usize = 400;
+
+/// What one text holds: its commands, and the texts inside it that are scripts of their own.
+pub(crate) struct Found {
+    pub(crate) commands: Vec<SimpleCommand>,
+    pub(crate) scripts: Vec<String>,
+    pub(crate) multiplies: bool,
+}
+
+struct Walk<'s> {
+    source: &'s str,
+    ledger: Ledger<'s>,
+    found: Found,
+}
+
+pub(crate) fn walk(source: &str) -> Result<Found, ShellError> {
+    let unreadable = |why| ShellError::Unparsable { near: source.chars().take(24).collect(), why };
+    if source.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
+        return Err(unreadable("a control character"));
+    }
+    if heredoc::too_much_to_remember(source) {
+        return Err(unreadable("too many or too long here-document markers"));
+    }
+    let mut parser = Parser::new();
+    parser
+        .set_language(&tree_sitter_bash::LANGUAGE.into())
+        .map_err(|_| unreadable("no grammar"))?;
+    let tree = parser.parse(stand_in(source), None).ok_or_else(|| unreadable("no tree"))?;
+    let found = Found { commands: Vec::new(), scripts: Vec::new(), multiplies: false };
+    let mut walk = Walk { source, ledger: Ledger::new(source), found };
+
+    // One flag per level: are we inside double quotes (where single quotes do not quote)?
+    let mut quoted = vec![false];
+    let mut cursor = tree.walk();
+    loop {
+        let node = cursor.node();
+        let inside = quoted.last().copied().unwrap_or_default();
+        if quoted.len() > MAX_TREE_DEPTH {
+            return Err(ShellError::TooDeep);
+        }
+        let descend = walk.visit(&node, inside)?;
+        if descend && cursor.goto_first_child() {
+            quoted.push(match node.kind() {
+                "string" | "heredoc_body" => true,
+                "command_substitution" | "process_substitution" => false,
+                _ => inside,
+            });
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                walk.ledger.settle()?;
+                return Ok(walk.found);
+            }
+            quoted.pop();
+        }
+    }
+}
+
+/// The source with every byte outside ASCII replaced by a letter, so that all offsets stay.
+///
+/// The grammar's C scanner hands code points to `isdigit`, which reads outside its table for most of them: `${` and an
+/// emoji can crash the process. To a shell such bytes are letters like any other; only the end marker of a here-document
+/// is compared by its letters, so that one is refused in [`Walk::here_document`].
+fn stand_in(source: &str) -> Vec<u8> {
+    source.bytes().map(|byte| if byte.is_ascii() { byte } else { b'Q' }).collect()
+}
+
+impl<'s> Walk<'s> {
+    fn text(&self, node: &Node<'_>) -> &'s str {
+        self.source.get(node.start_byte()..node.end_byte()).unwrap_or_default()
+    }
+
+    /// Looks at one node; says whether its children are to be looked at too.
+    fn visit(&mut self, node: &Node<'_>, quoted: bool) -> Result<bool, ShellError> {
+        if node.is_error() || node.is_missing() {
+            return Err(self.ledger.trouble(node.start_byte(), "a syntax error"));
+        }
+        self.look_for_later(node);
+        match node.kind() {
+            "command" | "declaration_command" | "unset_command" => self.command(node)?,
+            "variable_assignment" if stands_alone(node) => self.bare_assignment(node)?,
+            "redirected_statement" => self.compound_redirects(node)?,
+            "function_definition" => self.function(node),
+            "comment" => self.ledger.comment(node)?,
+            "raw_string" | "ansi_c_string" if quoted && self.text(node).contains(['$', '`']) => {
+                return Err(self
+                    .ledger
+                    .trouble(node.start_byte(), "single quotes inside double quotes"));
+            }
+            "raw_string" | "ansi_c_string" if quoted => {}
+            "raw_string" | "ansi_c_string" => self.ledger.make_inert(node),
+            "heredoc_redirect" => self.here_document(node)?,
+            "process_substitution" | "arithmetic_expansion" => self.ledger.mark(node.start_byte()),
+            "command_substitution" => {
+                self.ledger.mark(node.start_byte());
+                let text = self.text(node);
+                if let Some(inner) = text.strip_prefix('`') {
+                    // Backquotes nest by escaping: only the unescaped text is a script, and it is read on its own.
+                    let inner = inner.strip_suffix('`').unwrap_or(inner);
+                    self.found.scripts.push(unescape_backquoted(inner, quoted));
+                    self.ledger.cover(node)?;
+                    self.ledger.make_inert(node);
+                    return Ok(false);
+                }
+            }
+            _ => {}
+        }
+        if node.child_count() == 0 {
+            self.ledger.cover(node)?;
+        }
+        Ok(true)
+    }
+
+    /// Texts that a shell may run when it evaluates them: an index with a substitution in it, `${x@P}`.
+    fn look_for_later(&mut self, node: &Node<'_>) {
+        let text = self.text(node);
+        let runs = match node.kind() {
+            "word" | "raw_string" | "ansi_c_string" | "string" | "concatenation" => {
+                decode(text).is_ok_and(|word| word.literal().is_some_and(hides_in_an_index))
+            }
+            "heredoc_body" => hides_in_an_index(text),
+            "expansion" => text.ends_with("@P}"),
+            _ => false,
+        };
+        if runs {
+            self.found.commands.push(SimpleCommand::undecidable(text));
+        }
+    }
+
+    fn word(&self, start: usize, end: usize) -> Result<Word, ShellError> {
+        let raw = self.source.get(start..end).unwrap_or_default();
+        decode(raw)
+            .map_err(|_| self.ledger.trouble(start, "a word that does not end where it should"))
+    }
+
+    fn node_word(&self, node: &Node<'_>) -> Result<Word, ShellError> {
+        self.word(node.start_byte(), node.end_byte())
+    }
+
+    fn command(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
+        let mut command = SimpleCommand::new(Word::Literal(String::new()), Vec::new());
+        let mut named = false;
+        let mut end = 0;
+        for child in children(node) {
+            match child.kind() {
+                "variable_assignment" if !named => {
+                    command.assignments.push(self.assignment(&child)?)
+                }
+                "file_redirect" | "herestring_redirect" => self.redirect(&child, &mut command)?,
+                "heredoc_redirect" => {}
+                "comment" => {}
+                _ if !named => {
+                    named = true;
+                    command.name = self.node_word(&child)?;
+                    self.check_name(&child, &command.name)?;
+                }
+                kind => {
+                    if child.start_byte() == end {
+                        return Err(self
+                            .ledger
+                            .trouble(end, "two words with nothing between them"));
+                    }
+                    if kind == "variable_assignment" {
+                        let word = self.assignment(&child)?;
+                        command.args.push(word);
+                    } else {
+                        command.args.push(self.node_word(&child)?);
+                    }
+                }
+            }
+            end = child.end_byte();
+        }
+        if let Some(outer) = node.parent().filter(|p| p.kind() == "redirected_statement") {
+            for redirect in children(&outer).into_iter().filter(|c| c.id() != node.id()) {
+                self.redirect(&redirect, &mut command)?;
+            }
+        }
+        self.found.commands.push(command);
+        Ok(())
+    }
+
+    /// `a+=1 rm` or `a[0]=1 rm`: if the grammar took the assignment for the name, the real name is an argument.
+    fn check_name(&self, node: &Node<'_>, name: &Word) -> Result<(), ShellError> {
+        let looks_assigned = name.text().split_once('=').is_some_and(|(left, _)| {
+            !left.is_empty()
+                && left.bytes().all(|b| b.is_ascii_alphanumeric() || b"_+[]".contains(&b))
+        });
+        if looks_assigned {
+            return Err(self
+                .ledger
+                .trouble(node.start_byte(), "an assignment in the place of a name"));
+        }
+        Ok(())
+    }
+
+    /// The assignment as `NAME=value`. A value that could be evaluated later (`PS4`, arithmetic) is read as a script.
+    fn assignment(&mut self, node: &Node<'_>) -> Result<Word, ShellError> {
+        let raw = self.text(node);
+        let is_array = node.child_by_field_name("value").is_some_and(|v| v.kind() == "array");
+        let word = if is_array { Word::Dynamic(raw.to_owned()) } else { self.node_word(node)? };
+        let later = match &word {
+            Word::Literal(text) => text.contains("$(") || text.contains('`'),
+            Word::Dynamic(_) => raw.contains('\'') && (raw.contains("$(") || raw.contains('`')),
+        };
+        if later || steers_programs(word.text()) {
+            self.found.commands.push(SimpleCommand::undecidable(raw));
+        }
+        Ok(word)
+    }
+
+    fn bare_assignment(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
+        let mut command = SimpleCommand::new(Word::Literal(String::new()), Vec::new());
+        command.assignments.push(self.assignment(node)?);
+        self.found.commands.push(command);
+        Ok(())
+    }
+
+    /// Reads one redirection into `command`. The grammar lets a redirection swallow the words after its target:
+    /// they are the command's arguments.
+    fn redirect(&self, node: &Node<'_>, command: &mut SimpleCommand) -> Result<(), ShellError> {
+        match node.kind() {
+            "file_redirect" | "herestring_redirect" => {
+                let mut operator = String::new();
+                let mut target = None;
+                for child in children(node) {
+                    if child.kind() == "file_descriptor" || child.kind() == "comment" {
+                        continue;
+                    }
+                    if !child.is_named() && target.is_none() && operator.is_empty() {
+                        operator = self.text(&child).to_owned();
+                    } else if target.is_none() {
+                        target = Some(self.node_word(&child)?);
+                    } else {
+                        command.args.push(self.node_word(&child)?);
+                    }
+                }
+                // `>&-` closes a descriptor: the operator holds the target.
+                let target = target.unwrap_or_else(|| Word::Literal("-".into()));
+                let operator = operator.trim_end_matches('-').to_owned();
+                command.redirects.push(Redirect { operator, target });
+            }
+            "heredoc_redirect" => {
+                for child in children(node) {
+                    match child.kind() {
+                        "file_redirect" | "herestring_redirect" => {
+                            self.redirect(&child, command)?
+                        }
+                        "heredoc_start" | "heredoc_body" | "heredoc_end" | "comment" => {}
+                        kind if child.is_named() && !is_statement(kind) => {
+                            command.args.push(self.node_word(&child)?);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Redirections around something that is not one simple command: listed as a command without a name.
+    fn compound_redirects(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
+        let body = node.child_by_field_name("body");
+        if body.is_some_and(|b| {
+            matches!(b.kind(), "command" | "declaration_command" | "unset_command")
+        }) {
+            return Ok(());
+        }
+        let mut command = SimpleCommand::new(Word::Literal(String::new()), Vec::new());
+        for child in children(node).into_iter().filter(|c| body.is_none_or(|b| b.id() != c.id())) {
+            self.redirect(&child, &mut command)?;
+        }
+        if !command.args.is_empty() {
+            return Err(self.ledger.trouble(node.start_byte(), "words after a redirection"));
+        }
+        self.found.commands.push(command);
+        Ok(())
+    }
+
+    fn here_document(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
+        let parts = children(node);
+        let part = |kind: &str| parts.iter().find(|c| c.kind() == kind);
+        let at = node.start_byte();
+        let (Some(start), Some(end)) = (part("heredoc_start"), part("heredoc_end")) else {
+            return Err(self.ledger.trouble(at, "a here-document without an end"));
+        };
+        let Some((marker, quoted)) = heredoc::marker(self.text(start)) else {
+            return Err(self
+                .ledger
+                .trouble(at, "a here-document's marker that is not a plain word"));
+        };
+        let body = part("heredoc_body");
+        let from = body.unwrap_or(end).start_byte();
+        let indented = self.text(node).starts_with("<<-");
+        if !heredoc::ends_there(self.source, from, end.end_byte(), marker, quoted, indented) {
+            return Err(self.ledger.trouble(at, "a here-document that may end elsewhere"));
+        }
+        if let Some(body) = body.filter(|_| quoted) {
+            self.ledger.make_inert(body);
+        }
+        Ok(())
+    }
+
+    /// `:(){ :|:& };:` and its kin: a function that calls itself in a pipe or in the background.
+    fn function(&mut self, node: &Node<'_>) {
+        let Some(name) = node.child_by_field_name("name").map(|n| self.text(&n)) else { return };
+        let Some(body) = node.child_by_field_name("body").map(|b| self.text(&b)) else { return };
+        let calls = body
+            .split(|c: char| c.is_whitespace() || ";|&(){}`$".contains(c))
+            .filter(|word| *word == name)
+            .count();
+        self.found.multiplies |= calls > 0 && body.contains(['|', '&']);
+    }
+}
+
+fn children<'t>(node: &Node<'t>) -> Vec<Node<'t>> {
+    let mut cursor = node.walk();
+    node.children(&mut cursor).collect()
+}
+
+fn stands_alone(node: &Node<'_>) -> bool {
+    node.parent().is_none_or(|parent| {
+        !matches!(
+            parent.kind(),
+            "command"
+                | "declaration_command"
+                | "c_style_for_statement"
+                | "arithmetic_expansion"
+                | "binary_expression"
+                | "parenthesized_expression"
+        )
+    })
+}
+
+fn is_statement(kind: &str) -> bool {
+    kind.ends_with("_statement")
+        || matches!(
+            kind,
+            "command"
+                | "pipeline"
+                | "list"
+                | "subshell"
+                | "negated_command"
+                | "declaration_command"
+                | "unset_command"
+                | "test_command"
+                | "variable_assignment"
+                | "variable_assignments"
+                | "function_definition"
+        )
+}
+
+fn unescape_backquoted(inner: &str, quoted: bool) -> String {
+    let mut text = String::with_capacity(inner.len());
+    let mut chars = inner.chars().peekable();
+    while let Some(c) = chars.next() {
+        match chars.peek() {
+            Some(&next)
+                if c == '\\' && (matches!(next, '`' | '\\' | '$') || (quoted && next == '"')) =>
+            {
+                text.push(next);
+                chars.next();
+            }
+            _ => text.push(c),
+        }
+    }
+    text
+}

@@ -1,0 +1,166 @@
+//! Trust by content (R10.9): what was looked at is what may run.
+
+use crate::profile::{AGENT_FILE, Profile};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// The hash of some bytes, as it stands in the lock file.
+#[must_use]
+pub fn content_hash(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
+}
+
+/// The hashes of a profile's definition and of every script it runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fingerprint {
+    /// The hash of agent.json.
+    pub definition: String,
+    /// The hash of each script, by its path in the profile's folder.
+    pub scripts: BTreeMap<String, String>,
+}
+
+/// A script that could not be hashed; it cannot be trusted then.
+#[derive(Debug, Error)]
+#[error("the script `{script}` cannot be read: {cause}")]
+pub struct TrustError {
+    /// Its path in the profile's folder.
+    pub script: String,
+    /// What the system said.
+    #[source]
+    pub cause: std::io::Error,
+}
+
+/// What became of a part of a profile since it was trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKind {
+    /// It is new.
+    Added,
+    /// It is gone.
+    Removed,
+    /// It has other bytes.
+    Changed,
+}
+
+/// One difference between what was trusted and what is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// `agent.json`, or a script's path.
+    pub what: String,
+    /// What became of it.
+    pub kind: ChangeKind,
+}
+
+impl Fingerprint {
+    /// The fingerprint of a profile as it is now on the disk.
+    ///
+    /// # Errors
+    /// When a script cannot be read.
+    pub fn of(profile: &Profile) -> Result<Self, TrustError> {
+        let hash = |script: &String| match std::fs::read(profile.dir.join(script)) {
+            Ok(bytes) => Ok((script.clone(), content_hash(&bytes))),
+            Err(cause) => Err(TrustError { script: script.clone(), cause }),
+        };
+        let scripts = profile.scripts.iter().map(hash).collect::<Result<_, _>>()?;
+        Ok(Self { definition: content_hash(profile.source.as_bytes()), scripts })
+    }
+
+    /// Whether these bytes are the ones that were trusted under this path: to be asked right before they run.
+    #[must_use]
+    pub fn trusts(&self, script: &str, bytes: &[u8]) -> bool {
+        self.scripts.get(script).is_some_and(|hash| *hash == content_hash(bytes))
+    }
+
+    /// What is different in `now`; empty means that everything is as trusted.
+    #[must_use]
+    pub fn diff(&self, now: &Self) -> Vec<Change> {
+        let mut changes = Vec::new();
+        if self.definition != now.definition {
+            changes.push(Change { what: AGENT_FILE.into(), kind: ChangeKind::Changed });
+        }
+        for (script, hash) in &now.scripts {
+            let kind = match self.scripts.get(script) {
+                None => ChangeKind::Added,
+                Some(trusted) if trusted != hash => ChangeKind::Changed,
+                Some(_) => continue,
+            };
+            changes.push(Change { what: script.clone(), kind });
+        }
+        let gone = self.scripts.keys().filter(|script| !now.scripts.contains_key(*script));
+        changes
+            .extend(gone.map(|script| Change { what: script.clone(), kind: ChangeKind::Removed }));
+        changes
+    }
+}
+
+/// The lock file: what has been trusted, by profile. Kept in the operator's data folder, never in the profile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrustLock {
+    version: u32,
+    profiles: BTreeMap<String, Fingerprint>,
+}
+
+impl Default for TrustLock {
+    fn default() -> Self {
+        Self { version: 1, profiles: BTreeMap::new() }
+    }
+}
+
+/// A lock file that cannot be used. Nothing in it is trusted then.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "the trust lock file cannot be read ({0}): remove it and trust your profiles again with `pintle trust --accept`"
+)]
+pub struct LockError(String);
+
+impl TrustLock {
+    /// Reads the text of a lock file.
+    ///
+    /// # Errors
+    /// When it is damaged or from another version.
+    pub fn parse(text: &str) -> Result<Self, LockError> {
+        let lock: Self =
+            serde_json::from_str(text).map_err(|error| LockError(error.to_string()))?;
+        if lock.version == 1 {
+            Ok(lock)
+        } else {
+            Err(LockError(format!("version {}", lock.version)))
+        }
+    }
+
+    /// The text to write.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        serde_json::to_string_pretty(self).map(|text| text + "\n").unwrap_or_default()
+    }
+
+    /// What was trusted of a profile, by its folder.
+    #[must_use]
+    pub fn get(&self, profile: &str) -> Option<&Fingerprint> {
+        self.profiles.get(profile)
+    }
+
+    /// Records that a profile is trusted as it is.
+    pub fn trust(&mut self, profile: impl Into<String>, fingerprint: Fingerprint) {
+        self.profiles.insert(profile.into(), fingerprint);
+    }
+
+    /// What changed since the profile was trusted; a profile never trusted is all new.
+    #[must_use]
+    pub fn changes(&self, profile: &str, now: &Fingerprint) -> Vec<Change> {
+        match self.get(profile) {
+            Some(trusted) => trusted.diff(now),
+            None => {
+                let files =
+                    std::iter::once(AGENT_FILE.to_owned()).chain(now.scripts.keys().cloned());
+                files.map(|what| Change { what, kind: ChangeKind::Added }).collect()
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Where a webhook may go (R10.5).
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use url::{Host, Url};
+
+/// Whether an address must never be called: link-local, metadata services, and what means "nowhere" or "everyone".
+/// To be asked again for every address DNS gives.
+#[must_use]
+pub fn is_forbidden_address(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => forbidden_v4(v4),
+        IpAddr::V6(v6) => forbidden_v6(v6),
+    }
+}
+
+fn forbidden_v4(address: Ipv4Addr) -> bool {
+    // Alibaba's and Oracle's metadata services are not link-local.
+    let metadata = [Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(192, 0, 0, 192)];
+    address.is_link_local()
+        || address.is_unspecified()
+        || address.is_broadcast()
+        || address.is_multicast()
+        || address.octets().first() == Some(&0)
+        || metadata.contains(&address)
+}
+
+fn forbidden_v6(address: Ipv6Addr) -> bool {
+    if let Some(inner) = embedded_v4(address) {
+        return forbidden_v4(inner);
+    }
+    let aws = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+    let google = Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254);
+    address.is_unicast_link_local()
+        || address.is_unspecified()
+        || address.is_multicast()
+        || address == aws
+        || address == google
+}
+
+/// The IPv4 address inside `::ffff:a.b.c.d`, `::a.b.c.d`, `64:ff9b::a.b.c.d` or `2002:…`.
+fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let join = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        Ipv4Addr::new(a, b, c, d)
+    };
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] => Some(join(high, low)),
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(join(high, low)),
+        [0x2002, high, low, ..] => Some(join(high, low)),
+        _ => None,
+    }
+}
+
+/// Whether the address is this machine itself, also in its IPv6 clothes.
+#[must_use]
+pub fn is_loopback(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_loopback(),
+        IpAddr::V6(v6) => v6.is_loopback() || embedded_v4(v6).is_some_and(|v4| v4.is_loopback()),
+    }
+}
+
+/// The URL of a webhook, if it may be one at all: https, or http to this machine; no user info, no forbidden address.
+///
+/// # Errors
+/// With what is wrong, in words that say how to fix it.
+pub fn webhook_url(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| {
+        format!("it is not a URL ({error}): write one like https://example.com/hook")
+    })?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(
+            "it carries a user name or password: use `secretEnv` to sign the request instead"
+                .into(),
+        );
+    }
+    let Some(host) = url.host() else {
+        return Err("it has no host: write one like https://example.com/hook".into());
+    };
+    let (local, forbidden) = match host {
+        Host::Ipv4(v4) => (is_loopback(v4.into()), is_forbidden_address(v4.into())),
+        Host::Ipv6(v6) => (is_loopback(v6.into()), is_forbidden_address(v6.into())),
+        Host::Domain(name) => {
+            let name = name.trim_end_matches('.').to_ascii_lowercase();
+            let metadata =
+                matches!(name.as_str(), "metadata.google.internal" | "metadata" | "instance-data");
+            (name == "localhost" || name.ends_with(".localhost"), metadata)
+        }
+    };
+    if forbidden {
+        return Err("it is a link-local or metadata address: a webhook must never go there".into());
+    }
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if local => Ok(url),
+        "http" => {
+            Err("plain http is only for this machine (localhost, 127.0.0.1, [::1]): use https"
+                .into())
+        }
+        other => Err(format!("`{other}` is not a webhook's scheme: use https")),
+    }
+}
+
+/// The operator's list of where webhooks may go: origins, each with a path that covers what is below it.
+#[derive(Debug, Clone, Default)]
+pub struct WebhookAllowlist {
+    entries: Vec<Url>,
+}
+
+impl WebhookAllowlist {
+    /// Reads the entries, each a URL like `https://example.com/hooks/`.
+    ///
+    /// # Errors
+    /// With the entry that is not a webhook's URL, and why.
+    pub fn new<'a>(entries: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
+        let read = |entry: &str| match webhook_url(entry) {
+            Ok(url) if url.query().is_some() || url.fragment().is_some() => Err(format!(
+                "webhook allowlist: `{entry}`: an entry has no `?` or `#`: write an origin and a path"
+            )),
+            Ok(url) => Ok(url),
+            Err(why) => Err(format!("webhook allowlist: `{entry}`: {why}")),
+        };
+        let entries = entries
+            .into_iter()
+            .map(str::trim)
+            .filter(|e| !e.is_empty())
+            .map(read)
+            .collect::<Result<_, _>>()?;
+        Ok(Self { entries })
+    }
+
+    /// Whether the URL is covered: same scheme, host and port, and a path at or below an entry's. Compared as parsed,
+    /// never as text. An empty list covers nothing.
+    #[must_use]
+    pub fn allows(&self, url: &Url) -> bool {
+        let plain = url.username().is_empty() && url.password().is_none();
+        plain
+            && self
+                .entries
+                .iter()
+                .any(|entry| same_origin(entry, url) && path_covers(entry.path(), url.path()))
+    }
+}
+
+fn same_origin(entry: &Url, url: &Url) -> bool {
+    let host = |u: &Url| u.host_str().map(|h| h.trim_end_matches('.').to_owned());
+    entry.scheme() == url.scheme()
+        && host(entry) == host(url)
+        && entry.port_or_known_default() == url.port_or_known_default()
+}
+
+/// Whether `path` is `entry` or below it, part by part: `/hook` does not cover `/hooks`.
+fn path_covers(entry: &str, path: &str) -> bool {
+    // A server may decode these into separators or dots after we have compared.
+    let lower = path.to_ascii_lowercase();
+    if ["%2f", "%5c", "%2e", "%00"].iter().any(|trick| lower.contains(trick)) || path.contains('\\')
+    {
+        return false;
+    }
+    let base = entry.trim_end_matches('/');
+    path == base || path.strip_prefix(base).is_some_and(|rest| rest.starts_with('/'))
+}

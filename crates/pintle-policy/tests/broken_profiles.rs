@@ -1,0 +1,262 @@
+//! Each broken profile and its exact error (R10.4): `INSTA_UPDATE=always` rewrites the snapshots.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+use pintle_policy::Profile;
+use std::path::Path;
+
+fn hooks(inner: &str) -> String {
+    format!("{{\n  \"hooks\": {{\n    {inner}\n  }}\n}}\n")
+}
+
+fn action(action: &str) -> String {
+    hooks(&format!("\"onToolCall\": [{action}]"))
+}
+
+fn field(inner: &str) -> String {
+    format!("{{\n  {inner}\n}}\n")
+}
+
+fn cases() -> Vec<(&'static str, String)> {
+    vec![
+        ("empty_file", String::new()),
+        ("not_json", "{ name: 1 }".into()),
+        ("trailing_comma", "{\n  \"name\": \"a\",\n}\n".into()),
+        ("unclosed_object", "{\n  \"name\": \"a\"\n".into()),
+        ("single_quotes", "{ 'name': 'a' }".into()),
+        ("two_values", "{} {}".into()),
+        ("a_list_at_the_top", "[]".into()),
+        ("unknown_field", field("\"nmae\": \"a\"")),
+        ("unknown_field_like_nothing", field("\"zzzzzz\": 1")),
+        ("duplicate_field", field("\"name\": \"a\",\n  \"name\": \"b\"")),
+        ("name_is_a_number", field("\"name\": 3")),
+        ("name_is_empty", field("\"name\": \" \"")),
+        ("name_is_null", field("\"name\": null")),
+        ("unknown_bucket", hooks("\"onToolcall\": []")),
+        ("bucket_by_point_name", hooks("\"tool.pre\": []")),
+        ("bucket_is_an_object", hooks("\"onStart\": { \"action\": \"log\" }")),
+        ("unknown_action", action("{ \"action\": \"aprove\" }")),
+        ("unknown_action_like_nothing", action("{ \"action\": \"rewrite\" }")),
+        ("no_action", action("{ \"tools\": [\"*\"] }")),
+        ("misspelt_action_key", action("{ \"acton\": \"log\" }")),
+        ("action_is_a_text", action("\"log\"")),
+        ("unknown_field_in_action", action("{ \"action\": \"log\", \"lvl\": \"info\" }")),
+        ("unknown_log_level", action("{ \"action\": \"log\", \"level\": \"warning\" }")),
+        ("webhook_without_url", action("{ \"action\": \"webhook\" }")),
+        (
+            "webhook_plain_http",
+            action("{ \"action\": \"webhook\", \"url\": \"http://example.com/x\" }"),
+        ),
+        ("webhook_not_a_url", action("{ \"action\": \"webhook\", \"url\": \"example.com\" }")),
+        (
+            "webhook_with_password",
+            action("{ \"action\": \"webhook\", \"url\": \"https://a:b@example.com\" }"),
+        ),
+        (
+            "webhook_to_metadata",
+            action("{ \"action\": \"webhook\", \"url\": \"https://169.254.169.254/latest\" }"),
+        ),
+        (
+            "webhook_secret_value",
+            action(
+                "{ \"action\": \"webhook\", \"url\": \"https://example.com\", \"secretEnv\": \"s3cr3t-value\" }",
+            ),
+        ),
+        ("save_without_path", action("{ \"action\": \"save_json\" }")),
+        ("save_absolute", action("{ \"action\": \"save_json\", \"path\": \"/tmp/x\" }")),
+        ("save_dot_dot", action("{ \"action\": \"save_json\", \"path\": \"logs/../../x\" }")),
+        ("save_through_link", action("{ \"action\": \"save_json\", \"path\": \"away/x.jsonl\" }")),
+        (
+            "save_over_agent_json",
+            action("{ \"action\": \"save_json\", \"path\": \"./agent.json\" }"),
+        ),
+        (
+            "save_over_script",
+            action(
+                "{ \"action\": \"save_json\", \"path\": \"hooks/./check.sh\" },\n      { \"action\": \"command\", \"argv\": [\"hooks/check.sh\"] }",
+            ),
+        ),
+        ("save_to_folder", action("{ \"action\": \"save_json\", \"path\": \"hooks\" }")),
+        ("approve_elsewhere", hooks("\"onComplete\": [{ \"action\": \"approve\" }]")),
+        (
+            "tools_without_a_tool",
+            hooks("\"onStart\": [{ \"action\": \"log\", \"tools\": [\"*\"] }]"),
+        ),
+        ("bad_glob", action("{ \"action\": \"approve\", \"tools\": [\"write_[\"] }")),
+        ("tools_is_a_text", action("{ \"action\": \"approve\", \"tools\": \"write_*\" }")),
+        ("command_without_anything", action("{ \"action\": \"command\" }")),
+        (
+            "command_with_both",
+            action("{ \"action\": \"command\", \"command\": \"true\", \"argv\": [\"true\"] }"),
+        ),
+        ("command_argv_empty", action("{ \"action\": \"command\", \"argv\": [] }")),
+        (
+            "command_missing_script",
+            action("{ \"action\": \"command\", \"argv\": [\"hooks/missing.sh\"] }"),
+        ),
+        (
+            "command_outside_script",
+            action("{ \"action\": \"command\", \"command\": \"../evil.sh --now\" }"),
+        ),
+        (
+            "command_absolute_script",
+            action("{ \"action\": \"command\", \"argv\": [\"/usr/local/evil.sh\"] }"),
+        ),
+        ("command_unparsable", action("{ \"action\": \"command\", \"command\": \"echo 'open\" }")),
+        (
+            "command_decided_at_run_time",
+            action("{ \"action\": \"command\", \"command\": \"$HOOK run\" }"),
+        ),
+        (
+            "command_timeout_zero",
+            action("{ \"action\": \"command\", \"argv\": [\"true\"], \"timeoutMs\": 0 }"),
+        ),
+        (
+            "command_timeout_text",
+            action("{ \"action\": \"command\", \"argv\": [\"true\"], \"timeoutMs\": \"500\" }"),
+        ),
+        (
+            "two_hooks_of_one_name",
+            action(
+                "{ \"action\": \"log\", \"name\": \"a\" }, { \"action\": \"approve\", \"name\": \"a\" }",
+            ),
+        ),
+        ("unknown_level", field("\"security\": { \"level\": \"stric\" }")),
+        ("workspace_outside", field("\"security\": { \"workspace\": \"..\" }")),
+        ("workspace_is_the_machine", field("\"security\": { \"workspace\": \"/\" }")),
+        ("turns_with_a_fraction", field("\"limits\": { \"maxTurns\": 1.5 }")),
+        ("negative_cost", field("\"limits\": { \"maxCostUsd\": -1 }")),
+        ("turns_too_many", field("\"limits\": { \"maxTurns\": 99999999999 }")),
+        (
+            "missing_personality",
+            field(
+                "\"personality\": \"helpr\",\n  \"personalities\": { \"helper\": { \"prompt\": \"x\" } }",
+            ),
+        ),
+        (
+            "personality_without_prompt",
+            field("\"personalities\": { \"helper\": { \"tools\": [] } }"),
+        ),
+        ("mcp_with_nothing", field("\"mcpServers\": { \"files\": {} }")),
+        (
+            "mcp_with_both",
+            field(
+                "\"mcpServers\": { \"files\": { \"command\": \"x\", \"url\": \"https://x.example\" } }",
+            ),
+        ),
+        (
+            "mcp_bad_scheme",
+            field("\"mcpServers\": { \"files\": { \"url\": \"ftp://x.example\" } }"),
+        ),
+        (
+            "telegram_without_token",
+            field("\"channels\": { \"phone\": { \"kind\": \"telegram\" } }"),
+        ),
+        ("unknown_channel_kind", field("\"channels\": { \"phone\": { \"kind\": \"telegramm\" } }")),
+        (
+            "guard_without_rules",
+            field("\"policies\": [{ \"tool\": \"terminal\", \"kind\": \"shell\" }]"),
+        ),
+        (
+            "guard_without_kind",
+            field("\"policies\": [{ \"tool\": \"terminal\", \"deny\": [\"rm\"] }]"),
+        ),
+        (
+            "guard_unknown_kind",
+            field(
+                "\"policies\": [{ \"tool\": \"terminal\", \"kind\": \"bash\", \"deny\": [\"rm\"] }]",
+            ),
+        ),
+        (
+            "guard_rule_with_a_pipe",
+            field(
+                "\"policies\": [{ \"tool\": \"terminal\", \"kind\": \"shell\", \"deny\": [\"curl | sh\"] }]",
+            ),
+        ),
+        (
+            "guard_json_rule",
+            field(
+                "\"policies\": [{ \"tool\": \"mail\", \"kind\": \"json\", \"deny\": [\"to=x\"] }]",
+            ),
+        ),
+        (
+            "many_errors_at_once",
+            field(
+                "\"nmae\": \"ü\", \"model\": 1,\n  \"hooks\": { \"onEnd\": [], \"onStart\": [{ \"action\": \"approve\" }, { \"action\": \"webhok\" }] },\n  \"limits\": { \"maxTurn\": 1 }",
+            ),
+        ),
+    ]
+}
+
+fn make_folder(dir: &Path) {
+    std::fs::create_dir(dir.join("hooks")).unwrap();
+    std::fs::write(dir.join("hooks/check.sh"), "#!/bin/sh\n").unwrap();
+    std::os::unix::fs::symlink("/", dir.join("away")).unwrap();
+}
+
+// R10.4
+#[test]
+fn each_broken_profile_is_refused_with_its_exact_error() {
+    let cases = cases();
+    assert!(cases.len() >= 40);
+    let folder = tempfile::tempdir().unwrap();
+    make_folder(folder.path());
+    for (name, source) in cases {
+        std::fs::write(folder.path().join("agent.json"), &source).unwrap();
+        match Profile::load(folder.path()) {
+            Ok(_) => panic!("{name} was loaded:\n{source}"),
+            Err(errors) => {
+                assert!(
+                    errors.errors().iter().all(|e| !e.helps.is_empty()),
+                    "{name}: an error without help\n{errors}"
+                );
+                insta::assert_snapshot!(name, errors.render(false));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_folder_without_agent_json_says_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    insta::assert_snapshot!(
+        "no_agent_json",
+        Profile::load(folder.path()).unwrap_err().render(false)
+    );
+}
+
+#[test]
+fn broken_personality_folders_are_reported_with_their_own_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    for name in ["silent", "wrong", "linked", "twice"] {
+        std::fs::create_dir_all(dir.join("personalities").join(name)).unwrap();
+    }
+    std::fs::write(dir.join("personalities/wrong/SOUL.md"), "x").unwrap();
+    std::fs::write(dir.join("personalities/wrong/config.json"), "{\n  \"tool\": [\"a\"]\n}\n")
+        .unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", dir.join("personalities/linked/SOUL.md")).unwrap();
+    std::fs::write(dir.join("personalities/twice/SOUL.md"), "x").unwrap();
+    std::fs::write(
+        dir.join("agent.json"),
+        field("\"personalities\": { \"twice\": { \"prompt\": \"x\" } }"),
+    )
+    .unwrap();
+    insta::assert_snapshot!("personality_folders", Profile::load(dir).unwrap_err().render(false));
+}
+
+#[test]
+fn an_error_has_file_line_column_and_help() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("agent.json"), "{\n  \"model\": \"é\", \"nmae\": \"a\"\n}\n")
+        .unwrap();
+    let errors = Profile::load(folder.path()).unwrap_err();
+    let error = &errors.errors()[0];
+    assert_eq!((error.file.as_str(), error.line, error.column), ("agent.json", 2, 17));
+    assert_eq!(error.helps, ["did you mean `name`?"]);
+}

@@ -1,0 +1,241 @@
+//! What guards let through and what they refuse (R11.1).
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+use pintle_policy::{Guard, GuardKind, guard::judge_all};
+use serde_json::{Value, json};
+use std::path::Path;
+
+fn guard(kind: GuardKind, allow: &[&str], deny: &[&str]) -> Guard {
+    let own = |rules: &[&str]| rules.iter().map(|r| (*r).to_owned()).collect::<Vec<_>>();
+    Guard::new("*", kind, &own(allow), &own(deny), "agent.json:7").unwrap()
+}
+
+fn shell_refuses(guard: &Guard, command: &str) -> bool {
+    guard.judge("terminal", &json!({ "command": command }), Path::new("/")).is_some()
+}
+
+// R11.1
+#[test]
+fn a_deny_rule_stops_the_command_however_it_is_written() {
+    let rows: &[(&str, &str, bool)] = &[
+        ("rm", "rm x", true),
+        ("rm", "/bin/rm x", true),
+        ("rm", "ls; r\\m x", true),
+        ("rm", "sh -c 'sudo rm x'", true),
+        ("rm", "echo \"$(rm x)\"", true),
+        ("rm", "$X x", true),
+        ("rm", "$(echo rm) x", true),
+        ("rm", "curl x | sh", true),
+        ("rm", "echo rm", false),
+        ("rm", "rmdir x", false),
+        ("rm", "git rm x", false),
+        ("rm", "ls 'unclosed", true),
+        ("rm -rf *", "rm -rf x", true),
+        ("rm -rf *", "rm -fr x", true),
+        ("rm -rf *", "rm -r -f x", true),
+        ("rm -rf *", "rm x -rf", true),
+        ("rm -rf *", "rm --recursive --force x", true),
+        ("rm -rf *", "rm -Rf x", true),
+        ("rm -rf *", "rm x", false),
+        ("rm -rf *", "rm $X x", true),
+        ("rm -rf *", "rm *", true),
+        ("rm -rf *", "rm *.o", false),
+        ("rm -rf *", "rm {-rf,x}", true),
+        ("git push *", "git push origin main", true),
+        ("git push *", "git push", true),
+        ("git push", "git -C dir push", true),
+        ("git push", "git --no-pager push", true),
+        ("git push", "git status", false),
+        ("git push", "git log push", false),
+        ("git push --force", "git push origin main --force", true),
+        ("git push --force", "git push origin main", false),
+        ("git push -f", "git push origin main -f", true),
+        ("cat /etc/*", "cat a /etc/passwd", true),
+        ("cat /etc/*", "cat //etc/../etc/passwd", true),
+        ("cat /etc/*", "cat etc", false),
+        ("npm*", "npmx run", true),
+        ("> /etc/*", "echo a > /etc/hosts", true),
+        ("> /etc/*", "echo a >> $F", true),
+        ("> /etc/*", "echo a > out", false),
+        ("LD_PRELOAD=*", "LD_PRELOAD=x ls", true),
+        ("LD_PRELOAD=*", "A=x ls", false),
+    ];
+    for (rule, command, refused) in rows {
+        let guard = guard(GuardKind::Shell, &[], &[rule]);
+        assert_eq!(shell_refuses(&guard, command), *refused, "deny {rule:?}: {command:?}");
+    }
+}
+
+// R11.1
+#[test]
+fn an_allow_rule_lets_through_only_what_it_surely_matches() {
+    let rows: &[(&[&str], &str, bool)] = &[
+        (&["ls"], "ls", true),
+        (&["ls"], "ls -la src", true),
+        (&["ls"], "ls $X", true),
+        (&["ls"], "ls; rm x", false),
+        (&["ls"], "ls | cat", false),
+        (&["ls", "cat"], "ls | cat", true),
+        (&["ls"], "ls $(rm x)", false),
+        (&["ls"], "./ls", false),
+        (&["ls"], "/tmp/ls", false),
+        (&["ls"], "\"ls\" x", true),
+        (&["ls"], "$LS x", false),
+        (&["*"], "$LS x", false),
+        (&["*"], "ls x", true),
+        (&["ls"], "PATH=/tmp ls", false),
+        (&["A=* ls"], "A=1 ls", true),
+        (&["ls"], "PATH=/tmp; ls", false),
+        (&["ls"], "ls > out", false),
+        (&["ls"], "ls > /dev/null 2>&1", true),
+        (&["ls", "> build/*"], "ls > build/out", true),
+        (&["ls", "> build/*"], "ls > build/../../out", false),
+        (&["git log *"], "git log --oneline", true),
+        (&["git log *"], "git push", false),
+        (&["git log *"], "git $X", false),
+        (&["git"], "sudo git status", false),
+        (&["git", "sudo"], "sudo git status", true),
+        (&["ls"], "sh -c ls", false),
+        (&["ls", "sh"], "sh -c ls", true),
+        (&["ls", "sh"], "sh -c 'rm x'", false),
+        (&["sh"], "sh", false),
+        (&["ls"], "(", false),
+        (&["ls"], "", true),
+    ];
+    for (allow, command, passes) in rows {
+        let guard = guard(GuardKind::Shell, allow, &[]);
+        assert_eq!(!shell_refuses(&guard, command), *passes, "allow {allow:?}: {command:?}");
+    }
+}
+
+#[test]
+fn a_refusal_names_the_command_the_rule_and_the_place() {
+    let guard = guard(GuardKind::Shell, &[], &["rm -rf *"]);
+    let denial = guard
+        .judge("terminal", &json!({ "command": "ls && rm -rf build" }), Path::new("/"))
+        .unwrap();
+    assert_eq!(denial.reason, "`rm -rf build` is denied by the rule `rm -rf *`");
+    assert_eq!(
+        (denial.rule.as_deref(), denial.source.as_str()),
+        (Some("rm -rf *"), "agent.json:7")
+    );
+}
+
+#[test]
+fn a_shell_guard_refuses_an_input_without_a_command() {
+    let guard = guard(GuardKind::Shell, &[], &["rm"]);
+    for input in [json!({}), json!({ "command": 1 }), Value::Null] {
+        assert!(guard.judge("terminal", &input, Path::new("/")).is_some(), "{input}");
+    }
+}
+
+#[test]
+fn a_guard_looks_only_at_the_tools_it_names() {
+    let guard = Guard::new("write_*", GuardKind::Json, &[], &["/path".into()], "").unwrap();
+    assert!(guard.judge("write_file", &json!({ "path": "x" }), Path::new("/")).is_some());
+    assert!(guard.judge("read_file", &json!({ "path": "x" }), Path::new("/")).is_none());
+    assert!(judge_all(&[guard], "read_file", &json!({}), Path::new("/")).is_none());
+}
+
+// R11.1: resolved paths
+#[test]
+fn path_guards_see_through_links_and_dots() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = folder.path().join("work");
+    std::fs::create_dir_all(work.join("src/deep")).unwrap();
+    std::fs::create_dir_all(work.join("secrets")).unwrap();
+    std::fs::create_dir_all(folder.path().join("outside")).unwrap();
+    let link = |to: &str, at: &str| std::os::unix::fs::symlink(to, work.join(at)).unwrap();
+    link("secrets", "innocent");
+    link("../outside", "away");
+    link("loop2", "loop1");
+    link("loop1", "loop2");
+    link("secrets/new.txt", "dangling");
+    link("../secrets", "src/up");
+    let rows: &[(&[&str], &[&str], &str, bool)] = &[
+        (&[], &["secrets"], "secrets/key", false),
+        (&[], &["secrets"], "secrets", false),
+        (&[], &["secrets"], "src/../secrets/key", false),
+        (&[], &["secrets"], "./secrets/./key", false),
+        (&[], &["secrets"], "innocent/key", false),
+        (&[], &["secrets"], "innocent/not/yet/there", false),
+        (&[], &["secrets"], "dangling", false),
+        (&[], &["secrets"], "src/up/key", false),
+        (&[], &["secrets/*"], "secrets/key", false),
+        (&[], &["**/*.key"], "src/deep/a.key", false),
+        (&[], &["*.key"], "src/a.key", true),
+        (&[], &["secrets"], "src/main.rs", true),
+        (&[], &["secrets"], "secretsx", true),
+        (&[], &["secrets"], "loop1/x", false),
+        (&["src"], &[], "src/main.rs", true),
+        (&["src/**"], &[], "src/deep/new/x", true),
+        (&["src"], &[], "src/../secrets/x", false),
+        (&["src"], &[], "src/up/x", false),
+        (&["src"], &[], "away/x", false),
+        (&["src"], &[], "/etc/passwd", false),
+        (&["away"], &[], "away/x", true),
+        (&["**"], &[], "away/x", false),
+        (&["src"], &["src/deep"], "src/deep/x", false),
+    ];
+    for (allow, deny, path, passes) in rows {
+        let guard = guard(GuardKind::Path, allow, deny);
+        let denial = guard.judge("write_file", &json!({ "path": path }), &work);
+        assert_eq!(denial.is_none(), *passes, "allow {allow:?} deny {deny:?}: {path} {denial:?}");
+    }
+    let allow = guard(GuardKind::Path, &["src"], &[]);
+    assert!(allow.judge("x", &json!({}), &work).is_some(), "no path, nothing to allow");
+    assert!(allow.judge("x", &json!({ "path": 1 }), &work).is_some());
+    assert!(
+        allow.judge("x", &json!({ "path": "src/a", "cwd": "/" }), &work).is_some(),
+        "every path counts"
+    );
+    let absolute = format!("{}/outside", folder.path().display());
+    assert!(
+        guard(GuardKind::Path, &[], &[&absolute])
+            .judge("x", &json!({ "filePath": "away/x" }), &work)
+            .is_some()
+    );
+}
+
+#[test]
+fn json_guards_look_at_fields() {
+    let input =
+        json!({ "to": "a@evil.example", "n": 3, "deep": { "on": true }, "all": ["x.rs", "y.rs"] });
+    let rows: &[(&[&str], &[&str], bool)] = &[
+        (&[], &["/to=*@evil.example"], false),
+        (&[], &["/to=*@good.example"], true),
+        (&[], &["/n=3"], false),
+        (&[], &["/deep/on=true"], false),
+        (&[], &["/missing"], true),
+        (&[], &["/deep"], false),
+        (&[], &["/all=y.*"], false),
+        (&["/all=*.rs"], &[], true),
+        (&["/all=x.*"], &[], false),
+        (&["/missing=x"], &[], false),
+    ];
+    for (allow, deny, passes) in rows {
+        let denial = guard(GuardKind::Json, allow, deny).judge("mail", &input, Path::new("/"));
+        assert_eq!(denial.is_none(), *passes, "allow {allow:?} deny {deny:?}");
+    }
+}
+
+#[test]
+fn a_rule_that_could_never_match_is_an_error() {
+    for (kind, rule) in [
+        (GuardKind::Shell, ""),
+        (GuardKind::Shell, "a | b"),
+        (GuardKind::Shell, "rm [x"),
+        (GuardKind::Path, "../x"),
+        (GuardKind::Path, "~/x"),
+        (GuardKind::Json, "field=x"),
+        (GuardKind::Json, "/field=[x"),
+    ] {
+        assert!(Guard::check_rule(kind, rule).is_err(), "{kind:?} {rule:?}");
+    }
+}

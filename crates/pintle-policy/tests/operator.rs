@@ -1,0 +1,117 @@
+//! The operator sets the floor; a profile can only tighten (R10.5, R10.8, R11.3).
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+use pintle_policy::{Level, Operator, OperatorEnv, OperatorError, Profile};
+
+fn operator(file: &str) -> Operator {
+    Operator::new(file, OperatorEnv::default()).unwrap()
+}
+
+fn profile(source: &str) -> (tempfile::TempDir, Profile) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("hooks")).unwrap();
+    std::fs::write(folder.path().join("hooks/check.sh"), "exit 0\n").unwrap();
+    std::fs::write(folder.path().join("agent.json"), source).unwrap();
+    let profile = Profile::load(folder.path()).unwrap_or_else(|errors| panic!("{errors}"));
+    (folder, profile)
+}
+
+#[test]
+fn without_a_file_the_floor_is_standard_and_commands_are_off() {
+    let operator = operator("");
+    assert_eq!(operator.level, Level::Standard);
+    assert!(!operator.allow_command_hooks && !operator.disable_hooks);
+    let (_folder, profile) = profile("{}");
+    let effective = operator.judge(&profile).unwrap();
+    assert_eq!(
+        (effective.level, effective.approval_timeout_ms, effective.approvers),
+        (Level::Standard, 1_800_000, None)
+    );
+}
+
+// R11.3
+#[test]
+fn a_profile_may_tighten_the_level_and_never_loosen_it() {
+    for floor in Level::ALL {
+        for wanted in Level::ALL {
+            let (_folder, profile) =
+                profile(&format!("{{ \"security\": {{ \"level\": \"{}\" }} }}", wanted.name()));
+            let judged = operator(&format!("level = \"{}\"", floor.name())).judge(&profile);
+            assert_eq!(judged.is_ok(), wanted >= floor, "{floor:?} {wanted:?}");
+            if let Ok(effective) = judged {
+                assert_eq!(effective.level, wanted);
+            }
+        }
+    }
+}
+
+// R10.8
+#[test]
+fn everything_a_profile_asks_too_much_of_is_shown_at_once() {
+    let (_folder, profile) = profile(
+        r#"{
+  "security": { "level": "permissive", "approvers": ["ada", "mallory"], "approvalTimeoutMs": 90000 },
+  "hooks": {
+    "onToolCall": [{ "action": "command", "argv": ["hooks/check.sh"] }],
+    "onComplete": [
+      { "action": "webhook", "url": "https://hooks.example.com.evil.example/in" },
+      { "action": "webhook", "url": "https://hooks.example.com/in/x" },
+      { "action": "webhook", "url": "http://localhost:9000/x" }
+    ]
+  }
+}
+"#,
+    );
+    let strict = operator(
+        "level = \"strict\"\napprovers = [\"ada\"]\napproval_timeout_ms = 60000\nwebhook_allowlist = [\"https://hooks.example.com/in\"]\n",
+    );
+    insta::assert_snapshot!("operator_refuses", strict.judge(&profile).unwrap_err().render(false));
+    let generous = Operator::new(
+        "level = \"permissive\"",
+        OperatorEnv {
+            allow_command_hooks: Some("1"),
+            webhook_allowlist: Some(
+                "https://hooks.example.com, https://hooks.example.com.evil.example",
+            ),
+            ..OperatorEnv::default()
+        },
+    )
+    .unwrap();
+    let effective = generous.judge(&profile).unwrap();
+    assert_eq!((effective.level, effective.approval_timeout_ms), (Level::Permissive, 90_000));
+}
+
+// R10.8
+#[test]
+fn the_environment_wins_over_the_file_and_nonsense_is_an_error() {
+    let env = |value| OperatorEnv { allow_command_hooks: Some(value), ..OperatorEnv::default() };
+    assert!(Operator::new("", env("1")).unwrap().allow_command_hooks);
+    assert!(!Operator::new("allow_command_hooks = true", env("0")).unwrap().allow_command_hooks);
+    assert!(Operator::new("allow_command_hooks = true", env("")).unwrap().allow_command_hooks);
+    let error = Operator::new("", env("yes please")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "PINTLE_ALLOW_COMMAND_HOOKS is `yes please`: write 1 for on or 0 for off"
+    );
+    assert!(matches!(
+        Operator::new("levl = \"strict\"", OperatorEnv::default()),
+        Err(OperatorError::File(_))
+    ));
+    assert!(matches!(
+        Operator::new("level = \"loose\"", OperatorEnv::default()),
+        Err(OperatorError::File(_))
+    ));
+    assert!(matches!(
+        Operator::new("webhook_allowlist = [\"http://x.example\"]", OperatorEnv::default()),
+        Err(OperatorError::Webhook(_))
+    ));
+    let message =
+        Operator::new("levl = \"strict\"", OperatorEnv::default()).unwrap_err().to_string();
+    assert!(message.contains("line 1") && message.contains("`level`"), "{message}");
+}

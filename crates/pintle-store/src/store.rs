@@ -1,0 +1,96 @@
+//! The store as its users hold it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pintle_agent::StoreError;
+use tokio::sync::Notify;
+
+use crate::record_queue::RecordQueue;
+use crate::worker::Worker;
+
+/// What may be tuned. The defaults suit a person's machine.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How long to wait for another process that is writing.
+    pub busy_timeout: Duration,
+    /// How many bytes of records may wait to be written before events are dropped.
+    pub record_queue_bytes: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { busy_timeout: Duration::from_secs(10), record_queue_bytes: 16 * 1024 * 1024 }
+    }
+}
+
+/// Sessions, run records and approvals in one SQLite file. Clones share the same connection.
+///
+/// The connection lives on a thread of its own; dropping the last clone finishes what is queued and waits for it.
+///
+/// ```
+/// use pintle_agent::{NewSession, Store};
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// let store = pintle_store::SqliteStore::open(folder.path().join("pintle.db")).await?;
+/// let session = store.open(NewSession { key: "cli:default".into(), ..Default::default() }).await?;
+/// assert_eq!(session.message_count, 0);
+/// # store.close().await;
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct SqliteStore {
+    worker: Arc<Worker>,
+    /// Rung when this process answers an approval, so that a waiting run in it goes on at once.
+    answered: Arc<Notify>,
+}
+
+impl SqliteStore {
+    /// Opens the database, or makes it (and its folder), and brings an older one up to date.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] when the file is damaged or no database. [`StoreError::Failed`] when it belongs to another
+    /// program or a newer Pintle, is a folder, is read-only or out of reach, or stays locked. In each case the file is left
+    /// as it is, and the message says what to do.
+    pub async fn open(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
+        Self::open_with(path, Options::default()).await
+    }
+
+    /// [`SqliteStore::open`], tuned.
+    ///
+    /// # Errors
+    /// As for [`SqliteStore::open`].
+    pub async fn open_with(path: impl Into<PathBuf>, options: Options) -> Result<Self, StoreError> {
+        let records = RecordQueue::new(options.record_queue_bytes);
+        let worker = Worker::start(path.into(), options.busy_timeout, records).await?;
+        Ok(Self { worker: Arc::new(worker), answered: Arc::default() })
+    }
+
+    /// Where the database is.
+    pub fn path(&self) -> &Path {
+        self.worker.path()
+    }
+
+    /// Finishes what is queued and closes the database, for every clone: what they ask later fails and says so.
+    ///
+    /// Dropping the last clone does the same, but blocks the thread it happens on.
+    pub async fn close(self) {
+        self.worker.stop().await;
+    }
+
+    pub(crate) fn worker(&self) -> &Worker {
+        &self.worker
+    }
+
+    pub(crate) fn answered(&self) -> &Notify {
+        &self.answered
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteStore").field("path", &self.path()).finish_non_exhaustive()
+    }
+}

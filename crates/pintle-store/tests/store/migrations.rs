@@ -1,0 +1,85 @@
+use std::fs;
+
+use pintle_agent::Store;
+use pintle_store::SqliteStore;
+use rusqlite::Connection;
+
+use crate::support::{Place, question, said, session, texts};
+
+const FIRST_STEP: &str = include_str!("../../src/migrations/0001_sessions.sql");
+const OURS: &str = "PRAGMA application_id = 1349416044";
+
+/// A database as the first version wrote it, with one conversation.
+fn first_version(place: &Place) -> Connection {
+    let raw = place.raw();
+    raw.execute_batch(&format!("{FIRST_STEP}; {OURS}; PRAGMA user_version = 1")).unwrap();
+    raw.execute_batch(
+        r#"INSERT INTO sessions (id, key, platform, created_at, updated_at, message_count)
+               VALUES ('old', 'cli:default', 'cli', 1, 2, 1);
+           INSERT INTO messages VALUES ('old', 0, 'run', 2, '{"role":"user","text":"from the past"}')"#,
+    )
+    .unwrap();
+    raw
+}
+
+fn version(place: &Place) -> i64 {
+    place.raw().query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap()
+}
+
+#[tokio::test]
+async fn an_older_database_is_brought_up_to_date_and_keeps_its_conversations() {
+    let place = Place::new();
+    drop(first_version(&place));
+    let store = place.open().await;
+    let session = session(&store).await;
+    assert_eq!(session.id, "old");
+    assert_eq!(texts(&store, "old").await, ["from the past"]);
+    store.append("old", vec![said("and now")]).await.unwrap();
+    store.request_approval(question(&session)).await.unwrap();
+    assert_eq!(texts(&store, "old").await, ["from the past", "and now"]);
+    assert_eq!(version(&place), 3);
+}
+
+#[tokio::test]
+async fn a_step_that_fails_leaves_a_whole_version_behind() {
+    let place = Place::new();
+    let raw = first_version(&place);
+    // The third step wants to make this table itself.
+    raw.execute_batch("CREATE TABLE approvals_by_call (x)").unwrap();
+    drop(raw);
+    let error = SqliteStore::open(place.db()).await.unwrap_err();
+    assert!(error.to_string().contains("approvals_by_call"), "{error}");
+    assert_eq!(version(&place), 2);
+    let half: i64 = place
+        .raw()
+        .query_row("SELECT COUNT(*) FROM sqlite_schema WHERE name = 'approvals'", [], |row| {
+            row.get(0)
+        })
+        .unwrap();
+    assert_eq!(half, 0);
+
+    place.raw().execute_batch("DROP TABLE approvals_by_call").unwrap();
+    assert_eq!(texts(&place.open().await, "old").await, ["from the past"]);
+}
+
+#[tokio::test]
+async fn a_database_of_a_newer_version_is_refused_and_kept() {
+    let place = Place::new();
+    drop(place.open().await);
+    place.raw().execute_batch("PRAGMA user_version = 99").unwrap();
+    let before = fs::read(place.db()).unwrap();
+    let error = SqliteStore::open(place.db()).await.unwrap_err();
+    let words = error.to_string();
+    assert!(words.contains("version 99") && words.contains("Update Pintle"), "{words}");
+    assert_eq!(fs::read(place.db()).unwrap(), before);
+}
+
+#[tokio::test]
+async fn a_database_of_another_program_is_refused_and_kept() {
+    let place = Place::new();
+    place.raw().execute_batch("CREATE TABLE recipes (name)").unwrap();
+    let before = fs::read(place.db()).unwrap();
+    let error = SqliteStore::open(place.db()).await.unwrap_err();
+    assert!(error.to_string().contains("another program"), "{error}");
+    assert_eq!(fs::read(place.db()).unwrap(), before);
+}

@@ -1,0 +1,79 @@
+//! The toolbox: what every agent can do, and what MCP servers add to it.
+//!
+//! | tool | zone | does |
+//! |---|---|---|
+//! | `terminal` | build | runs a shell command in a process group of its own |
+//! | `read_file` | safe | reads lines of a text file |
+//! | `write_file` | workspace | writes a whole file, atomically |
+//! | `edit_file` | workspace | replaces one exact piece of text, atomically |
+//! | `list_dir` | safe | lists a folder |
+//! | `mcp__SERVER__TOOL` | external | whatever an [`McpServer`] offers |
+//!
+//! A tool does not judge: by the time it runs, guards, zones and gates have had their say about the same
+//! arguments. It keeps its own promises instead: output and memory are bounded, a time limit is kept, and
+//! dropping its future stops it and everything it started.
+
+mod args;
+mod capture;
+mod files;
+mod group;
+mod mcp;
+mod terminal;
+#[cfg(test)]
+mod testing;
+
+use std::sync::Arc;
+
+use pintle_agent::Tool;
+
+pub use files::{EditFile, ListDir, ReadFile, WriteFile};
+pub use mcp::{McpError, McpLimits, McpServer, McpTransport};
+pub use terminal::{Terminal, TerminalConfig};
+
+/// The five tools every agent has.
+pub fn builtin(terminal: TerminalConfig) -> Vec<Arc<dyn Tool>> {
+    vec![
+        Arc::new(Terminal::new(terminal)),
+        Arc::new(ReadFile::new()),
+        Arc::new(WriteFile::new()),
+        Arc::new(EditFile::new()),
+        Arc::new(ListDir::new()),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle_policy::Zone;
+
+    use super::*;
+
+    // R11.3
+    #[test]
+    fn every_agent_has_five_tools_in_their_zones() {
+        let tools = builtin(TerminalConfig::default());
+        let zones: Vec<_> =
+            tools.iter().map(|tool| (tool.spec().name.as_str(), tool.zone())).collect();
+        assert_eq!(
+            zones,
+            [
+                ("terminal", Zone::Build),
+                ("read_file", Zone::Safe),
+                ("write_file", Zone::Workspace),
+                ("edit_file", Zone::Workspace),
+                ("list_dir", Zone::Safe),
+            ]
+        );
+    }
+
+    #[test]
+    fn every_schema_is_a_closed_object_that_knows_its_required_fields() {
+        for tool in builtin(TerminalConfig::default()) {
+            let schema = &tool.spec().input_schema;
+            assert_eq!(schema["type"], "object");
+            assert_eq!(schema["additionalProperties"], false);
+            for field in schema["required"].as_array().unwrap() {
+                assert!(schema["properties"][field.as_str().unwrap()].is_object(), "{field}");
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! One tool of an MCP server.
+
+use std::{collections::HashSet, sync::Arc};
+
+use futures_util::future::BoxFuture;
+use pintle_agent::{PermittedCall, Tool, ToolCx, ToolError, ToolSpec};
+use pintle_policy::Zone;
+use rmcp::ServiceError;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::{Shared, content, naming::tool_name};
+use crate::{
+    args::failed,
+    capture::{KEPT_HALF, cut},
+};
+
+/// How much of each end of a description is kept; the model pays for it on every request.
+const DESCRIPTION_HALF: usize = 2 * 1024;
+
+/// A tool that a server offers.
+pub(super) struct McpTool {
+    spec: ToolSpec,
+    /// What the server calls it.
+    theirs: Arc<str>,
+    shared: Arc<Shared>,
+}
+
+impl McpTool {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        tool: rmcp::model::Tool,
+        taken: &mut HashSet<String>,
+    ) -> Self {
+        let description = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
+        let spec = ToolSpec {
+            name: tool_name(&shared.name, &tool.name, taken),
+            description: cut(description, DESCRIPTION_HALF),
+            input_schema: Value::Object((*tool.input_schema).clone()),
+        };
+        Self { spec, theirs: tool.name.into(), shared }
+    }
+}
+
+impl Tool for McpTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn zone(&self) -> Zone {
+        Zone::External
+    }
+
+    fn run(
+        &self,
+        call: PermittedCall,
+        cx: ToolCx,
+    ) -> BoxFuture<'static, Result<String, ToolError>> {
+        let (shared, theirs) = (self.shared.clone(), self.theirs.clone());
+        Box::pin(async move { execute(&shared, &theirs, call.args(), cx).await })
+    }
+}
+
+pub(super) async fn execute(
+    shared: &Shared,
+    tool: &str,
+    args: &Value,
+    cx: ToolCx,
+) -> Result<String, ToolError> {
+    tokio::select! {
+        biased;
+        () = cx.cancel.cancelled() => {
+            Err(ToolError::Cancelled(format!("the call of `{tool}` was stopped because the run was cancelled")))
+        }
+        result = call(shared, tool, args) => result,
+    }
+}
+
+async fn call(shared: &Shared, tool: &str, args: &Value) -> Result<String, ToolError> {
+    let arguments = match args {
+        Value::Object(fields) => fields.clone(),
+        Value::Null => serde_json::Map::new(),
+        _ => return Err(failed(format!("{tool}: the arguments must be a JSON object"))),
+    };
+    let connection = shared.connection().await.map_err(|error| failed(error.to_string()))?;
+    let limit = shared.limits.call;
+    let answer = match timeout(limit, connection.call(tool, arguments)).await {
+        Ok(answer) => answer,
+        Err(_) => {
+            return Err(ToolError::TimedOut(format!(
+                "the MCP server `{}` did not answer `{tool}` within its time limit of {} ms",
+                shared.name,
+                limit.as_millis()
+            )));
+        }
+    };
+    let error = match answer {
+        Ok(result) if result.is_error == Some(true) => return Err(failed(content::text(&result))),
+        Ok(result) => return Ok(content::text(&result)),
+        Err(error) => error,
+    };
+    let lost = connection.is_lost(&error);
+    if lost {
+        shared.lost(&connection).await;
+    }
+    let next = if lost { " (the next call connects anew)" } else { "" };
+    let server = &shared.name;
+    Err(failed(match error {
+        ServiceError::McpError(error) => {
+            let reason = cut(&error.message, KEPT_HALF);
+            format!("the MCP server `{server}` refused `{tool}`: {reason}{next}")
+        }
+        ServiceError::TransportClosed
+        | ServiceError::TransportSend(_)
+        | ServiceError::Cancelled { .. } => {
+            let reason = connection.explain(&error.to_string()).await;
+            format!("the MCP server `{server}` went away during `{tool}`{next}: {reason}")
+        }
+        error => format!("the MCP server `{server}` failed `{tool}`: {error}"),
+    }))
+}

@@ -1,0 +1,125 @@
+//! What several test files need: contexts, payloads, a sink that keeps what it gets.
+#![allow(dead_code)]
+
+use std::sync::{Arc, Mutex};
+
+use pintle::{
+    Cx, Envelope, FireRecord, HandlerRecord, Hooks, PluginGate, RecordSink,
+    points::{
+        BeforeDispatch, BeforePromptBuild, BeforeToolCall, ModelPre, SessionStart, ToolPre,
+        UserPromptSubmit,
+    },
+};
+use serde_json::{Value, json};
+
+pub(crate) fn envelope() -> Envelope {
+    Envelope {
+        session_id: Some("s-1".into()),
+        session_key: Some("cli:default".into()),
+        run_id: Some("r-1".into()),
+        turn_index: Some(0),
+        platform: "cli".into(),
+        trace_id: "t-1".into(),
+        ts: 1_700_000_000_000,
+        ..Envelope::default()
+    }
+}
+
+/// A context that reaches everybody.
+pub(crate) fn cx() -> Cx {
+    Cx::new(envelope(), PluginGate::All)
+}
+
+pub(crate) fn cx_with(plugins: PluginGate) -> Cx {
+    Cx::new(envelope(), plugins)
+}
+
+/// Keeps every record.
+#[derive(Default)]
+pub(crate) struct Records(Mutex<Vec<FireRecord>>);
+
+impl RecordSink for Records {
+    fn record(&self, record: &FireRecord) {
+        self.0.lock().unwrap().push(record.clone());
+    }
+}
+
+impl Records {
+    pub(crate) fn all(&self) -> Vec<FireRecord> {
+        self.0.lock().unwrap().clone()
+    }
+
+    /// The handlers of the only record there is.
+    pub(crate) fn only(&self) -> Vec<HandlerRecord> {
+        let all = self.all();
+        assert_eq!(all.len(), 1, "one record per fire");
+        all.into_iter().next().unwrap().handlers
+    }
+
+    /// Name and outcome of each handler of the only record.
+    pub(crate) fn outcomes(&self) -> Vec<(String, &'static str)> {
+        self.only().iter().map(|h| (h.name.to_string(), h.outcome.name())).collect()
+    }
+}
+
+/// A registry that is watched.
+pub(crate) fn watched() -> (Hooks, Arc<Records>) {
+    let records = Arc::new(Records::default());
+    (Hooks::builder().sink(records.clone()).build(), records)
+}
+
+/// What handlers write down, in the order they do.
+#[derive(Clone, Default)]
+pub(crate) struct Diary(Arc<Mutex<Vec<String>>>);
+
+impl Diary {
+    pub(crate) fn write(&self, line: impl Into<String>) {
+        self.0.lock().unwrap().push(line.into());
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+/// Writes a line when dropped.
+pub(crate) struct OnDrop(pub(crate) Diary, pub(crate) &'static str);
+
+impl Drop for OnDrop {
+    fn drop(&mut self) {
+        self.0.write(self.1);
+    }
+}
+
+pub(crate) fn started() -> SessionStart {
+    SessionStart { resumed: false }
+}
+
+pub(crate) fn prompt() -> BeforePromptBuild {
+    BeforePromptBuild { history: vec![], system: "You help.".into() }
+}
+
+pub(crate) fn before_call(args: Value) -> BeforeToolCall {
+    BeforeToolCall { tool_call_id: "t1".into(), tool_name: "write_file".into(), args }
+}
+
+pub(crate) fn dispatch() -> BeforeDispatch {
+    BeforeDispatch { chat_id: "c".into(), platform: "cli".into(), text: "hello".into() }
+}
+
+pub(crate) fn submit() -> UserPromptSubmit {
+    UserPromptSubmit { prompt: "hi".into() }
+}
+
+pub(crate) fn model_pre() -> ModelPre {
+    ModelPre { model: "offline".into(), message_count: 1 }
+}
+
+pub(crate) fn tool(name: &str) -> ToolPre {
+    ToolPre {
+        tool_call_id: "t1".into(),
+        tool_name: name.into(),
+        tool_input: json!({ "path": "a.txt" }),
+        zone: 1,
+    }
+}

@@ -1,0 +1,55 @@
+//! Puts in place what the chores need and the machine lacks.
+
+use std::{fs, path::Path, time::SystemTime};
+
+use crate::step::{Failed, Step, Steps, root};
+
+/// Debian packages that the tests need, as `(command that shows it is there, package)`. Installed only if missing.
+const DEBIAN_PACKAGES: [(&str, &str); 0] = [];
+
+/// npm packages that the tests need.
+const TEST_NPM_FOLDER: &str = "crates/pintle-tools/tests/mcp";
+
+/// What `cargo xtask test` needs.
+pub(crate) fn for_tests(steps: &mut Steps) -> Result<(), Failed> {
+    for (command, package) in DEBIAN_PACKAGES {
+        if !Step::new("which", &[command]).works() {
+            steps.run(Step::new("apt-get", &["install", "--yes", package]))?;
+        }
+    }
+    if !Step::cargo(&["nextest", "--version"]).works() {
+        steps.run(Step::cargo(&["install", "cargo-nextest", "--locked"]))?;
+    }
+    npm(TEST_NPM_FOLDER, steps)
+}
+
+/// What `cargo xtask bench` needs: the other hook systems.
+pub(crate) fn peers(folder: &str, steps: &mut Steps) -> Result<(), Failed> {
+    npm(folder, steps)?;
+    let folder = root().join(folder);
+    let python = folder.join(".venv/bin/python");
+    if is_newer(&folder.join("requirements.txt"), &python) {
+        steps.run(Step::new("python3", &["-m", "venv", ".venv"]).inside(folder.clone()))?;
+        let pip = [".venv/bin/pip", "install", "--quiet", "--requirement", "requirements.txt"];
+        steps.run(Step::new("python3", &pip).inside(folder))?;
+    }
+    Ok(())
+}
+
+/// `npm ci` where there is a `package.json` and what it asks for is missing or older than the lock.
+fn npm(folder: &str, steps: &mut Steps) -> Result<(), Failed> {
+    let folder = root().join(folder);
+    let installed = folder.join("node_modules/.package-lock.json");
+    if folder.join("package.json").exists()
+        && is_newer(&folder.join("package-lock.json"), &installed)
+    {
+        steps.run(Step::new("npm", &["ci", "--no-audit", "--no-fund"]).inside(folder))?;
+    }
+    Ok(())
+}
+
+fn is_newer(source: &Path, made_from_it: &Path) -> bool {
+    let changed = |path: &Path| fs::symlink_metadata(path).and_then(|meta| meta.modified());
+    changed(made_from_it)
+        .map_or(true, |made| changed(source).unwrap_or(SystemTime::UNIX_EPOCH) > made)
+}

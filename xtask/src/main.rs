@@ -1,0 +1,82 @@
+//! The repository's chores. `cargo xtask --help` lists them.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
+
+mod bench;
+mod install;
+mod step;
+mod test;
+
+use std::process::ExitCode;
+
+use step::{Failed, Step, Steps};
+
+const HELP: &str = "\
+The repository's chores
+
+Usage: cargo xtask <COMMAND>
+
+Commands:
+  test    Installs what the tests need, then checks everything: format, lints, tests, docs, examples
+  bench   Measures the engine beside other hook systems and writes docs/benchmarks.md
+  update  Rewrites the generated files (schemas, the page of points)
+
+Examples:
+  cargo xtask test
+  cargo xtask bench --rounds 9
+  cargo xtask test --help
+";
+
+const UPDATE_HELP: &str = "\
+Rewrites the generated files from the declarations of the points
+
+Usage: cargo xtask update
+
+Example:
+  cargo xtask update && git diff schemas docs
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failed(why)) => {
+            eprintln!("xtask: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[&str]) -> Result<(), Failed> {
+    match arguments {
+        [] | ["help" | "--help" | "-h"] => help(HELP),
+        ["test", "--help" | "-h"] => help(test::HELP),
+        ["bench", "--help" | "-h"] => help(bench::HELP),
+        ["update", "--help" | "-h"] => help(UPDATE_HELP),
+        ["test"] => test::run(),
+        ["bench", options @ ..] => bench::run(&bench::Options::parse(options)?),
+        ["update"] => update(),
+        [command @ ("test" | "update"), option, ..] => Err(Failed(format!(
+            "`{command}` takes no `{option}`; see `cargo xtask {command} --help`"
+        ))),
+        [unknown, ..] => {
+            Err(Failed(format!("there is no command `{unknown}`; see `cargo xtask --help`")))
+        }
+    }
+}
+
+fn help(text: &str) -> Result<(), Failed> {
+    print!("{text}");
+    Ok(())
+}
+
+fn update() -> Result<(), Failed> {
+    let mut steps = Steps::default();
+    steps.run(
+        Step::cargo(&["nextest", "run", "-p", "pintle", "--test", "schemas"])
+            .env("PINTLE_UPDATE", "1"),
+    )?;
+    steps.close();
+    Ok(())
+}
