@@ -6,8 +6,41 @@ use serde_json::Value;
 
 /// Whoever can say yes or no to a tool call.
 pub trait Approver: Send + Sync + 'static {
+    /// Writes the question down before anybody is asked, so that it survives a crash (R11.4). It may be settled
+    /// already: allowed before for this session, or nobody is there to ask.
+    fn prepare(&self, _request: &ApprovalRequest) -> BoxFuture<'static, Prepared> {
+        std::future::ready(Prepared::Ask).boxed()
+    }
+
+    /// Uses up a yes, right before the tool runs with exactly these arguments. Only the first use is `true`.
+    fn consume(&self, _approval_id: &str, _args_hash: &str) -> BoxFuture<'static, bool> {
+        std::future::ready(true).boxed()
+    }
+
+    /// The calls of this session whose question is still open or answered but not acted on: a run that died while
+    /// it waited can be resumed with them.
+    fn open_calls(&self, _session_id: &str) -> BoxFuture<'static, Vec<String>> {
+        std::future::ready(Vec::new()).boxed()
+    }
+
+    /// Calls off every open question of this session: the conversation has gone on.
+    fn withdraw(&self, _session_id: &str) -> BoxFuture<'static, ()> {
+        std::future::ready(()).boxed()
+    }
+
     /// Asks, and waits for the answer. The run is cancelled by dropping the future.
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'static, ApprovalOutcome>;
+}
+
+/// What writing a question down came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Prepared {
+    /// It is written down under its own id, or under the id it had before a crash: ask.
+    Ask,
+    /// The same, for a question that an earlier run had asked under another id.
+    AskAs(String),
+    /// Nobody needs to be asked, or nobody can be.
+    Settled(ApprovalOutcome),
 }
 
 /// What a person is asked: the real, final arguments.

@@ -25,7 +25,7 @@ mod tool;
 mod toolbox;
 
 pub use agent::{Agent, AgentBuilder, HandlerWatch, Memory, Observer, SwitchError};
-pub use approver::{ApprovalOutcome, ApprovalRequest, Approver, NoOneToAsk};
+pub use approver::{ApprovalOutcome, ApprovalRequest, Approver, NoOneToAsk, Prepared};
 pub use call::{FinalCall, ProposedCall, args_hash, canonical_json};
 pub use event::{FiredHandler, RunEvent, RunEventKind, RunOutcome};
 pub use interceptor::{Intercepted, Interceptors};

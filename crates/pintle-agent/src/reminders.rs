@@ -101,7 +101,8 @@ mod tests {
 
     fn noted(context: &str) -> GateOutcome {
         let words = pintle::Words { output: None, additional_context: Some(context.into()) };
-        GateOutcome { blocks: vec![], notes: vec![pintle::Note { handler: "h".into(), words }] }
+        let notes = vec![pintle::Note { handler: "h".into(), words }];
+        GateOutcome { notes, ..GateOutcome::default() }
     }
 
     // R7.3

@@ -27,6 +27,7 @@ pub(crate) enum Command {
     Sessions(Sessions),
     Hooks(Hooks),
     Trace(Trace),
+    Trust(Trust),
 }
 
 /// Play a short conversation offline: hooks fire, a destructive command is blocked, an approval is asked
@@ -165,4 +166,18 @@ pub(crate) enum HooksCommand {
 pub(crate) struct Trace {
     /// The run's id, or the start or end of it
     pub(crate) run: Option<String>,
+}
+
+/// Show what changed in a profile since it was trusted, and trust it as it is now
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  pintle trust my-agent            # what changed\n  pintle trust my-agent --accept   # and run it"
+)]
+pub(crate) struct Trust {
+    /// The profile's folder
+    #[arg(default_value = ".", value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Trust it as it is now
+    #[arg(long)]
+    pub(crate) accept: bool,
 }

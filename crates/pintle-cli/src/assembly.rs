@@ -9,7 +9,12 @@ use pintle_store::SqliteStore;
 use pintle_tools::{McpLimits, McpServer, McpTransport, TerminalConfig};
 
 use crate::{
-    args::Who, environment::Environment, problem::Problem, profile::Plan, recorder::Recorder,
+    args::Who,
+    bindings::{self, Bound},
+    environment::Environment,
+    problem::{Problem, YELLOW},
+    profile::Plan,
+    recorder::Recorder,
 };
 
 /// An agent, with what outlives its runs.
@@ -18,6 +23,7 @@ pub(crate) struct Assembled {
     pub(crate) store: SqliteStore,
     pub(crate) model: String,
     servers: Vec<McpServer>,
+    bound: Bound,
 }
 
 /// What a command adds to the agent it needs.
@@ -55,6 +61,16 @@ impl Assembled {
     ) -> Result<Self, Problem> {
         let hooks = extras.hooks.unwrap_or_default();
         bind_built_ins(&hooks)?;
+        let bound = match &plan.profile {
+            Some(profile) => bindings::bind(environment, &plan.operator, profile, &hooks)?,
+            None => Bound::default(),
+        };
+        if !bound.disabled.is_empty() {
+            let names = bound.disabled.join(", ");
+            anstream::eprintln!(
+                "{YELLOW}warning{YELLOW:#}: PINTLE_DISABLE_HOOKS switches off {names}; what guards stays on"
+            );
+        }
         let servers = connect_servers(environment, &plan).await?;
         let model = llm.name().to_string();
         let recorder = Recorder::new(store.clone());
@@ -75,7 +91,7 @@ impl Assembled {
             builder = builder.watch_handlers(watch);
         }
         let agent = builder.build().map_err(Problem::new)?;
-        Ok(Self { agent, store, model, servers })
+        Ok(Self { agent, store, model, servers, bound })
     }
 
     /// Waits for everything that still runs, in order.
@@ -83,6 +99,15 @@ impl Assembled {
         self.agent.settle().await;
         for server in &self.servers {
             server.shutdown().await;
+        }
+        for stats in self.bound.close().await {
+            if stats.dropped > 0 {
+                anstream::eprintln!(
+                    "{YELLOW}warning{YELLOW:#}: {} webhooks to {} were dropped",
+                    stats.dropped,
+                    stats.url
+                );
+            }
         }
         self.store.flush_records().await;
     }

@@ -2,11 +2,13 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
     io::IsTerminal,
     path::{Path, PathBuf},
 };
 
 use pintle_llm::{ProviderConfig, Settings, key_variable, providers};
+use pintle_policy::{Operator, OperatorEnv};
 
 use crate::{args::Cli, problem::Problem};
 
@@ -87,6 +89,44 @@ impl Environment {
             .filter(|(name, _)| passed(name))
             .map(|(n, v)| (n.clone(), v.clone()))
             .collect()
+    }
+
+    /// The operator's policy: `pintle.toml` in the data folder, and the environment over it (R10.8).
+    pub(crate) fn operator(&self) -> Result<Operator, Problem> {
+        let path = self.data_dir()?.join("pintle.toml");
+        let file = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => {
+                return Err(Problem::new(format!("{} cannot be read: {error}", path.display())));
+            }
+        };
+        let variable = |name: &str| self.variables.get(name).map(String::as_str);
+        let env = OperatorEnv {
+            allow_command_hooks: variable("PINTLE_ALLOW_COMMAND_HOOKS"),
+            disable_hooks: variable("PINTLE_DISABLE_HOOKS"),
+            webhook_allowlist: variable("PINTLE_WEBHOOK_ALLOWLIST"),
+        };
+        Operator::new(&file, env).map_err(Problem::new)
+    }
+
+    /// The values that must not leave this process: providers' keys and what the operator names.
+    pub(crate) fn secrets(&self, operator: &Operator) -> Vec<String> {
+        let keys = providers().filter_map(key_variable).filter_map(|name| self.variables.get(name));
+        let named = operator.secrets.iter().filter_map(|name| self.variables.get(name));
+        keys.chain(named).cloned().collect()
+    }
+
+    /// A secret a profile refers to by its variable's name.
+    pub(crate) fn secret(&self, name: &str) -> Result<String, Problem> {
+        self.variables.get(name).filter(|value| !value.is_empty()).cloned().ok_or_else(|| {
+            Problem::new(format!("the profile needs a secret in {name}"))
+                .hint(format!("set {name} and try again"))
+        })
+    }
+
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (OsString, OsString)> {
+        self.variables.iter().map(|(name, value)| (name.into(), value.into()))
     }
 
     pub(crate) fn absolute(&self, path: &Path) -> Result<PathBuf, Problem> {

@@ -2,6 +2,7 @@
 
 mod args;
 mod assembly;
+mod bindings;
 mod chat;
 mod commands;
 mod environment;
@@ -45,6 +46,7 @@ async fn run(cli: Cli, environment: &Environment) -> Result<ExitCode, Problem> {
         Command::Sessions(sessions) => commands::sessions::run(environment, sessions).await,
         Command::Hooks(hooks) => commands::hooks::run(environment, hooks).await,
         Command::Trace(trace) => commands::trace::run(environment, trace).await,
+        Command::Trust(trust) => commands::trust::run(environment, &trust),
     }
 }
 

@@ -1,10 +1,10 @@
 //! From a folder with an agent.json to what the agent goes by.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pintle::points::PersonalityConfig;
 use pintle_agent::{Limits, Personalities, Personality, Policy};
-use pintle_policy::{Guard, profile::Profile};
+use pintle_policy::{Operator, Profile, ProfileErrors};
 
 use crate::{environment::Environment, problem::Problem};
 
@@ -18,43 +18,51 @@ pub(crate) struct Plan {
     pub(crate) policy: Policy,
     pub(crate) limits: Limits,
     pub(crate) profile: Option<Profile>,
+    /// Who may answer questions; `None` is the operator.
+    pub(crate) approvers: Option<Vec<String>>,
+    pub(crate) operator: Operator,
 }
 
 impl Plan {
     pub(crate) fn read(environment: &Environment, dir: Option<&Path>) -> Result<Self, Problem> {
         match dir {
-            None => Self::without_profile(environment.working_dir()?),
-            Some(dir) => Self::of_profile(
-                load(&environment.absolute(dir)?, environment)?,
-                environment.working_dir()?,
-            ),
+            None => Self::without_profile(environment),
+            Some(dir) => {
+                Self::of_profile(environment, load(&environment.absolute(dir)?, environment)?)
+            }
         }
     }
 
-    fn without_profile(workspace: PathBuf) -> Result<Self, Problem> {
+    fn without_profile(environment: &Environment) -> Result<Self, Problem> {
+        let operator = environment.operator()?;
         let plain = PersonalityConfig { prompt: PLAIN.into(), ..PersonalityConfig::default() };
         let personalities = Personalities::new(personality("default", plain)?);
+        let mut policy = Policy::standard(environment.working_dir()?);
+        policy.level = operator.level;
+        let approvers = operator.approvers.clone();
         Ok(Self {
             personalities,
-            policy: Policy::standard(workspace),
+            policy,
             limits: Limits::default(),
             profile: None,
+            approvers,
+            operator,
         })
     }
 
-    fn of_profile(profile: Profile, working_dir: PathBuf) -> Result<Self, Problem> {
+    fn of_profile(environment: &Environment, profile: Profile) -> Result<Self, Problem> {
+        let operator = environment.operator()?;
+        let effective = operator
+            .judge(&profile)
+            .map_err(|errors| does_not_load(environment, &profile.dir, &errors))?;
         let workspace = match &profile.security.workspace {
-            None => working_dir,
+            None => environment.working_dir()?,
             Some(inside) => profile.dir.join(inside),
         };
         let mut policy = Policy::standard(workspace);
-        if let Some(level) = profile.security.level {
-            policy.level = level;
-        }
-        if let Some(timeout) = profile.security.approval_timeout_ms {
-            policy.approval_timeout = std::time::Duration::from_millis(timeout);
-        }
-        policy.guards = profile.guards.iter().map(Guard::clone).collect();
+        policy.level = effective.level;
+        policy.approval_timeout = std::time::Duration::from_millis(effective.approval_timeout_ms);
+        policy.guards = profile.guards.clone();
         policy.allow = profile.tools.allow.as_deref().map(globs).transpose()?;
         policy.deny = globs(&profile.tools.deny)?;
         let defaults = Limits::default();
@@ -64,15 +72,19 @@ impl Plan {
             max_seconds: profile.limits.max_seconds,
             ..defaults
         };
-        Ok(Self { personalities: personalities(&profile)?, policy, limits, profile: Some(profile) })
+        let personalities = personalities(&profile)?;
+        let approvers = effective.approvers;
+        Ok(Self { personalities, policy, limits, profile: Some(profile), approvers, operator })
     }
 }
 
 pub(crate) fn load(dir: &Path, environment: &Environment) -> Result<Profile, Problem> {
-    Profile::load(dir).map_err(|errors| {
-        let drawn = errors.render(environment.stderr_is_terminal && !environment.json);
-        Problem::new(format!("the profile in {} does not load\n{drawn}", dir.display()))
-    })
+    Profile::load(dir).map_err(|errors| does_not_load(environment, dir, &errors))
+}
+
+fn does_not_load(environment: &Environment, dir: &Path, errors: &ProfileErrors) -> Problem {
+    let drawn = errors.render(environment.stderr_is_terminal && !environment.json);
+    Problem::new(format!("the profile in {} does not load\n{drawn}", dir.display()))
 }
 
 fn personalities(profile: &Profile) -> Result<Personalities, Problem> {

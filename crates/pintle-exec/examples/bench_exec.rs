@@ -101,7 +101,14 @@ async fn main() {
     let workers = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workers");
     let python = CommandSpec::argv(workers, ["python3", "-B", "no_force_push.py"]);
     let worker = Worker::new(WorkerSpec::new(python.inherit(std::env::vars_os())));
-    report("worker hook", "command hook", compare(|| call(&worker), || call(&hook)).await);
+    // Ten at a time: a worker is for those who ask often.
+    let ten = async || {
+        for _ in 0..10 {
+            call(&worker).await;
+        }
+    };
+    let (ten, one) = compare(ten, || call(&hook)).await;
+    report("worker hook", "command hook", (ten / 10, one));
     worker.shutdown().await;
 
     // Port 9 discards, where anybody listens at all.

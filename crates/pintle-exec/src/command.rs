@@ -33,7 +33,9 @@ const PIPE_GRACE: Duration = Duration::from_millis(200);
 ///
 /// How it can fail: `Spawn` (not there, not executable, no folder, no file descriptors), `Exit`, `Signal`,
 /// `BadOutput`, `TooMuchOutput` (more than [`FLOOD_LIMIT`] on either stream), `TimedOut`. However it ends, and
-/// when its future is dropped too, no process of it lives on; see [`TERM_GRACE`].
+/// when its future is dropped too, no process of it lives on: its group gets TERM, then KILL after [`TERM_GRACE`],
+/// and on Linux what has left the group (a daemon) is found by a variable in its environment, `PINTLE_HOOK_ID`. Only
+/// what leaves the group *and* wipes its environment gets away.
 ///
 /// ```
 /// use pintle::{Hooks, ModelKind};
@@ -76,7 +78,7 @@ async fn run(spec: &CommandSpec, event: &DynEvent) -> Result<Value, Failure> {
         spawn(spec, [("PINTLE_EVENT", event.point), ("PINTLE_SESSION_ID", session)])?;
     match timeout(spec.timeout, converse(&mut leash, stdin, &context)).await {
         Ok(Ok(said)) => {
-            leash.exited();
+            leash.exited().await;
             said.answer(event.model)
         }
         Ok(Err(failure)) => Err(failure),

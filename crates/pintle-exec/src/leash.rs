@@ -9,7 +9,7 @@ use tokio::{
     time,
 };
 
-use crate::strays::kill_strays;
+use crate::strays::Search;
 
 /// How long a process group has between TERM and KILL.
 pub const TERM_GRACE: Duration = Duration::from_millis(300);
@@ -32,8 +32,7 @@ struct Held {
     stdout: ChildStdout,
     stderr: ChildStderr,
     group: Pid,
-    marker: String,
-    since: Instant,
+    strays: Search,
 }
 
 /// A process and its two ends of what it writes.
@@ -53,7 +52,8 @@ impl Leash {
         let group = Pid::from_raw(child.id()?.try_into().ok()?)?;
         let (stdin, stdout, stderr) =
             (child.stdin.take()?, child.stdout.take()?, child.stderr.take()?);
-        let held = Held { child, stdout, stderr, group, marker, since };
+        let strays = Search { marker, leader: group, since };
+        let held = Held { child, stdout, stderr, group, strays };
         Some((Self { held: Some(held) }, stdin))
     }
 
@@ -64,10 +64,8 @@ impl Leash {
     }
 
     /// The process has exited by itself: nothing it left behind may live on.
-    pub(crate) fn exited(mut self) {
-        if let Some(held) = self.held.take() {
-            held.kill_rest();
-        }
+    pub(crate) async fn exited(mut self) {
+        Ending(self.held.take()).kill_rest().await;
     }
 
     /// As dropping, and waits until it is done.
@@ -102,17 +100,31 @@ impl Ending {
         {
             time::sleep(LOOK).await;
         }
-        if let Some(mut held) = self.0.take() {
-            held.kill_rest();
+        if let Some(mut held) = self.kill_rest().await {
             let _ = time::timeout(REAP, held.child.wait()).await;
         }
+    }
+
+    /// Kills what is left; gives back what then is nobody's any more.
+    async fn kill_rest(mut self) -> Option<Held> {
+        let held = self.0.as_ref()?;
+        held.kill_group();
+        if held.strays.is_quick() {
+            held.strays.kill();
+        } else {
+            // A long search is no work for the threads that everybody else waits for.
+            let strays = held.strays.clone();
+            let _ = tokio::task::spawn_blocking(move || strays.kill()).await;
+        }
+        self.0.take()
     }
 }
 
 impl Drop for Ending {
     fn drop(&mut self) {
         if let Some(held) = self.0.take() {
-            held.kill_rest();
+            held.kill_group();
+            held.strays.kill();
         }
     }
 }
@@ -130,8 +142,7 @@ impl Held {
         test_kill_process_group(self.group).is_ok()
     }
 
-    fn kill_rest(&self) {
+    fn kill_group(&self) {
         let _ = kill_process_group(self.group, Signal::KILL);
-        kill_strays(&self.marker, self.group, self.since);
     }
 }

@@ -87,7 +87,8 @@ pub use event::Event;
 pub use failure::{Failure, FailureKind, FailurePolicy, FireError};
 pub use model::{
     Advisory, Binding, Block, Claimed, Claiming, Force, Gate, GateOutcome, IntoAnswer, IsClaiming,
-    IsGate, IsModifying, IsVoid, Merged, Model, ModelKind, Modifying, Note, Verdict, Void, Words,
+    IsGate, IsModifying, IsVoid, Merged, Model, ModelKind, Modifying, Note, Question, Verdict,
+    Void, Words,
 };
 pub use plugin_gate::PluginGate;
 pub use point::{Claim, Patch, Point};

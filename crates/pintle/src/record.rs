@@ -147,6 +147,8 @@ pub enum Outcome {
     Claimed,
     /// Gate: it allowed.
     Allowed,
+    /// Gate: it allowed if a person agrees, who is to be asked for this reason.
+    Asked(String),
     /// Gate: it blocked, for this reason.
     Blocked(String),
     /// It failed. The model and its policy say what that did.
@@ -168,6 +170,7 @@ impl Outcome {
             Self::Passed => "passed",
             Self::Claimed => "claimed",
             Self::Allowed => "allowed",
+            Self::Asked(_) => "asked",
             Self::Blocked(_) => "blocked",
             Self::Removed => "removed",
             Self::Failed(failure) => match failure.kind {

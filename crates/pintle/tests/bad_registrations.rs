@@ -156,7 +156,7 @@ fn an_unknown_capability_is_refused() {
     );
     assert_eq!(
         message,
-        "tool.pre: there is no capability `veto` here; there are: block, output, additionalContext"
+        "tool.pre: there is no capability `veto` here; there are: block, output, additionalContext, ask"
     );
 
     let (_, message) = refused(|options| {

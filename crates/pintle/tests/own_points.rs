@@ -158,7 +158,7 @@ fn own_points_describe_themselves() {
             "hasTool": true,
             "doc": " May it be published?\n",
             "fields": ["toolName", "dryRun"],
-            "powers": ["block", "output", "additionalContext"],
+            "powers": ["block", "output", "additionalContext", "ask"],
         })
     );
     let schema = info.payload_schema();

@@ -99,7 +99,6 @@ async fn a_record_says_how_long_each_handler_took() {
     hooks.fire_void(&cx(), started).await.unwrap();
     let handlers = records.only();
     assert!(handlers[0].duration >= wait, "{:?}", handlers[0].duration);
-    assert!(handlers[1].duration < handlers[0].duration);
 }
 
 // R4.15: one record per fire, listened to or not.

@@ -21,11 +21,13 @@ use samples::Samples;
 pub(crate) const HELP: &str = "\
 Measures the engine beside other hook systems, prints a table and writes docs/benchmarks.md and .svg
 
-Usage: cargo xtask bench [--rounds N] [--no-peers]
+Usage: cargo xtask bench [--rounds N] [--no-peers] [--engine-only]
 
 Options:
   --rounds N   How often everything is measured, in turns (default 7); medians count
   --no-peers   Leaves out tapable, hookable and pluggy, and writes no files
+  --engine-only
+               Leaves out the benchmark programs of other crates (crates/*/examples/bench_*.rs)
 
 Examples:
   cargo xtask bench
@@ -37,15 +39,17 @@ const PEERS: &str = "bench/peers";
 pub(crate) struct Options {
     rounds: usize,
     peers: bool,
+    others: bool,
 }
 
 impl Options {
     pub(crate) fn parse(arguments: &[&str]) -> Result<Self, Failed> {
-        let mut options = Self { rounds: 7, peers: true };
+        let mut options = Self { rounds: 7, peers: true, others: true };
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
             match *argument {
                 "--no-peers" => options.peers = false,
+                "--engine-only" => options.others = false,
                 "--rounds" => {
                     let rounds = rest.next().and_then(|n| n.parse().ok()).filter(|n| *n > 0);
                     options.rounds = rounds
@@ -78,7 +82,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failed> {
         }
     }
     samples.read(&engine("allocations").read()?, &mut own_rows)?;
-    for program in other_programs()? {
+    let others = if options.others { other_programs()? } else { Vec::new() };
+    for program in others {
         println!("running {program}");
         samples.read(&program.read()?, &mut own_rows)?;
     }

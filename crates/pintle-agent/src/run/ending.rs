@@ -5,8 +5,8 @@ use pintle::{
     points::{AgentDone, ErrorRaised, SessionEnd},
 };
 
-use super::{Ending, Live, RunError, delegate, opening, tool_call};
-use crate::event::RunEventKind;
+use super::{Ending, Live, RunError, delegate, judge, opening, tool_call};
+use crate::{approver::ApprovalOutcome, event::RunEventKind};
 
 pub(super) async fn close(live: &Live, mut ending: Ending) {
     let closed = close_what_is_open(live).await;
@@ -25,6 +25,10 @@ pub(super) async fn close(live: &Live, mut ending: Ending) {
 async fn close_what_is_open(live: &Live) -> Result<(), RunError> {
     live.over.cancel();
     live.written().await;
+    let open_approval = live.progress().open_approval.take();
+    if let Some(approval) = open_approval {
+        judge::resolved(live, approval, &ApprovalOutcome::Cancelled);
+    }
     let children = std::mem::take(&mut live.progress().children);
     let mut first_problem = Ok(());
     for (child, run) in children {

@@ -59,8 +59,13 @@ pub(super) async fn judge(live: &Live, call: FinalCall) -> Result<(PermittedCall
         return Err(block.reason.clone());
     }
 
+    let mut reasons = Vec::new();
     if floor == Floor::Ask {
-        approval(live, &call, format!("zone `{}`: {}", judged.zone.name(), judged.why)).await?;
+        reasons.push(format!("zone `{}`: {}", judged.zone.name(), judged.why));
+    }
+    reasons.extend(outcome.asks.iter().map(|question| question.reason.clone()));
+    if !reasons.is_empty() {
+        approval(live, &call, reasons.join("; ")).await?;
     }
     let kind = known.kind.clone();
     Ok((PermittedCall(call), kind))
@@ -105,23 +110,14 @@ async fn approval(live: &Live, call: &FinalCall, reason: String) -> Result<(), S
         expires_at: request.expires_at,
     });
     let approval_id = request.approval_id.clone();
+    live.progress().open_approval = Some(approval_id.clone());
     let why = request.reason.clone();
     // Whatever the approver does: after its time a question has no answer any more.
     let asked = live.agent().approver.ask(request);
     let outcome = tokio::time::timeout(live.agent().policy.approval_timeout, asked)
         .await
         .unwrap_or(ApprovalOutcome::Expired);
-    let (by, words) = match &outcome {
-        ApprovalOutcome::Approved { by } => (Some(by.clone()), None),
-        ApprovalOutcome::Denied { by, reason } => (Some(by.clone()), reason.clone()),
-        _ => (None, None),
-    };
-    live.emit(RunEventKind::ApprovalResolved {
-        approval_id,
-        outcome: outcome.name().to_string(),
-        by,
-        reason: words,
-    });
+    resolved(live, approval_id, &outcome);
     match outcome {
         ApprovalOutcome::Approved { .. } => Ok(()),
         ApprovalOutcome::Denied { by, reason: Some(reason) } => {
@@ -134,4 +130,16 @@ async fn approval(live: &Live, call: &FinalCall, reason: String) -> Result<(), S
             Err(format!("this call needs a person's approval ({why}), and there is no one to ask"))
         }
     }
+}
+
+/// Says what became of a question. Every question that was asked is resolved, also when the run is stopped meanwhile.
+pub(super) fn resolved(live: &Live, approval_id: String, outcome: &ApprovalOutcome) {
+    live.progress().open_approval = None;
+    let (by, reason) = match outcome {
+        ApprovalOutcome::Approved { by } => (Some(by.clone()), None),
+        ApprovalOutcome::Denied { by, reason } => (Some(by.clone()), reason.clone()),
+        _ => (None, None),
+    };
+    let outcome = outcome.name().to_string();
+    live.emit(RunEventKind::ApprovalResolved { approval_id, outcome, by, reason });
 }

@@ -63,6 +63,8 @@ pub(crate) struct Progress {
     pub(crate) last_denial: String,
     /// The calls of the newest answer, until their results are stored.
     pub(crate) calls: Vec<Tracked>,
+    /// The question a person is being asked.
+    pub(crate) open_approval: Option<String>,
     /// Sub-agents under way.
     pub(crate) children: Vec<(String, Run)>,
 }

@@ -6,3 +6,4 @@ pub(crate) mod hooks;
 pub(crate) mod init;
 pub(crate) mod sessions;
 pub(crate) mod trace;
+pub(crate) mod trust;

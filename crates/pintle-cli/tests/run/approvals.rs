@@ -10,7 +10,9 @@ use pintle::{
     Event, Verdict,
     points::{BeforeToolCall, ToolCallPatch, ToolPre},
 };
-use pintle_agent::{ApprovalOutcome, ApprovalRequest, Approver, Intercepted, Interceptors, args_hash};
+use pintle_agent::{
+    ApprovalOutcome, ApprovalRequest, Approver, Intercepted, Interceptors, args_hash,
+};
 use pintle_policy::Level;
 use serde_json::json;
 
@@ -49,7 +51,10 @@ fn yes() -> ApprovalOutcome {
 // R11.5
 #[tokio::test]
 async fn outcomes_are_distinct_and_all_but_approved_block() {
-    let denied = |reason: Option<&str>| ApprovalOutcome::Denied { by: "bob".into(), reason: reason.map(Into::into) };
+    let denied = |reason: Option<&str>| ApprovalOutcome::Denied {
+        by: "bob".into(),
+        reason: reason.map(Into::into),
+    };
     for (answer, runs, name, words) in [
         (yes(), true, "approved", ""),
         (denied(Some("use git instead")), false, "denied", "bob said no: use git instead"),

@@ -11,9 +11,7 @@ use pintle::{
         ToolEndWithPath, ToolPost, ToolPre, UserPromptSubmit,
     },
 };
-use pintle_agent::{
-    Agent, ApprovalOutcome, ApprovalRequest, Approver, Ask, Interceptors, Message,
-};
+use pintle_agent::{Agent, ApprovalOutcome, ApprovalRequest, Approver, Ask, Interceptors, Message};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -58,30 +56,52 @@ fn stuck_at(step: &str, world: &World, swamp: &Swamp) -> Agent {
     let mut builder = world.builder();
     let in_tool = (step == "tool").then(|| swamp.clone());
     match step {
-        "session_start" => drop(stuck.register_void(move |_: Event<SessionStart>| swamp.stuck::<()>())),
-        "session.start" => drop(stuck.register_gate(move |_: Event<SessionStarted>| swamp.stuck::<Verdict>())),
-        "user.prompt.submit" => drop(stuck.register_gate(move |_: Event<UserPromptSubmit>| swamp.stuck::<Verdict>())),
-        "before_prompt_build" => {
-            drop(stuck.register_modifying(move |_: Event<BeforePromptBuild>| swamp.stuck::<Option<PromptPatch>>()))
+        "session_start" => {
+            drop(stuck.register_void(move |_: Event<SessionStart>| swamp.stuck::<()>()))
         }
-        "model.pre" => drop(stuck.register_gate(move |_: Event<ModelPre>| swamp.stuck::<Verdict>())),
-        "before_llm_call" => drop(stuck.register_void(move |_: Event<BeforeLlmCall>| swamp.stuck::<()>())),
-        "after_llm_call" => drop(stuck.register_void(move |_: Event<AfterLlmCall>| swamp.stuck::<()>())),
-        "model.post" => drop(stuck.register_gate(move |_: Event<ModelPost>| swamp.stuck::<Verdict>())),
+        "session.start" => {
+            drop(stuck.register_gate(move |_: Event<SessionStarted>| swamp.stuck::<Verdict>()))
+        }
+        "user.prompt.submit" => {
+            drop(stuck.register_gate(move |_: Event<UserPromptSubmit>| swamp.stuck::<Verdict>()))
+        }
+        "before_prompt_build" => {
+            drop(stuck.register_modifying(move |_: Event<BeforePromptBuild>| {
+                swamp.stuck::<Option<PromptPatch>>()
+            }))
+        }
+        "model.pre" => {
+            drop(stuck.register_gate(move |_: Event<ModelPre>| swamp.stuck::<Verdict>()))
+        }
+        "before_llm_call" => {
+            drop(stuck.register_void(move |_: Event<BeforeLlmCall>| swamp.stuck::<()>()))
+        }
+        "after_llm_call" => {
+            drop(stuck.register_void(move |_: Event<AfterLlmCall>| swamp.stuck::<()>()))
+        }
+        "model.post" => {
+            drop(stuck.register_gate(move |_: Event<ModelPost>| swamp.stuck::<Verdict>()))
+        }
         "interceptor.before" => {
             interceptors = interceptors.before("swamp", "*", move |_| swamp.stuck()).unwrap();
         }
-        "before_tool_call" => {
-            drop(stuck.register_modifying(move |_: Event<BeforeToolCall>| swamp.stuck::<Option<ToolCallPatch>>()))
-        }
+        "before_tool_call" => drop(stuck.register_modifying(move |_: Event<BeforeToolCall>| {
+            swamp.stuck::<Option<ToolCallPatch>>()
+        })),
         "tool.pre" => drop(stuck.register_gate(move |_: Event<ToolPre>| swamp.stuck::<Verdict>())),
         "approval" => builder = builder.approver(Arc::new(StuckApprover(swamp))),
         "interceptor.after" => {
             interceptors = interceptors.after("swamp", "*", move |_, _| swamp.stuck()).unwrap();
         }
-        "after_tool_call" => drop(stuck.register_void(move |_: Event<AfterToolCall>| swamp.stuck::<()>())),
-        "tool_end_with_path" => drop(stuck.register_void(move |_: Event<ToolEndWithPath>| swamp.stuck::<()>())),
-        "tool.post" => drop(stuck.register_gate(move |_: Event<ToolPost>| swamp.stuck::<Verdict>())),
+        "after_tool_call" => {
+            drop(stuck.register_void(move |_: Event<AfterToolCall>| swamp.stuck::<()>()))
+        }
+        "tool_end_with_path" => {
+            drop(stuck.register_void(move |_: Event<ToolEndWithPath>| swamp.stuck::<()>()))
+        }
+        "tool.post" => {
+            drop(stuck.register_gate(move |_: Event<ToolPost>| swamp.stuck::<Verdict>()))
+        }
         "model" | "tool" => {}
         other => panic!("there is no step {other}"),
     }
@@ -114,7 +134,6 @@ async fn cancelling_at_any_step_leaves_a_session_that_can_be_resumed() {
             _ => swamp.reached().await,
         }
         run.cancel();
-        // After the run's body only: what is stuck at these points is fired again for a tool that ran.
         let events = rest(run).await;
         all.push_str(&format!("== {step}\n{}", readable(&events, world.workspace())));
 
@@ -224,7 +243,8 @@ async fn done_comes_before_the_last_handlers_and_the_next_run_does_not_wait_for_
     let world = World::new(json!([says("First."), says("Second.")])).await;
     let swamp = Swamp::default();
     let slow = swamp.clone();
-    let registration = world.hooks.register_void(move |_: Event<AgentDone>| slow.stuck::<()>()).unwrap();
+    let registration =
+        world.hooks.register_void(move |_: Event<AgentDone>| slow.stuck::<()>()).unwrap();
     let agent = world.agent();
     let mut first = agent.run(Ask::new("cli:test", "one"));
     until(&mut first, "done").await;
@@ -233,4 +253,77 @@ async fn done_comes_before_the_last_handlers_and_the_next_run_does_not_wait_for_
     let second = play(&agent, "two").await;
     assert_eq!(done(&second), ("Second.".into(), "end_turn".into()));
     assert!(!swamp.left(), "the first run's last handler is still at it");
+}
+
+// P1: the points after a tool fire also when the run is stopped, for the call that ran and for the one that did not.
+#[tokio::test]
+async fn a_tool_that_was_stopped_is_still_told_of() {
+    let both = [("t1", "slow", json!({"path": "here"})), ("t2", "slow", json!({}))];
+    let world = World::new(json!([calls(&both)])).await;
+    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let (after, path, post) = (told.clone(), told.clone(), told.clone());
+    let tell = move |e: Event<AfterToolCall>| {
+        after.lock().unwrap().push(format!("after {} {:?}", e.tool_call_id, e.outcome));
+        async {}
+    };
+    world.hooks.register_void(tell).unwrap();
+    let tell = move |e: Event<ToolEndWithPath>| {
+        path.lock().unwrap().push(format!("path {}", e.file_path));
+        async {}
+    };
+    world.hooks.register_void(tell).unwrap();
+    let tell = move |e: Event<ToolPost>| {
+        post.lock().unwrap().push(format!("post {} {}", e.tool_call_id, e.is_error));
+        async { Verdict::allow() }
+    };
+    world.hooks.register_gate(tell).unwrap();
+    // The second call is still being judged when the run is stopped.
+    let swamp = Swamp::default();
+    let judge = swamp.clone();
+    let gate = move |e: Event<ToolPre>| match e.tool_call_id.as_str() {
+        "t2" => judge.stuck(),
+        _ => async { Verdict::allow() }.boxed(),
+    };
+    world.hooks.register_gate(gate).unwrap();
+    let agent = world.builder().tools([tool("slow", |_| async { Ok("".into()) })]).build().unwrap();
+    let run = agent.run(Ask::new("cli:test", "work"));
+    swamp.reached().await;
+    run.cancel();
+    rest(run).await;
+    assert_eq!(*told.lock().unwrap(), ["after t1 Cancelled", "after t2 Cancelled"], "neither ran");
+
+    told.lock().unwrap().clear();
+    let world = World { hooks: world.hooks.clone(), ..world.again(json!([calls(&both[..1])])) };
+    let swamp = Swamp::default();
+    let slow = swamp.clone();
+    let agent = world.builder().tools([tool("slow", move |_| slow.stuck())]).build().unwrap();
+    let run = agent.run(Ask::new("cli:test", "work"));
+    swamp.reached().await;
+    run.cancel();
+    rest(run).await;
+    assert_eq!(
+        *told.lock().unwrap(),
+        ["after t1 Cancelled", "path here", "post t1 true"],
+        "it ran"
+    );
+    assert_whole(&world.history().await);
+}
+
+// P5: an observer that hangs cannot keep a run from being stopped.
+#[tokio::test]
+async fn a_handler_that_hangs_does_not_hold_up_the_end() {
+    let world = World::new(json!([calls(&[("t1", "slow", json!({"path": "here"}))])])).await;
+    let (swamp, ends) = (Swamp::default(), Ends::watch(&world.hooks));
+    let (after, path) = (swamp.clone(), swamp.clone());
+    world.hooks.register_void(move |_: Event<AfterToolCall>| after.stuck::<()>()).unwrap();
+    world.hooks.register_void(move |_: Event<ToolEndWithPath>| path.stuck::<()>()).unwrap();
+    let in_tool = Swamp::default();
+    let slow = in_tool.clone();
+    let agent = world.builder().tools([tool("slow", move |_| slow.stuck())]).build().unwrap();
+    let run = agent.run(Ask::new("cli:test", "work"));
+    in_tool.reached().await;
+    run.cancel();
+    assert_eq!(done(&rest(run).await).1, "aborted");
+    assert_eq!(ends.reasons(), ["aborted"]);
+    assert_whole(&world.history().await);
 }

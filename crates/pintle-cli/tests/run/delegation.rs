@@ -32,7 +32,8 @@ fn write() -> Value {
 /// The end of the child's call.
 fn in_child(events: &[Value]) -> Value {
     let ends = of_type(events, "tool.end");
-    let end = ends.into_iter().find(|end| end["toolCallId"] == "w1").expect("the child's call ended");
+    let end =
+        ends.into_iter().find(|end| end["toolCallId"] == "w1").expect("the child's call ended");
     assert!(end["parentSessionId"].is_string());
     end.clone()
 }
@@ -41,16 +42,23 @@ fn in_child(events: &[Value]) -> Value {
 async fn a_sub_agent_may_not_use_what_its_parent_may_not() {
     let script = json!([delegate(Some("mighty")), write(), says("Tried."), says("Ok.")]);
     let mut world = World::new(script).await;
-    world.personalities = pintle_agent::Personalities::new(personality("meek", Some(&["delegate", "read_file"]), None))
-        .with(personality("mighty", None, None));
+    world.personalities = pintle_agent::Personalities::new(personality(
+        "meek",
+        Some(&["delegate", "read_file"]),
+        None,
+    ))
+    .with(personality("mighty", None, None));
     let events = play(&world.agent(), "write it").await;
     let end = in_child(&events);
     assert_eq!(end["outcome"], "rejected");
-    assert!(end["error"].as_str().unwrap().contains("the personality `meek` may not use `write_file`"));
+    assert!(
+        end["error"].as_str().unwrap().contains("the personality `meek` may not use `write_file`")
+    );
     assert_eq!(end["personalityId"], "mighty");
     assert!(!world.file("a.txt").exists());
     // It is not even offered.
-    let offered: Vec<_> = world.llm.requests()[1].tools.iter().map(|tool| tool.name.clone()).collect();
+    let offered: Vec<_> =
+        world.llm.requests()[1].tools.iter().map(|tool| tool.name.clone()).collect();
     assert_eq!(offered, ["delegate", "read_file"]);
 }
 
@@ -108,14 +116,24 @@ async fn a_sub_agent_has_a_session_of_its_own_and_names_its_parent() {
     let world = World::new(json!([delegate(None), write(), says("Written."), says("Ok.")])).await;
     let told = Arc::new(Mutex::new(Vec::new()));
     let (spawned, ended) = (told.clone(), told.clone());
-    world.hooks.register_void(move |e: Event<SubagentSpawned>| {
-        spawned.lock().unwrap().push(("spawned", e.child_session_id.clone(), String::new()));
-        async {}
-    }).unwrap();
-    world.hooks.register_void(move |e: Event<SubagentEnded>| {
-        ended.lock().unwrap().push(("ended", e.child_session_id.clone(), format!("{}: {}", e.outcome, e.result)));
-        async {}
-    }).unwrap();
+    world
+        .hooks
+        .register_void(move |e: Event<SubagentSpawned>| {
+            spawned.lock().unwrap().push(("spawned", e.child_session_id.clone(), String::new()));
+            async {}
+        })
+        .unwrap();
+    world
+        .hooks
+        .register_void(move |e: Event<SubagentEnded>| {
+            ended.lock().unwrap().push((
+                "ended",
+                e.child_session_id.clone(),
+                format!("{}: {}", e.outcome, e.result),
+            ));
+            async {}
+        })
+        .unwrap();
     play(&world.agent(), "write it").await;
     let parent = world.session().await;
     let sessions = world.store.sessions().await.unwrap();
@@ -129,7 +147,11 @@ async fn a_sub_agent_has_a_session_of_its_own_and_names_its_parent() {
     let history = messages(world.store.history(&child.id).await.unwrap());
     assert_whole(&history);
     assert_eq!(history[0], Message::User { text: "write it".into() });
-    assert_eq!(world.history().await.len(), 4, "the parent's history has only the call and its result");
+    assert_eq!(
+        world.history().await.len(),
+        4,
+        "the parent's history has only the call and its result"
+    );
 }
 
 #[tokio::test]
@@ -179,13 +201,19 @@ async fn stopping_the_parent_stops_the_child_and_says_that_it_ended() {
         let (swamp, ends) = (Swamp::default(), Ends::watch(&world.hooks));
         let ended = Arc::new(Mutex::new(Vec::new()));
         let told = ended.clone();
-        world.hooks.register_void(move |e: Event<SubagentEnded>| {
-            told.lock().unwrap().push(e.outcome.clone());
-            async {}
-        }).unwrap();
+        world
+            .hooks
+            .register_void(move |e: Event<SubagentEnded>| {
+                told.lock().unwrap().push(e.outcome.clone());
+                async {}
+            })
+            .unwrap();
         if !stuck_in_tool {
             let swamp = swamp.clone();
-            world.hooks.register_void(move |_: Event<SubagentSpawned>| swamp.stuck::<()>()).unwrap();
+            world
+                .hooks
+                .register_void(move |_: Event<SubagentSpawned>| swamp.stuck::<()>())
+                .unwrap();
         }
         let inner = swamp.clone();
         let work = move |_| if stuck_in_tool { inner.stuck() } else { Swamp::default().stuck() };

@@ -15,7 +15,9 @@ fn check(events: &[Value]) {
     let mut starts: BTreeMap<(String, String), usize> = BTreeMap::new();
     let mut ends = starts.clone();
     for event in events {
-        for field in ["type", "sessionId", "sessionKey", "runId", "personalityId", "platform", "traceId"] {
+        for field in
+            ["type", "sessionId", "sessionKey", "runId", "personalityId", "platform", "traceId"]
+        {
             assert!(event[field].is_string(), "no {field} in {event}");
         }
         for field in ["ts", "turnIndex"] {
@@ -51,16 +53,28 @@ async fn every_event_carries_the_envelope_and_every_start_has_its_end() {
     let script = json!([calls(&mixed), calls(&[look]), says("Looked."), says("Done.")]);
     let world = World::new(script).await;
     world.hooks.register_gate(|_: Event<ToolPre>| async { Verdict::allow() }).unwrap();
-    let after = |_: Event<ToolPost>| async { Verdict::block("I saw that").with_context("it was seen") };
+    let after =
+        |_: Event<ToolPost>| async { Verdict::block("I saw that").with_context("it was seen") };
     world.hooks.register_gate(after).unwrap();
     let events = play(&world.agent(), "everything").await;
     check(&events);
-    for kind in ["run.start", "text.delta", "tool.start", "tool.end", "hook.fired", "hook.blocked", "reminder", "usage", "done"] {
+    for kind in [
+        "run.start",
+        "text.delta",
+        "tool.start",
+        "tool.end",
+        "hook.fired",
+        "hook.blocked",
+        "reminder",
+        "usage",
+        "done",
+    ] {
         assert!(!of_type(&events, kind).is_empty(), "there is no {kind}");
     }
     assert_eq!(of_type(&events, "tool.end").len(), 5);
     assert_eq!(of_type(&events, "run.start").len(), 2);
-    let traces: std::collections::BTreeSet<_> = events.iter().map(|event| event["traceId"].to_string()).collect();
+    let traces: std::collections::BTreeSet<_> =
+        events.iter().map(|event| event["traceId"].to_string()).collect();
     assert_eq!(traces.len(), 1, "one message, one trace: the sub-agent's events too");
 }
 

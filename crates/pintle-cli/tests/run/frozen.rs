@@ -114,7 +114,7 @@ async fn amended_arguments_pass_the_whole_judgement() {
         let history = world.history().await;
         assert_whole(&history);
         let (_, failed, said) = &results(&history)[0];
-        assert!(failed && said.contains(reason), "{args}: {said}");
+        assert!(*failed && said.contains(reason), "{args}: {said}");
         assert!(!world.file("a.txt").exists() && !world.file("b.txt").exists());
     }
 }

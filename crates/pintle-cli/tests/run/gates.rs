@@ -69,11 +69,14 @@ async fn a_tool_does_not_run_when_its_gate_fails_in_any_way() {
         assert!(!world.file("marker").exists(), "{way}: the command ran");
         assert!(of_type(&events, "tool.start").is_empty(), "{way}");
         let blocked = of_type(&events, "hook.blocked");
-        assert_eq!((&blocked[0]["point"], &blocked[0]["toolCallId"]), (&json!("tool.pre"), &json!("t1")));
+        assert_eq!(
+            (&blocked[0]["point"], &blocked[0]["toolCallId"]),
+            (&json!("tool.pre"), &json!("t1"))
+        );
         let history = world.history().await;
         assert_whole(&history);
         let (_, failed, said) = &results(&history)[0];
-        assert!(failed && said.contains(reason), "{way}: {said}");
+        assert!(*failed && said.contains(reason), "{way}: {said}");
     }
 }
 

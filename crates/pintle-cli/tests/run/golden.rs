@@ -2,7 +2,10 @@
 
 use pintle::{
     Event, Verdict,
-    points::{BeforePromptBuild, BeforeToolCall, ModelPre, PromptPatch, ToolCallPatch, ToolPre, UserPromptSubmit},
+    points::{
+        BeforePromptBuild, BeforeToolCall, ModelPre, PromptPatch, ToolCallPatch, ToolPre,
+        UserPromptSubmit,
+    },
 };
 use pintle_agent::{Limits, SAFETY_PRELUDE};
 use serde_json::{Value, json};
@@ -57,7 +60,8 @@ async fn two_tools_at_once_of_which_one_is_rejected() {
 // R6.1: an error stays an error when the conversation is replayed.
 #[tokio::test]
 async fn a_rejected_call_is_replayed_as_an_error_in_the_next_run() {
-    let script = json!([calls(&[write("t1", "a.txt", "one")]), says("Denied."), says("As I said.")]);
+    let script =
+        json!([calls(&[write("t1", "a.txt", "one")]), says("Denied."), says("As I said.")]);
     let world = World::new(script).await;
     let gate = |_: Event<ToolPre>| async { Verdict::block("closed on Sundays") };
     world.hooks.named("sunday").register_gate(gate).unwrap();
@@ -88,7 +92,10 @@ async fn arguments_amended_by_a_hook() {
 async fn a_prompt_that_is_overridden_keeps_the_safety_prelude() {
     let world = World::new(json!([says("Arr.")])).await;
     let instead = |_: Event<BeforePromptBuild>| async {
-        Some(PromptPatch { override_system: Some("You are a pirate.".into()), ..Default::default() })
+        Some(PromptPatch {
+            override_system: Some("You are a pirate.".into()),
+            ..Default::default()
+        })
     };
     let added = |_: Event<BeforePromptBuild>| async {
         Some(PromptPatch { append_system: Some("Be brief.".into()), ..Default::default() })
@@ -104,15 +111,18 @@ async fn a_prompt_that_is_overridden_keeps_the_safety_prelude() {
 // R6: model.pre fires for each attempt; what was shown is not shown again.
 #[tokio::test]
 async fn a_retry_after_half_an_answer() {
-    let busy = json!({"code": "overloaded", "message": "busy", "retryable": true, "retryAfterMs": 1});
+    let busy =
+        json!({"code": "overloaded", "message": "busy", "retryable": true, "retryAfterMs": 1});
     let script = json!([{"text": "Good mor", "error": busy}, {"cut": true, "text": "Good"}, says("Good morning!")]);
     let world = World::new(script).await;
     let watch = |_: Event<ModelPre>| async { Verdict::allow() };
     world.hooks.named("watch").register_gate(watch).unwrap();
     let events = play(&world.agent(), "hello").await;
     insta::assert_snapshot!(readable(&events, world.workspace()));
-    let shown: String =
-        of_type(&events, "text.delta").iter().map(|event| event["text"].as_str().unwrap()).collect();
+    let shown: String = of_type(&events, "text.delta")
+        .iter()
+        .map(|event| event["text"].as_str().unwrap())
+        .collect();
     assert_eq!(shown, "Good morning!");
     assert_eq!(of_type(&events, "hook.fired").len(), 3);
     assert_eq!(world.llm.requests().len(), 3);
@@ -152,9 +162,21 @@ async fn limits_end_a_run_each_with_its_own_reason() {
     let mut all = String::new();
     let none = Limits::default();
     for (name, script, limits) in [
-        ("turns", json!([round("t1", 0.0), round("t2", 0.0), says("never said")]), Limits { max_turns: 2, ..none }),
-        ("cost", json!([round("t1", 0.75), round("t2", 0.5), says("never said")]), Limits { max_cost_usd: Some(1.0), ..none }),
-        ("seconds", json!([{"delayMs": 600_000, "text": "never said"}]), Limits { max_seconds: Some(1), ..none }),
+        (
+            "turns",
+            json!([round("t1", 0.0), round("t2", 0.0), says("never said")]),
+            Limits { max_turns: 2, ..none },
+        ),
+        (
+            "cost",
+            json!([round("t1", 0.75), round("t2", 0.5), says("never said")]),
+            Limits { max_cost_usd: Some(1.0), ..none },
+        ),
+        (
+            "seconds",
+            json!([{"delayMs": 600_000, "text": "never said"}]),
+            Limits { max_seconds: Some(1), ..none },
+        ),
     ] {
         let world = World::new(script).await;
         let agent = world.builder().limits(limits).build().unwrap();
@@ -183,7 +205,11 @@ async fn three_denials_in_a_row() {
 async fn a_prompt_that_is_blocked() {
     let world = World::new(json!([says("Next.")])).await;
     let gate = |e: Event<UserPromptSubmit>| async move {
-        if e.prompt.contains("secret") { Verdict::block("secrets stay here") } else { Verdict::allow() }
+        if e.prompt.contains("secret") {
+            Verdict::block("secrets stay here")
+        } else {
+            Verdict::allow()
+        }
     };
     world.hooks.named("secrets").register_gate(gate).unwrap();
     let agent = world.agent();

@@ -33,11 +33,17 @@ async fn interceptors_chain_in_the_order_they_were_added() {
     let world = world().await;
     let interceptors = Interceptors::default()
         .before("one", "*", |call| async { Ok(append(call, "1")) })
-        .and_then(|all| all.before("other tools", "read_*", |_| async { Ok(Intercepted::Veto("no".into())) }))
+        .and_then(|all| {
+            all.before("other tools", "read_*", |_| async { Ok(Intercepted::Veto("no".into())) })
+        })
         .and_then(|all| all.before("keeps", "write_file", |_| async { Ok(Intercepted::Keep) }))
         .and_then(|all| all.before("two", "write_*", |call| async { Ok(append(call, "2")) }))
-        .and_then(|all| all.after("a", "*", |_, result| async move { Ok(Some(format!("{result} a"))) }))
-        .and_then(|all| all.after("b", "write_file", |_, result| async move { Ok(Some(format!("{result} b"))) }))
+        .and_then(|all| {
+            all.after("a", "*", |_, result| async move { Ok(Some(format!("{result} a"))) })
+        })
+        .and_then(|all| {
+            all.after("b", "write_file", |_, result| async move { Ok(Some(format!("{result} b"))) })
+        })
         .unwrap();
     let agent = world.builder().interceptors(interceptors).build().unwrap();
     let events = play(&agent, "write").await;
@@ -46,7 +52,10 @@ async fn interceptors_chain_in_the_order_they_were_added() {
     assert!(!failed && said.ends_with(" a b"), "{said}");
     let before = [("one", "patched"), ("keeps", "passed"), ("two", "patched")];
     assert_eq!(recorded(&events, "interceptor.before"), pairs(&before));
-    assert_eq!(recorded(&events, "interceptor.after"), pairs(&[("a", "patched"), ("b", "patched")]));
+    assert_eq!(
+        recorded(&events, "interceptor.after"),
+        pairs(&[("a", "patched"), ("b", "patched")])
+    );
 }
 
 #[tokio::test]
@@ -55,7 +64,11 @@ async fn a_veto_or_a_failure_before_rejects_the_call_and_ends_the_chain() {
     use futures_util::future::ready;
     let ways: [(Before, &str, &str); 3] = [
         (|_| ready(Ok(Intercepted::Veto("not on my watch".into()))), "blocked", "not on my watch"),
-        (|_| ready(Err(Failure::errored("lost"))), "errored", "interceptor `first` returned an error: lost"),
+        (
+            |_| ready(Err(Failure::errored("lost"))),
+            "errored",
+            "interceptor `first` returned an error: lost",
+        ),
         (|_| panic!("a bug"), "panicked", "interceptor `first` panicked"),
     ];
     for (way, outcome, reason) in ways {
@@ -69,7 +82,7 @@ async fn a_veto_or_a_failure_before_rejects_the_call_and_ends_the_chain() {
         assert!(!world.file("a.txt").exists(), "{outcome}");
         assert_eq!(recorded(&events, "interceptor.before"), pairs(&[("first", outcome)]));
         let (_, failed, said) = &results(&world.history().await)[0];
-        assert!(failed && said.contains(reason), "{outcome}: {said}");
+        assert!(*failed && said.contains(reason), "{outcome}: {said}");
         assert_eq!(of_type(&events, "tool.end")[0]["outcome"], "rejected");
     }
 }
@@ -80,7 +93,9 @@ async fn a_failure_after_keeps_the_result_and_is_on_record() {
     let interceptors = Interceptors::default()
         .after("errs", "*", |_, _| async { Err(Failure::errored("lost")) })
         .and_then(|all| all.after("panics", "*", |_, _| async { panic!("a bug") }))
-        .and_then(|all| all.after("adds", "*", |_, result| async move { Ok(Some(format!("[{result}]"))) }))
+        .and_then(|all| {
+            all.after("adds", "*", |_, result| async move { Ok(Some(format!("[{result}]"))) })
+        })
         .unwrap();
     let agent = world.builder().interceptors(interceptors).build().unwrap();
     let events = play(&agent, "write").await;

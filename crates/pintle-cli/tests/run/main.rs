@@ -18,6 +18,7 @@ mod frozen;
 mod gates;
 mod golden;
 mod interceptors;
+mod opening;
 mod permit;
 mod reminders;
 mod results;

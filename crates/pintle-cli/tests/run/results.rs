@@ -1,10 +1,10 @@
 //! R6.1: every call gets exactly one result, in the calls' order, in one message; an error is stored and replayed as one.
 
-use pintle_agent::{Message, ToolError};
+use pintle_agent::{Message, ToolCall, ToolError};
 use serde_json::{Value, json};
 
 use crate::support::{
-    World, assert_whole, calls, done, of_type, play, results, says, tool,
+    Answering, World, answer, assert_whole, calls, done, of_type, play, results, says, tool,
 };
 
 #[tokio::test]
@@ -63,51 +63,23 @@ fn text(value: &Value) -> String {
 // R6.1: a provider that repeats an id does not make two calls one.
 #[tokio::test]
 async fn calls_that_share_an_id_each_get_their_own_result() {
-    struct Twice;
-    impl pintle_agent::Llm for Twice {
-        fn name(&self) -> &str {
-            "twice"
-        }
-
-        fn stream(
-            &self,
-            request: pintle_agent::LlmRequest,
-        ) -> futures_util::stream::BoxStream<
-            'static,
-            Result<pintle_agent::LlmEvent, pintle_agent::LlmError>,
-        > {
-            let call = |content: &str| pintle_agent::ToolCall {
-                id: "same".into(),
-                name: "echo".into(),
-                input: json!({"say": content}),
-                malformed: None,
-            };
-            let first = request.messages.len() == 1;
-            let response = pintle_agent::LlmResponse {
-                text: "Done.".into(),
-                tool_calls: if first { vec![call("one"), call("two")] } else { vec![] },
-                usage: Default::default(),
-                finish: pintle_agent::FinishReason::EndTurn,
-            };
-            let end = futures_util::future::ready(Ok(pintle_agent::LlmEvent::End(response)));
-            Box::pin(futures_util::stream::once(end))
-        }
-    }
+    let call = |say: &str| ToolCall {
+        id: "same".into(),
+        name: "echo".into(),
+        input: json!({ "say": say }),
+        malformed: None,
+    };
+    let twice = Answering::new(move |request| match request.messages.len() {
+        1 => answer("", vec![call("one"), call("two")]),
+        _ => answer("Done.", vec![]),
+    });
     let world = World::new(json!([])).await;
     let echo = tool("echo", |args| async move { Ok::<_, ToolError>(text(&args["say"])) });
-    let agent = pintle_agent::Agent::builder(
-        world.hooks.clone(),
-        std::sync::Arc::new(Twice),
-        std::sync::Arc::new(world.store.clone()),
-        world.personalities.clone(),
-        world.policy.clone(),
-    )
-    .tools([echo])
-    .build()
-    .unwrap();
+    let agent = world.builder_with(twice).tools([echo]).build().unwrap();
     let events = play(&agent, "echo").await;
     assert_eq!(of_type(&events, "tool.end").len(), 2);
-    let said: Vec<_> = results(&world.history().await).into_iter().map(|(_, _, said)| said).collect();
+    let said: Vec<_> =
+        results(&world.history().await).into_iter().map(|(_, _, said)| said).collect();
     assert_eq!(said, ["one", "two"]);
 }
 
@@ -158,7 +130,9 @@ async fn calls_of_an_answer_that_was_cut_do_not_run_and_still_get_results() {
         assert!(!world.file("a.txt").exists());
         let history = world.history().await;
         assert_whole(&history);
-        assert!(matches!(history.last(), Some(Message::ToolResults { results }) if results[0].is_error));
+        assert!(
+            matches!(history.last(), Some(Message::ToolResults { results }) if results[0].is_error)
+        );
     }
 }
 

@@ -13,9 +13,9 @@ use std::{
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::BoxStream};
 use pintle::{Event, Hooks, Verdict, points::PersonalityConfig, points::SessionEnd};
 use pintle_agent::{
-    Agent, AgentBuilder, Ask, Llm, LlmError, LlmEvent, LlmRequest, Message, PermittedCall,
-    Personalities, Personality, Policy, Run, Session, Store, StoredMessage, Tool, ToolCx,
-    ToolError, ToolSpec,
+    Agent, AgentBuilder, Ask, FinishReason, Llm, LlmError, LlmEvent, LlmRequest, LlmResponse,
+    Message, PermittedCall, Personalities, Personality, Policy, Run, Session, Store, StoredMessage,
+    Tool, ToolCall, ToolCx, ToolError, ToolSpec, canonical_json,
 };
 use pintle_llm::Scripted;
 use pintle_policy::{Level, Zone};
@@ -27,7 +27,8 @@ use tokio::sync::Notify;
 
 /// A folder with a database and a workspace, a registry, and a model that plays a script.
 pub(crate) struct World {
-    folder: TempDir,
+    /// Removed with it.
+    _folder: TempDir,
     pub(crate) hooks: Hooks,
     pub(crate) llm: Arc<Recorded>,
     pub(crate) store: SqliteStore,
@@ -47,16 +48,12 @@ impl World {
         let store = SqliteStore::open(folder.path().join("pintle.db")).await.unwrap();
         let policy = Policy { level: Level::Permissive, ..Policy::standard(workspace) };
         let personalities = Personalities::new(personality("main", None, None));
-        Self { folder, hooks, llm: Recorded::new(script), store, policy, personalities }
+        Self { _folder: folder, hooks, llm: Recorded::new(script), store, policy, personalities }
     }
 
     /// The same place with another model and no handlers, as after a restart.
     pub(crate) fn again(self, script: Value) -> Self {
         Self { llm: Recorded::new(script), hooks: Hooks::new(), ..self }
-    }
-
-    pub(crate) fn db(&self) -> PathBuf {
-        self.folder.path().join("pintle.db")
     }
 
     pub(crate) fn workspace(&self) -> &Path {
@@ -68,9 +65,13 @@ impl World {
     }
 
     pub(crate) fn builder(&self) -> AgentBuilder {
+        self.builder_with(self.llm.clone())
+    }
+
+    pub(crate) fn builder_with(&self, llm: Arc<dyn Llm>) -> AgentBuilder {
         Agent::builder(
             self.hooks.clone(),
-            self.llm.clone(),
+            llm,
             Arc::new(self.store.clone()),
             self.personalities.clone(),
             self.policy.clone(),
@@ -313,10 +314,7 @@ pub(crate) fn results(history: &[Message]) -> Vec<(String, bool, String)> {
         Message::ToolResults { results } => Some(results.clone()),
         _ => None,
     });
-    results
-        .flatten()
-        .map(|result| (result.tool_call_id, result.is_error, result.content))
-        .collect()
+    results.flatten().map(|result| (result.tool_call_id, result.is_error, result.content)).collect()
 }
 
 /// One line per event: session, run, turn, type, and the event's own fields. What differs from run to run is named
@@ -337,7 +335,7 @@ pub(crate) fn readable(events: &[Value], workspace: &Path) -> String {
             Value::Null => String::new(),
             parent => format!(" below {}", names.of("session", &parent)),
         };
-        let fields = names.settled(Value::Object(fields));
+        let fields = canonical_json(&names.settled(Value::Object(fields)));
         let kind = kind.as_str().unwrap();
         lines.push_str(&format!("{session}{parent} {run} turn {turn}: {kind} {fields}\n"));
     }
@@ -388,10 +386,44 @@ impl Names {
 
 /// A model's answer that asks for tools.
 pub(crate) fn calls(calls: &[(&str, &str, Value)]) -> Value {
-    let calls = calls.iter().map(|(id, name, input)| json!({"id": id, "name": name, "input": input}));
+    let calls =
+        calls.iter().map(|(id, name, input)| json!({"id": id, "name": name, "input": input}));
     json!({"toolCalls": calls.collect::<Vec<_>>()})
 }
 
 pub(crate) fn says(text: &str) -> Value {
     json!({"text": text})
+}
+
+type Answer = dyn Fn(&LlmRequest) -> LlmResponse + Send + Sync;
+
+/// A model that answers by the request alone, for many conversations at once.
+pub(crate) struct Answering(Box<Answer>);
+
+impl Answering {
+    pub(crate) fn new(
+        answer: impl Fn(&LlmRequest) -> LlmResponse + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Self(Box::new(answer)))
+    }
+}
+
+impl Llm for Answering {
+    fn name(&self) -> &str {
+        "answering"
+    }
+
+    fn stream(&self, request: LlmRequest) -> BoxStream<'static, Result<LlmEvent, LlmError>> {
+        let answer = (self.0)(&request);
+        futures_util::stream::once(async { Ok(LlmEvent::End(answer)) }).boxed()
+    }
+}
+
+pub(crate) fn answer(text: &str, tool_calls: Vec<ToolCall>) -> LlmResponse {
+    LlmResponse {
+        text: text.into(),
+        tool_calls,
+        usage: Default::default(),
+        finish: FinishReason::EndTurn,
+    }
 }

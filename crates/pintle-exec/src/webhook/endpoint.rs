@@ -33,6 +33,8 @@ pub(super) struct Endpoint {
 struct State {
     queue: VecDeque<Message>,
     bytes: usize,
+    /// The queue is not what is on disk.
+    unsaved: bool,
     closed: bool,
     delivered: u64,
     refused: u64,
@@ -73,6 +75,7 @@ impl Endpoint {
             return;
         }
         state.bytes = bytes;
+        state.unsaved = true;
         state.queue.push_back(message);
         drop(state);
         self.bell.notify_one();
@@ -140,6 +143,7 @@ impl Endpoint {
         let mut state = self.lock();
         if let Some(message) = state.queue.pop_front() {
             state.bytes -= message.body.len();
+            state.unsaved = true;
         }
         count(&mut state);
         if state.queue.is_empty() {
@@ -166,10 +170,19 @@ impl Endpoint {
     }
 
     /// Keeps what is queued on disk. What cannot be kept stays in memory; the error can be read.
-    pub(super) fn save(&self) {
+    ///
+    /// Nobody is kept waiting meanwhile: whoever adds a message needs the lock only for the copy.
+    fn save(&self) {
         let Some(spool) = &self.spool else { return };
         let mut state = self.lock();
-        if let Err(error) = spool.save(&self.key, state.queue.iter()) {
+        if !std::mem::take(&mut state.unsaved) {
+            return;
+        }
+        let messages: Vec<Message> = state.queue.iter().cloned().collect();
+        drop(state);
+        if let Err(error) = spool.save(&self.key, &messages) {
+            let mut state = self.lock();
+            state.unsaved = true;
             state.last_error =
                 Some(format!("undelivered messages cannot be kept on disk: {error}"));
         }
@@ -177,18 +190,15 @@ impl Endpoint {
 
     /// After the last attempt: what stays is on disk now, or lost and counted.
     pub(super) fn settle(&self) {
-        let saved = match &self.spool {
-            Some(spool) => spool.save(&self.key, self.lock().queue.iter()),
-            None => Err(std::io::Error::other("no folder is set for them")),
-        };
+        self.save();
         let mut state = self.lock();
-        if let Err(error) = saved
-            && !state.queue.is_empty()
-        {
-            state.dropped += state.queue.len() as u64;
+        let lost = state.queue.len();
+        if lost > 0 && (self.spool.is_none() || state.unsaved) {
+            state.dropped += lost as u64;
             state.queue.clear();
             state.bytes = 0;
-            state.last_error = Some(format!("undelivered messages were lost: {error}"));
+            let why = state.last_error.take().unwrap_or_else(|| "no folder to keep them in".into());
+            state.last_error = Some(format!("{lost} undelivered messages were lost: {why}"));
         }
     }
 

@@ -42,13 +42,9 @@ impl Spool {
     }
 
     /// Replaces what is kept for this endpoint, whole or not at all.
-    pub(super) fn save<'a>(
-        &self,
-        endpoint: &str,
-        messages: impl ExactSizeIterator<Item = &'a Message>,
-    ) -> io::Result<()> {
+    pub(super) fn save(&self, endpoint: &str, messages: &[Message]) -> io::Result<()> {
         let file = self.file(endpoint);
-        if messages.len() == 0 {
+        if messages.is_empty() {
             return match fs::remove_file(&file) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
                 _ => Ok(()),
@@ -61,7 +57,7 @@ impl Spool {
             serde_json::to_writer(&mut writer, message)?;
             writer.write_all(b"\n")?;
         }
-        writer.into_inner()?.sync_data()?;
+        writer.flush()?;
         fs::rename(&unfinished, &file)
     }
 

@@ -58,6 +58,8 @@ async fn a_fork_bomb_of_daemons_is_ended_as_a_whole() {
 #[tokio::test]
 async fn a_daemonised_grandchild_does_not_outlive_a_hook_that_allows() {
     let profile = Profile::new();
+    let slow = "setsid sleep 300 >/dev/null 2>&1 </dev/null & sleep 1.5; exit 0";
+    profile.judge(profile.shell(slow)).await.allowed(); // P5
     let line = "setsid sh -c 'sleep 300 & echo $! > daemon; sleep 300' >/dev/null 2>&1 </dev/null & \
                 while [ ! -s daemon ]; do sleep 0.02; done; exit 0";
     profile.judge(profile.shell(line)).await.allowed(); // P5

@@ -104,6 +104,8 @@ impl<F: Force> IsGate for Gate<F> {}
 pub struct Verdict {
     /// Why it stops; `None` allows. An empty reason still blocks.
     block: Option<String>,
+    /// Why a person should be asked.
+    ask: Option<String>,
     /// Something to show the model.
     output: Option<String>,
     /// Something the model should know.
@@ -127,6 +129,19 @@ impl Verdict {
     /// ```
     pub fn block(reason: impl Into<String>) -> Self {
         Self { block: Some(reason.into()), ..Self::default() }
+    }
+
+    /// Go on if a person agrees; for this reason they are asked. In code only: an answer in JSON cannot say it.
+    ///
+    /// Whoever fires the point asks, after every handler had its say: see [`GateOutcome::asks`].
+    ///
+    /// ```
+    /// use pintle::Verdict;
+    ///
+    /// assert!(!Verdict::ask("it costs money").is_block());
+    /// ```
+    pub fn ask(reason: impl Into<String>) -> Self {
+        Self { ask: Some(reason.into()), ..Self::default() }
     }
 
     /// Shows the model this text.
@@ -202,6 +217,9 @@ pub struct GateOutcome {
     pub blocks: Vec<Block>,
     /// What handlers that allowed had to say, in order.
     pub notes: Vec<Note>,
+    /// Who wants a person to be asked, in order. The caller must ask before it goes on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub asks: Vec<Question>,
 }
 
 impl GateOutcome {
@@ -237,6 +255,23 @@ pub struct Block {
     /// What else it said.
     #[serde(flatten)]
     pub words: Words,
+}
+
+/// A handler's wish that a person be asked.
+///
+/// ```
+/// use pintle::Question;
+///
+/// let question = Question { handler: "money".into(), reason: "it costs money".into() };
+/// assert_eq!(question.reason, "it costs money");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Question {
+    /// The handler.
+    pub handler: Arc<str>,
+    /// Why.
+    pub reason: String,
 }
 
 /// What a handler that allowed had to say.
@@ -287,7 +322,15 @@ fn reason_for(handler: &str, failure: &Failure) -> String {
     }
 }
 
-const POWERS: [&str; 3] = ["block", "output", "additionalContext"];
+/// A wish that nobody would hear is a failure: where a person cannot be asked, it blocks.
+fn can_ask<P: Point, F: Force>(said: Said<Verdict>) -> Result<Said<Verdict>, Failure> {
+    if said.answer.ask.is_some() && !(F::BINDING && P::HAS_TOOL) {
+        return Err(Failure::bad_output(format!("a person cannot be asked at {}", P::NAME)));
+    }
+    Ok(said)
+}
+
+const POWERS: [&str; 4] = ["block", "output", "additionalContext", "ask"];
 
 impl<F: Force> Model for Gate<F> {
     type Answer = Verdict;
@@ -307,6 +350,7 @@ impl<F: Force> Model for Gate<F> {
         u64::from(verdict.block.is_some())
             | u64::from(verdict.output.is_some()) << 1
             | u64::from(verdict.additional_context.is_some()) << 2
+            | u64::from(verdict.ask.is_some()) << 3
     }
 
     fn quiet() -> GateOutcome {
@@ -321,7 +365,7 @@ impl<F: Force> Model for Gate<F> {
             failure: Some(failure),
             words: Words::default(),
         };
-        GateOutcome { blocks: vec![block], notes: Vec::new() }
+        GateOutcome { blocks: vec![block], ..GateOutcome::default() }
     }
 
     async fn run<P: Point<Model = Self>>(fire: Fire<P>) -> GateOutcome {
@@ -329,11 +373,18 @@ impl<F: Force> Model for Gate<F> {
         let mut gate = GateOutcome::default();
         let mut position = 0;
         while let Some(reached) = fire.next(&slot, &mut position) {
-            let (block, failure, words) = match fire.call(&reached, ()).await {
-                Ok(Said { answer: Verdict { block, output, additional_context }, notes }) => {
+            let said = fire.call(&reached, ()).await.and_then(|said| can_ask::<P, F>(said));
+            let (block, failure, words) = match said {
+                Ok(Said { answer: Verdict { block, ask, output, additional_context }, notes }) => {
                     let block = block.map(|reason| reached.reason_or_name(reason));
-                    let outcome = block.clone().map_or(Outcome::Allowed, Outcome::Blocked);
+                    let outcome = match (&block, &ask) {
+                        (Some(reason), _) => Outcome::Blocked(reason.clone()),
+                        (None, Some(reason)) => Outcome::Asked(reason.clone()),
+                        (None, None) => Outcome::Allowed,
+                    };
                     fire.finish(&reached, outcome, notes);
+                    let question = |reason| Question { handler: reached.name().clone(), reason };
+                    gate.asks.extend(ask.map(question));
                     (block, None, Words { output, additional_context })
                 }
                 Err(failure) => {
@@ -376,7 +427,7 @@ impl<F: Force> Model for Gate<F> {
             notes.push("ignored `reason`: it takes `\"continue\": false` to block".into());
         }
         let block = (!go_on).then(|| reason.unwrap_or_default());
-        Ok(Said { answer: Verdict { block, output, additional_context }, notes })
+        Ok(Said { answer: Verdict { block, ask: None, output, additional_context }, notes })
     }
 
     fn outcome_to_dyn(outcome: GateOutcome) -> DynOutcome {

@@ -9,7 +9,9 @@ mod void;
 use std::{fmt, future::Future, time::Duration};
 
 pub use claiming::{Claimed, Claiming, IsClaiming};
-pub use gate::{Advisory, Binding, Block, Force, Gate, GateOutcome, IsGate, Note, Verdict, Words};
+pub use gate::{
+    Advisory, Binding, Block, Force, Gate, GateOutcome, IsGate, Note, Question, Verdict, Words,
+};
 pub use modifying::{IsModifying, Merged, Modifying};
 pub use void::{IsVoid, Void};
 

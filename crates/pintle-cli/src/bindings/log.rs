@@ -1,0 +1,41 @@
+//! The `log` action: one line on standard error, never the full input.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use pintle::{DynEvent, DynHandler, Failure};
+use pintle_policy::{Scrubber, profile::LogLevel};
+use serde_json::Value;
+
+use crate::problem::{DIM, RED, YELLOW};
+
+/// What of an event is worth a line.
+const SHOWN: [&str; 8] =
+    ["toolName", "toolCallId", "model", "stopReason", "durationMs", "isError", "reason", "code"];
+
+pub(super) fn handler(name: String, level: LogLevel, scrubber: Arc<Scrubber>) -> impl DynHandler {
+    Log { name, level, scrubber }
+}
+
+struct Log {
+    name: String,
+    level: LogLevel,
+    scrubber: Arc<Scrubber>,
+}
+
+impl DynHandler for Log {
+    fn call(&self, event: DynEvent) -> BoxFuture<'static, Result<Value, Failure>> {
+        let shown = |key: &&str| event.json.get(*key).map(|value| format!(" {key}={value}"));
+        let fields: String = SHOWN.iter().filter_map(shown).collect();
+        let session = event.envelope.session_id.as_deref().unwrap_or("-");
+        let line = format!("{} {} session={session}{fields}", self.name, event.point);
+        let line = self.scrubber.scrub(&line);
+        match self.level {
+            LogLevel::Debug => anstream::eprintln!("{DIM}debug {line}{DIM:#}"),
+            LogLevel::Info => anstream::eprintln!("{DIM}info{DIM:#}  {line}"),
+            LogLevel::Warn => anstream::eprintln!("{YELLOW}warn{YELLOW:#}  {line}"),
+            LogLevel::Error => anstream::eprintln!("{RED}error{RED:#} {line}"),
+        }
+        Box::pin(std::future::ready(Ok(Value::Null)))
+    }
+}

@@ -1,0 +1,183 @@
+//! The hooks of a profile, bound to their points: every action is an ordinary handler.
+
+mod log;
+mod save_json;
+mod trusted;
+
+use std::{sync::Arc, time::Duration};
+
+use pintle::{DynHandler, Hooks, ModelKind, RegisterError, Registrar};
+use pintle_exec::{
+    CommandHook, CommandSpec, EndpointStats, Program, WebhookOptions, WebhookQueue, WebhookSpec,
+    Worker, WorkerSpec,
+};
+use pintle_policy::{
+    Operator, Profile, Scrubber,
+    profile::{Action, Hook, Run},
+};
+
+use crate::{environment::Environment, problem::Problem};
+use save_json::SaveJson;
+use trusted::{Trust, Trusted};
+pub(crate) use trusted::{accept, changes};
+
+/// How long undelivered webhooks may hold up the program's exit.
+const FLUSH_LIMIT: Duration = Duration::from_secs(3);
+
+/// What bound hooks need to be shut down in order.
+#[derive(Default)]
+pub(crate) struct Bound {
+    workers: Vec<Worker>,
+    webhooks: Option<WebhookQueue>,
+    /// Observers that the operator switched off.
+    pub(crate) disabled: Vec<String>,
+}
+
+impl Bound {
+    /// Stops workers and sends what webhooks still wait; says what could not be sent.
+    pub(crate) async fn close(&self) -> Vec<EndpointStats> {
+        for worker in &self.workers {
+            worker.shutdown().await;
+        }
+        match &self.webhooks {
+            Some(queue) => queue.close(FLUSH_LIMIT).await,
+            None => Vec::new(),
+        }
+    }
+}
+
+/// Binds every hook of the profile, or none of them.
+pub(crate) fn bind(
+    environment: &Environment,
+    operator: &Operator,
+    profile: &Profile,
+    hooks: &Hooks,
+) -> Result<Bound, Problem> {
+    let scrubber = Arc::new(Scrubber::new(environment.secrets(operator)));
+    let trust = Arc::new(Trust::read(environment, profile)?);
+    let mut bound = Bound::default();
+    for hook in &profile.hooks {
+        if operator.disable_hooks && is_observer(&hook.action) {
+            bound.disabled.push(hook.name.clone());
+            continue;
+        }
+        let binding = Binding { environment, profile, hook, scrubber: &scrubber, trust: &trust };
+        binding.bind(hooks, &mut bound)?;
+    }
+    Ok(bound)
+}
+
+/// Observers may be switched off; what guards may not (R10.8).
+fn is_observer(action: &Action) -> bool {
+    matches!(action, Action::Log { .. } | Action::Webhook { .. } | Action::SaveJson { .. })
+}
+
+struct Binding<'a> {
+    environment: &'a Environment,
+    profile: &'a Profile,
+    hook: &'a Hook,
+    scrubber: &'a Arc<Scrubber>,
+    trust: &'a Arc<Trust>,
+}
+
+impl Binding<'_> {
+    fn bind(&self, hooks: &Hooks, bound: &mut Bound) -> Result<(), Problem> {
+        let registrar = self.registrar(hooks);
+        match &self.hook.action {
+            Action::Log { level } => self.register(
+                registrar,
+                log::handler(self.hook.name.clone(), *level, self.scrubber.clone()),
+            ),
+            Action::SaveJson { path } => {
+                let file = SaveJson::new(&self.profile.dir, path, self.scrubber.clone());
+                self.register(registrar, move |event| file.clone().append(event))
+            }
+            Action::Webhook { url, secret_env } => {
+                let queue = match &bound.webhooks {
+                    Some(queue) => queue,
+                    None => bound.webhooks.insert(self.open_queue()?),
+                };
+                let scrubber = self.scrubber.clone();
+                let webhook = queue.webhook(WebhookSpec {
+                    url: url.clone(),
+                    profile: self.profile.name.clone(),
+                    secret: secret_env
+                        .as_deref()
+                        .map(|name| self.environment.secret(name))
+                        .transpose()?,
+                    scrub: Some(Arc::new(move |text| scrubber.scrub(text).into_owned())),
+                });
+                self.register(registrar, webhook.map_err(Problem::new)?)
+            }
+            Action::Approve => self.approve(hooks),
+            Action::Command { run, timeout, worker } => {
+                let spec = self.command(run, *timeout);
+                if *worker {
+                    let worker = Worker::new(WorkerSpec::new(spec));
+                    bound.workers.push(worker.clone());
+                    let deadline = worker.deadline();
+                    self.register(
+                        registrar.deadline(deadline),
+                        Trusted::new(self.trust.clone(), worker),
+                    )
+                } else {
+                    let command = CommandHook::new(spec);
+                    let deadline = command.deadline();
+                    self.register(
+                        registrar.deadline(deadline),
+                        Trusted::new(self.trust.clone(), command),
+                    )
+                }
+            }
+        }
+    }
+
+    fn registrar(&self, hooks: &Hooks) -> Registrar {
+        let registrar = hooks.named(&self.hook.name).source(&self.hook.source);
+        if self.hook.tools.is_empty() {
+            registrar
+        } else {
+            registrar.tools(self.hook.tools.clone())
+        }
+    }
+
+    fn register(&self, registrar: Registrar, handler: impl DynHandler) -> Result<(), Problem> {
+        let registered = registrar.register_dyn(self.hook.bucket.point(), ModelKind::Gate, handler);
+        self.done(registered.map(drop))
+    }
+
+    fn done(&self, registered: Result<(), RegisterError>) -> Result<(), Problem> {
+        registered.map_err(|error| Problem::new(format!("{}: {error}", self.hook.source)))
+    }
+
+    /// Asks after everything else had its say: nobody is asked about a call that could not run.
+    fn approve(&self, hooks: &Hooks) -> Result<(), Problem> {
+        let name = self.hook.name.clone();
+        let ask = move |_: pintle::Event<pintle::points::ToolPre>| {
+            let reason = format!("the profile's hook `{name}` asks about it");
+            async move { pintle::Verdict::ask(reason) }
+        };
+        self.done(self.registrar(hooks).priority(i32::MIN).register_gate(ask).map(drop))
+    }
+
+    fn command(&self, run: &Run, timeout: Option<Duration>) -> CommandSpec {
+        let program = match run {
+            Run::Shell(line) => Program::Shell(line.clone()),
+            Run::Argv(argv) => Program::Argv(argv.iter().map(Into::into).collect()),
+        };
+        let scrubber = self.scrubber.clone();
+        let spec = CommandSpec::new(&self.profile.dir, program)
+            .inherit(self.environment.variables())
+            .scrub(move |text| scrubber.scrub(text).into_owned());
+        match timeout {
+            Some(timeout) => spec.timeout(timeout),
+            None => spec,
+        }
+    }
+
+    fn open_queue(&self) -> Result<WebhookQueue, Problem> {
+        let spool = Some(self.environment.data_dir()?.join("webhooks"));
+        WebhookQueue::open(WebhookOptions { spool, ..WebhookOptions::default() })
+            .map_err(Problem::new)
+    }
+}

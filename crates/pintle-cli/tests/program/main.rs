@@ -1,0 +1,23 @@
+//! The program, as a person or a script meets it: the real binary, its exact words, its exit codes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+mod bad_input;
+mod conversation;
+mod demo;
+mod doctor;
+mod help;
+mod hooks;
+mod init;
+mod interruption;
+mod json;
+mod question;
+mod sessions;
+mod support;
+mod terminal;
+mod trace;

@@ -1,0 +1,270 @@
+//! A place of its own for each test, and words that stay the same from run to run.
+
+use std::{
+    fmt::Write as _,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Long enough for a loaded machine; reached only when something hangs.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A home, a data folder and a folder to work in; nothing else of the surroundings is seen.
+pub(crate) struct World {
+    _folder: TempDir,
+    root: PathBuf,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for name in ["home", "work"] {
+            std::fs::create_dir(root.join(name)).unwrap();
+        }
+        Self { _folder: folder, root }
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.root.join("data")
+    }
+
+    /// A path in the folder the program is started in.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.root.join("work").join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        let path = self.file(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// Writes a script and gives the model that plays it.
+    pub(crate) fn script(&self, name: &str, script: &Value) -> String {
+        let file = self.root.join(name);
+        std::fs::write(&file, script.to_string()).unwrap();
+        format!("scripted:{}", file.display())
+    }
+
+    /// What the program sees of its environment.
+    pub(crate) fn environment(&self) -> [(&'static str, String); 4] {
+        [
+            ("PATH", std::env::var("PATH").unwrap()),
+            ("HOME", self.root.join("home").display().to_string()),
+            ("COLUMNS", "80".to_string()),
+            ("LC_ALL", "C".to_string()),
+        ]
+    }
+
+    pub(crate) fn arguments(&self, arguments: &[&str]) -> Vec<String> {
+        let data = self.data().display().to_string();
+        ["--data", &data].into_iter().chain(arguments.iter().copied()).map(str::to_string).collect()
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pintle"));
+        command
+            .args(self.arguments(arguments))
+            .env_clear()
+            .envs(self.environment())
+            .current_dir(self.root.join("work"))
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn start(&self, arguments: &[&str]) -> Child {
+        let mut command = self.command(arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Said {
+        self.said(self.command(arguments).output().unwrap())
+    }
+
+    /// The same with something on standard input.
+    pub(crate) fn piped(&self, arguments: &[&str], input: &[u8]) -> Said {
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input).unwrap();
+        self.said(child.wait_with_output().unwrap())
+    }
+
+    pub(crate) fn said(&self, output: Output) -> Said {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program speaks UTF-8");
+        Said {
+            code: output.status.code(),
+            out: text(output.stdout),
+            err: text(output.stderr),
+            root: self.root.display().to_string(),
+        }
+    }
+
+    /// One command after another, as it would look in a terminal.
+    pub(crate) fn transcript(&self, commands: &[&[&str]]) -> String {
+        let mut transcript = String::new();
+        for arguments in commands {
+            let line: Vec<_> = arguments.iter().map(|argument| quoted(argument)).collect();
+            write!(transcript, "$ pintle {}\n{}\n", line.join(" "), self.run(arguments)).unwrap();
+        }
+        settled(&transcript, &self.root.display().to_string())
+    }
+
+    /// What `sessions export` says about the conversation under the default key.
+    pub(crate) fn exported(&self) -> Value {
+        self.run(&["sessions", "export", "cli:default"]).json()
+    }
+
+    /// Waits until a file is there: something else is about to make it.
+    pub(crate) fn wait_for(&self, name: &str) {
+        let asked = Instant::now();
+        while !self.file(name).exists() {
+            assert!(asked.elapsed() < PATIENCE, "{name} never came to be");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+fn quoted(argument: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=".contains(c);
+    if !argument.is_empty() && argument.chars().all(plain) {
+        argument.to_string()
+    } else {
+        format!("'{argument}'")
+    }
+}
+
+/// What the program said, and how it ended.
+pub(crate) struct Said {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+    root: String,
+}
+
+impl Said {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}\n{self}"))
+    }
+
+    /// Each line a JSON object.
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        let parse = |line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}\n{self}"));
+        self.out.lines().map(parse).collect()
+    }
+}
+
+impl std::fmt::Display for Said {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (out, err) = (settled(&self.out, &self.root), settled(&self.err, &self.root));
+        write!(f, "{out}")?;
+        for line in err.lines() {
+            writeln!(f, "2> {line}")?;
+        }
+        match self.code {
+            Some(code) => writeln!(f, "[exit {code}]"),
+            None => writeln!(f, "[killed]"),
+        }
+    }
+}
+
+/// Names what differs from run to run: places, ids, times.
+pub(crate) fn settled(text: &str, root: &str) -> String {
+    let mut ids = Vec::new();
+    let mut settled = String::new();
+    for line in text.replace(root, "TEMP").lines() {
+        let line = with_named_ids(line, &mut ids);
+        let line = without_times(&line);
+        // A line of `ls -l` has an owner and a date.
+        let line = if line.starts_with("-rw") { "(a line of ls)".to_string() } else { line };
+        settled.push_str(&line);
+        settled.push('\n');
+    }
+    settled
+}
+
+const ID_LENGTH: usize = 36;
+
+/// Ids are named in the order they come up.
+fn with_named_ids(line: &str, known: &mut Vec<String>) -> String {
+    let mut named = String::new();
+    let mut rest = line;
+    while let Some(next) = rest.chars().next() {
+        match rest.get(..ID_LENGTH).filter(|id| is_id(id)) {
+            Some(id) => {
+                let place = known.iter().position(|known| known == id).unwrap_or_else(|| {
+                    known.push(id.to_string());
+                    known.len() - 1
+                });
+                write!(named, "ID-{}", place + 1).unwrap();
+                rest = &rest[ID_LENGTH..];
+            }
+            None => {
+                named.push(next);
+                rest = &rest[next.len_utf8()..];
+            }
+        }
+    }
+    named
+}
+
+fn is_id(text: &str) -> bool {
+    let dashes = [8, 13, 18, 23];
+    text.bytes().enumerate().all(|(place, byte)| match dashes.contains(&place) {
+        true => byte == b'-',
+        false => byte.is_ascii_hexdigit(),
+    })
+}
+
+/// `12 ms` is `N ms`, and `"ts":123` is `"ts":N`.
+fn without_times(line: &str) -> String {
+    let words: Vec<_> = line.split(' ').collect();
+    let mut kept: Vec<String> = Vec::new();
+    for (place, word) in words.iter().enumerate() {
+        let number = !word.is_empty() && word.chars().all(|c| c.is_ascii_digit() || c == '.');
+        let of_time = words.get(place + 1).is_some_and(|next| next.starts_with("ms"));
+        kept.push(if number && of_time { "N".to_string() } else { (*word).to_string() });
+    }
+    let mut line = kept.join(" ");
+    for field in ["\"ts\":", "\"durationMs\":", "\"createdAt\": ", "\"updatedAt\": ", "\"at\": "] {
+        if let Some((before, after)) = line.split_once(field) {
+            let rest = after.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+            line = format!("{before}{field}N{rest}");
+        }
+    }
+    line
+}
+
+/// Sends a signal by its name.
+pub(crate) fn signal(child: &Child, name: &str) {
+    let kill = format!("kill -{name} {}", child.id());
+    assert!(Command::new("/bin/sh").args(["-c", &kill]).status().unwrap().success());
+}
+
+/// Every call of the exported conversation has its result, in order, in the message after it.
+pub(crate) fn assert_whole(exported: &Value) {
+    let messages = exported["messages"].as_array().unwrap();
+    for (place, message) in messages.iter().enumerate() {
+        let ids = |list: &Value, id: &str| -> Vec<String> {
+            let list = list.as_array().cloned().unwrap_or_default();
+            list.iter().map(|entry| entry[id].as_str().unwrap().to_string()).collect()
+        };
+        let asked = ids(&message["message"]["toolCalls"], "id");
+        if !asked.is_empty() {
+            let answered = messages.get(place + 1).map(|next| &next["message"]["results"]);
+            let answered = answered.map(|results| ids(results, "toolCallId"));
+            assert_eq!(answered, Some(asked), "{exported:#}");
+        }
+    }
+}
+
+/// Whether a path holds exactly these bytes.
+pub(crate) fn holds(path: &Path, bytes: &[u8]) -> bool {
+    std::fs::read(path).unwrap() == bytes
+}

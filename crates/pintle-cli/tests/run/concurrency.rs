@@ -1,0 +1,120 @@
+//! Many sessions at once, and many runs in one.
+
+use futures_util::future::join_all;
+use pintle_agent::{Agent, Ask, LlmRequest, LlmResponse, Message, Store, ToolCall};
+use serde_json::json;
+
+use crate::support::{
+    Answering, Swamp, World, answer, assert_whole, done, last_user, messages, rest, results, tool,
+};
+
+/// Writes what it is told to a file of that name, then says so.
+fn writes(request: &LlmRequest) -> LlmResponse {
+    let told = last_user(&request.messages);
+    match request.messages.last() {
+        Some(Message::User { .. }) => {
+            let input = json!({"path": format!("{told}.txt"), "content": told});
+            let id = format!("call-{told}");
+            answer("", vec![ToolCall { id, name: "write_file".into(), input, malformed: None }])
+        }
+        _ => answer(&format!("wrote {told}"), vec![]),
+    }
+}
+
+async fn writer() -> (World, Agent) {
+    let world = World::new(json!([])).await;
+    let agent = world.builder_with(Answering::new(writes)).build().unwrap();
+    (world, agent)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fifty_sessions_at_once_each_get_their_own_answer() {
+    let (world, agent) = writer().await;
+    let runs = (0..50).map(|n| {
+        let run = agent.run(Ask::new(format!("cli:{n}"), format!("note-{n}")));
+        async move { (n, rest(run).await) }
+    });
+    for (n, events) in join_all(runs).await {
+        assert_eq!(done(&events), (format!("wrote note-{n}"), "end_turn".into()));
+        let sessions: std::collections::BTreeSet<_> =
+            events.iter().map(|event| event["sessionId"].to_string()).collect();
+        assert_eq!(sessions.len(), 1, "no event of another run");
+        assert!(events.iter().all(|event| event["sessionKey"] == format!("cli:{n}")));
+        assert_eq!(
+            std::fs::read_to_string(world.file(&format!("note-{n}.txt"))).unwrap(),
+            format!("note-{n}")
+        );
+    }
+    let sessions = world.store.sessions().await.unwrap();
+    assert_eq!(sessions.len(), 50);
+    for session in sessions {
+        let history = messages(world.store.history(&session.id).await.unwrap());
+        assert_eq!(history.len(), 4);
+        assert_whole(&history);
+        assert_eq!(last_user(&history), session.key.replace("cli:", "note-"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_of_one_session_take_turns() {
+    let (world, agent) = writer().await;
+    let runs = (0..20).map(|n| rest(agent.run(Ask::new("cli:test", format!("note-{n}")))));
+    for (n, events) in join_all(runs).await.into_iter().enumerate() {
+        assert_eq!(done(&events), (format!("wrote note-{n}"), "end_turn".into()));
+    }
+    let stored = world.store.history(&world.session().await.id).await.unwrap();
+    assert_eq!(stored.len(), 80);
+    for run in stored.chunks(4) {
+        assert!(run.iter().all(|message| message.run_id == run[0].run_id), "no run within another");
+    }
+    assert_whole(&messages(stored));
+}
+
+// R6.5: a run that is stopped before its turn leaves the one that has it alone.
+#[tokio::test]
+async fn stopping_a_run_that_waits_for_its_turn_disturbs_nobody() {
+    let world = World::new(json!([])).await;
+    let swamp = Swamp::default();
+    let (go, wait) = tokio::sync::watch::channel(false);
+    let in_tool = swamp.clone();
+    let slow = tool("slow", move |_| {
+        let (reached, mut wait) = (in_tool.stuck::<()>(), wait.clone());
+        async move {
+            tokio::select! {
+                () = reached => {}
+                _ = wait.wait_for(|go| *go) => {}
+            }
+            Ok("slow and steady".into())
+        }
+    });
+    let asks = |request: &LlmRequest| match request.messages.last() {
+        Some(Message::User { text }) if text == "slow" => {
+            let call = ToolCall {
+                id: "t1".into(),
+                name: "slow".into(),
+                input: json!({}),
+                malformed: None,
+            };
+            answer("", vec![call])
+        }
+        _ => answer("Done.", vec![]),
+    };
+    let agent = world.builder_with(Answering::new(asks)).tools([slow]).build().unwrap();
+    let first = agent.run(Ask::new("cli:test", "slow"));
+    swamp.reached().await;
+    let second = agent.run(Ask::new("cli:test", "me too"));
+    // Until it waits for its turn, which is the last thing it does.
+    for _ in 0..1000 {
+        tokio::task::yield_now().await;
+    }
+    second.cancel();
+    assert_eq!(done(&rest(second).await).1, "aborted");
+    go.send_replace(true);
+    assert_eq!(done(&rest(first).await), ("Done.".into(), "end_turn".into()));
+    let history = world.history().await;
+    assert_whole(&history);
+    assert_eq!(results(&history), [("t1".to_string(), false, "slow and steady".to_string())]);
+    assert_eq!(history.len(), 4);
+    let third = agent.run(Ask::new("cli:test", "and I"));
+    assert_eq!(done(&rest(third).await).1, "end_turn");
+}
