@@ -38,9 +38,11 @@ pub struct ToolCx {
     pub progress: Progress,
 }
 
+type Report = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// Where a running tool reports output as it comes.
 #[derive(Clone, Default)]
-pub struct Progress(Option<Arc<dyn Fn(&str) + Send + Sync>>);
+pub struct Progress(Option<Report>);
 
 impl Progress {
     /// Calls `report` with each piece.

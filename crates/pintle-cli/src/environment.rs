@@ -3,7 +3,10 @@
 use std::{
     collections::BTreeMap,
     ffi::OsString,
-    io::IsTerminal,
+    io::{
+        ErrorKind::{NotADirectory, NotFound},
+        IsTerminal,
+    },
     path::{Path, PathBuf},
 };
 
@@ -93,11 +96,14 @@ impl Environment {
 
     /// The operator's policy: `pintle.toml` in the data folder, and the environment over it (R10.8).
     pub(crate) fn operator(&self) -> Result<Operator, Problem> {
-        let path = self.data_dir()?.join("pintle.toml");
-        let file = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => {
+        // Only looked for: what keeps no state makes no folder.
+        let path = self.data.as_ref().map(|data| data.join("pintle.toml"));
+        let file = match path.as_ref().map(std::fs::read_to_string) {
+            None => String::new(),
+            Some(Ok(text)) => text,
+            Some(Err(error)) if matches!(error.kind(), NotFound | NotADirectory) => String::new(),
+            Some(Err(error)) => {
+                let path = path.unwrap_or_default();
                 return Err(Problem::new(format!("{} cannot be read: {error}", path.display())));
             }
         };

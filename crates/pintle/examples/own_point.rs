@@ -4,6 +4,7 @@
 //! cargo run --example own_point
 //! ```
 
+#![allow(clippy::indexing_slicing, reason = "indexing a JSON value gives null, not a panic")]
 #![allow(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::error::Error;

@@ -53,7 +53,8 @@ pub(super) async fn judge(live: &Live, call: FinalCall) -> Result<(PermittedCall
         tool_input: call.args().clone(),
         zone: judged.zone.number(),
     };
-    let outcome = agent.hooks.fire_gate(&live.cx(), pre).await;
+    let mut outcome = agent.hooks.fire_gate(&live.cx(), pre).await;
+    let questions = outcome.take_questions();
     live.heed(ToolPre::NAME, &outcome, Some(call.id()));
     if let Some(block) = outcome.blocked() {
         return Err(block.reason.clone());
@@ -63,7 +64,7 @@ pub(super) async fn judge(live: &Live, call: FinalCall) -> Result<(PermittedCall
     if floor == Floor::Ask {
         reasons.push(format!("zone `{}`: {}", judged.zone.name(), judged.why));
     }
-    reasons.extend(outcome.asks.iter().map(|question| question.reason.clone()));
+    reasons.extend(questions.into_iter().map(|question| question.reason));
     if !reasons.is_empty() {
         approval(live, &call, reasons.join("; ")).await?;
     }

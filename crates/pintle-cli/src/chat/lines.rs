@@ -13,6 +13,8 @@ pub(crate) enum Line {
     Interrupted,
     /// Ctrl-D, or the pipe's end.
     End,
+    /// Ctrl-C where it is a signal and not a key: on a pipe.
+    Signalled,
 }
 
 type Request = (String, oneshot::Sender<Line>);
@@ -58,9 +60,14 @@ fn edit(mut requests: mpsc::UnboundedReceiver<Request>, history: &std::path::Pat
 }
 
 fn read(mut requests: mpsc::UnboundedReceiver<Request>) {
-    let mut lines = std::io::stdin().lock().lines();
+    let mut stdin = std::io::stdin().lock();
     while let Some((_, reply)) = requests.blocking_recv() {
-        let line = lines.next().and_then(Result::ok).map_or(Line::End, Line::Text);
+        let mut line = Vec::new();
+        let line = match stdin.read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => Line::End,
+            // Bytes that are not UTF-8 are no reason to stop listening.
+            Ok(_) => Line::Text(String::from_utf8_lossy(line.trim_ascii_end()).into_owned()),
+        };
         let _ = reply.send(line);
     }
 }

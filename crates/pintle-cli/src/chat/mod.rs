@@ -1,6 +1,7 @@
 //! `pintle chat`: a conversation, or one question.
 
 mod approver;
+mod interrupts;
 mod lines;
 mod play;
 mod screen;
@@ -8,9 +9,10 @@ mod screen;
 use std::{process::ExitCode, sync::Arc};
 
 use futures_util::StreamExt;
-use pintle_agent::{Ask, NewSession, RunEventKind, RunOutcome, Store};
+use pintle_agent::{Ask, NewSession, Run, RunEventKind, RunOutcome, Store};
 
 pub(crate) use approver::{Questions, TerminalApprover};
+pub(crate) use interrupts::Interrupts;
 pub(crate) use lines::{Line, Lines};
 pub(crate) use play::{Ended, Player};
 pub(crate) use screen::Screen;
@@ -22,9 +24,15 @@ use crate::{
     problem::{BOLD, DIM, Problem},
 };
 
+/// What a shell makes of Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
 pub(crate) async fn run(environment: &Environment, chat: Chat) -> Result<ExitCode, Problem> {
     match &chat.question {
-        Some(question) if environment.json => as_json(environment, &chat, question.clone()).await,
+        Some(question) if question.trim().is_empty() => {
+            Err(Problem::new("the question is empty").hint("`pintle chat -q 'list .'`"))
+        }
+        _ if environment.json => as_json(environment, &chat).await,
         Some(question) => answer(environment, &chat, question.clone()).await,
         None => converse(environment, chat).await,
     }
@@ -42,34 +50,69 @@ fn ask(chat: &Chat, text: String, begin: bool) -> Ask {
     }
 }
 
-/// The run's events, one JSON object per line.
-async fn as_json(
-    environment: &Environment,
-    chat: &Chat,
-    question: String,
-) -> Result<ExitCode, Problem> {
+/// The events of the question's run, or of one run per line of standard input: one JSON object per line.
+async fn as_json(environment: &Environment, chat: &Chat) -> Result<ExitCode, Problem> {
+    let mut interrupts = Interrupts::listen();
     let assembled = Assembled::new(environment, &chat.who, Extras::default()).await?;
-    let mut run = assembled.agent.run(ask(chat, question, chat.new));
-    let id = run.id().to_string();
-    let mut code = ExitCode::FAILURE;
+    let lines = Lines::open(false, std::path::PathBuf::new());
+    let mut asked = chat.question.clone();
+    let mut begin = chat.new;
+    let mut code = ExitCode::SUCCESS;
     loop {
-        tokio::select! {
-            event = run.next() => match event {
-                None => break,
-                Some(event) => {
-                    anstream::println!("{}", serde_json::to_string(&event).map_err(Problem::new)?);
-                    if let RunEventKind::Done { outcome: RunOutcome::EndTurn, .. } = event.kind
-                        && event.envelope.run_id.as_ref() == Some(&id)
-                    {
-                        code = ExitCode::SUCCESS;
-                    }
-                }
+        let text = match asked.take() {
+            Some(question) => question,
+            None if chat.question.is_some() => break,
+            None => tokio::select! {
+                line = lines.ask("") => match line {
+                    Line::Text(text) if text.trim().is_empty() => continue,
+                    Line::Text(text) => text,
+                    _ => break,
+                },
+                () = interrupts.next() => return Ok(INTERRUPTED.into()),
             },
-            _ = tokio::signal::ctrl_c() => run.cancel(),
+        };
+        let run = assembled.agent.run(ask(chat, text, begin));
+        begin = false;
+        match print_events(run, &mut interrupts).await? {
+            None => return Ok(INTERRUPTED.into()),
+            Some(RunOutcome::EndTurn) => {}
+            Some(_) => code = ExitCode::FAILURE,
         }
     }
-    assembled.close().await;
-    Ok(code)
+    tokio::select! {
+        () = assembled.close() => Ok(code),
+        () = interrupts.next() => Ok(INTERRUPTED.into()),
+    }
+}
+
+/// How the run ended; `None` when it was not waited for.
+async fn print_events(
+    mut run: Run,
+    interrupts: &mut Interrupts,
+) -> Result<Option<RunOutcome>, Problem> {
+    let id = run.id().to_string();
+    let mut ended = RunOutcome::Error;
+    let mut stopping = false;
+    loop {
+        tokio::select! {
+            event = run.next() => {
+                let Some(event) = event else { return Ok(Some(ended)) };
+                anstream::println!("{}", serde_json::to_string(&event).map_err(Problem::new)?);
+                if let RunEventKind::Done { outcome, .. } = event.kind
+                    && event.envelope.run_id.as_ref() == Some(&id)
+                {
+                    ended = outcome;
+                }
+            },
+            () = interrupts.next() => {
+                if stopping {
+                    return Ok(None);
+                }
+                stopping = true;
+                run.cancel();
+            }
+        }
+    }
 }
 
 /// Only the answer goes to standard output; what happened on the way goes to standard error, for a person.
@@ -80,18 +123,19 @@ async fn answer(
 ) -> Result<ExitCode, Problem> {
     let (mut player, assembled) = open(environment, chat, Screen::quiet(environment)).await?;
     let run = assembled.agent.run(ask(chat, question, chat.new));
-    let ended = player.play(run).await;
-    assembled.close().await;
-    match ended {
-        Ended::Quit => Ok(ExitCode::from(130)),
+    // Said before the last handlers are waited for: they delay nothing that a person sees.
+    let code = match player.play(run).await {
+        Ended::Quit => return Ok(INTERRUPTED.into()),
         Ended::Done { text, outcome: RunOutcome::EndTurn } => {
             anstream::println!("{text}");
-            Ok(ExitCode::SUCCESS)
+            ExitCode::SUCCESS
         }
         Ended::Done { text, outcome } => {
-            Err(Problem::new(format!("{text} ({})", outcome.as_str())))
+            anstream::eprintln!("{}", Problem::new(format!("{text} ({})", outcome.as_str())));
+            ExitCode::FAILURE
         }
-    }
+    };
+    Ok(if player.wait_for(assembled.close()).await { code } else { INTERRUPTED.into() })
 }
 
 async fn open(
@@ -125,8 +169,9 @@ async fn converse(environment: &Environment, chat: Chat) -> Result<ExitCode, Pro
         );
     }
     loop {
-        let line = match player.lines().ask("› ").await {
+        let line = match player.next_line("› ").await {
             Line::End => break,
+            Line::Signalled => return Ok(INTERRUPTED.into()),
             Line::Interrupted if warned => break,
             Line::Interrupted => {
                 anstream::eprintln!("{DIM}press Ctrl-C again to leave{DIM:#}");
@@ -161,12 +206,12 @@ async fn converse(environment: &Environment, chat: Chat) -> Result<ExitCode, Pro
                 let run = assembled.agent.run(ask(&chat, text.to_string(), begin));
                 begin = false;
                 if let Ended::Quit = player.play(run).await {
-                    return Ok(ExitCode::from(130));
+                    return Ok(INTERRUPTED.into());
                 }
             }
         }
     }
-    assembled.close().await;
+    player.wait_for(assembled.close()).await;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -5,12 +5,13 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use pintle_agent::{ApprovalOutcome, ApprovalRequest, Run, RunEventKind, RunOutcome};
 
-use super::{Line, Lines, Questions, Screen};
+use super::{Interrupts, Line, Lines, Questions, Screen};
 
 pub(crate) struct Player {
     screen: Screen,
     lines: Lines,
     questions: Questions,
+    interrupts: Interrupts,
     answer_yes: bool,
 }
 
@@ -26,7 +27,7 @@ pub(crate) enum Ended {
 
 impl Player {
     pub(crate) fn new(screen: Screen, lines: Lines, questions: Questions) -> Self {
-        Self { screen, lines, questions, answer_yes: false }
+        Self { screen, lines, questions, interrupts: Interrupts::listen(), answer_yes: false }
     }
 
     /// Answers every question with yes, and shows that it did.
@@ -35,8 +36,20 @@ impl Player {
         self
     }
 
-    pub(crate) fn lines(&self) -> &Lines {
-        &self.lines
+    /// What the person says next.
+    pub(crate) async fn next_line(&mut self, prompt: &str) -> Line {
+        tokio::select! {
+            line = self.lines.ask(prompt) => line,
+            () = self.interrupts.next() => Line::Signalled,
+        }
+    }
+
+    /// Waits for this unless the person would rather not; `false` then.
+    pub(crate) async fn wait_for(&mut self, last: impl Future<Output = ()>) -> bool {
+        tokio::select! {
+            () = last => true,
+            () = self.interrupts.next() => false,
+        }
     }
 
     pub(crate) async fn play(&mut self, mut run: Run) -> Ended {
@@ -47,7 +60,7 @@ impl Player {
         loop {
             tokio::select! {
                 biased;
-                _ = tokio::signal::ctrl_c() => {
+                () = self.interrupts.next() => {
                     if stopping {
                         self.screen.end();
                         return Ended::Quit;
@@ -91,7 +104,7 @@ impl Player {
         }
         loop {
             match self.lines.ask("  allow it? y(es) / n(o) / a reason for no › ").await {
-                Line::Interrupted => return None,
+                Line::Interrupted | Line::Signalled => return None,
                 Line::End => return Some(ApprovalOutcome::NoOneToAsk),
                 Line::Text(text) => match text.trim() {
                     "" => {}

@@ -60,7 +60,9 @@ pub(crate) async fn run(environment: &Environment, demo: Demo) -> Result<ExitCod
             return Ok(ExitCode::from(130));
         }
     }
-    assembled.close().await;
+    if !player.wait_for(assembled.close()).await {
+        return Ok(ExitCode::from(130));
+    }
     tally.print();
     anstream::println!(
         "\nnext: {CYAN}pintle init my-agent{CYAN:#} for a profile of your own, {CYAN}pintle chat{CYAN:#} to talk"

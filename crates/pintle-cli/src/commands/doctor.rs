@@ -66,7 +66,10 @@ async fn check(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, P
         Err(problem) => checks.push(Check { what: "agent", found: Err(problem) }),
         Ok(assembled) => {
             let sessions = assembled.store.sessions().await;
-            let counted = sessions.map(|sessions| format!("{} conversations", sessions.len()));
+            let counted = sessions.map(|sessions| match sessions.len() {
+                1 => "1 conversation".to_string(),
+                several => format!("{several} conversations"),
+            });
             checks.push(Check { what: "database", found: counted.map_err(Problem::from) });
             checks.push(Check { what: "model", found: Ok(assembled.model.clone()) });
             let personalities: Vec<_> = assembled.agent.personalities().names().collect();

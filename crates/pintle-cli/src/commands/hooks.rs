@@ -72,10 +72,17 @@ fn points(environment: &Environment) -> Result<(), Problem> {
         return Ok(());
     }
     for PointInfo { name, model, doc, .. } in points {
-        let when = doc.trim().lines().next().unwrap_or_default().trim();
+        let when = first_sentence(doc);
         anstream::println!("{CYAN}{name:<24}{CYAN:#} {:<10} {DIM}{when}{DIM:#}", model.to_string());
     }
     Ok(())
+}
+
+/// A sentence may go over several lines.
+fn first_sentence(doc: &str) -> String {
+    let paragraph = doc.trim().split("\n\n").next().unwrap_or_default();
+    let joined = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+    joined.split_once(". ").map_or(joined.clone(), |(first, _)| format!("{first}."))
 }
 
 fn schema(named: &str) -> Result<(), Problem> {

@@ -121,7 +121,7 @@ async fn find(store: &SqliteStore, named: &str) -> Result<Session, Problem> {
         return Ok(session.clone());
     }
     let by_part = |session: &&Session| session.id.starts_with(named) || session.id.ends_with(named);
-    let mut found: Vec<_> = sessions.iter().filter(by_part).collect();
+    let mut found: Vec<_> = sessions.iter().filter(|_| !named.is_empty()).filter(by_part).collect();
     match (found.pop(), found.is_empty()) {
         (Some(session), true) => Ok(session.clone()),
         (Some(_), false) => {

@@ -33,7 +33,8 @@ pub(crate) async fn run(environment: &Environment, trace: Trace) -> Result<ExitC
 async fn find(store: &SqliteStore, named: Option<&str>) -> Result<Run, Problem> {
     let mut runs = store.runs(SEARCHED).await?;
     if let Some(named) = named {
-        runs.retain(|run| run.run_id.starts_with(named) || run.run_id.ends_with(named));
+        let fits = |id: &str| id.starts_with(named) || id.ends_with(named);
+        runs.retain(|run| !named.is_empty() && fits(&run.run_id));
         if runs.len() > 1 {
             return Err(Problem::new(format!("`{named}` fits {} runs", runs.len()))
                 .hint("give more of the id"));
@@ -41,9 +42,7 @@ async fn find(store: &SqliteStore, named: Option<&str>) -> Result<Run, Problem> 
     }
     runs.into_iter().next().ok_or_else(|| match named {
         Some(named) => Problem::new(format!("there is no run `{named}`")),
-        None => {
-            Problem::new("there are no runs yet").hint("`pintle chat` or `pintle demo` makes one")
-        }
+        None => Problem::new("there are no runs yet").hint("`pintle chat` makes one"),
     })
 }
 

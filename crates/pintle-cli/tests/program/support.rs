@@ -111,7 +111,8 @@ impl World {
         let mut transcript = String::new();
         for arguments in commands {
             let line: Vec<_> = arguments.iter().map(|argument| quoted(argument)).collect();
-            write!(transcript, "$ pintle {}\n{}\n", line.join(" "), self.run(arguments)).unwrap();
+            let said = self.run(arguments).unsettled();
+            write!(transcript, "$ pintle {}\n{said}\n", line.join(" ")).unwrap();
         }
         settled(&transcript, &self.root.display().to_string())
     }
@@ -160,17 +161,21 @@ impl Said {
     }
 }
 
+impl Said {
+    fn unsettled(&self) -> String {
+        let mut text = self.out.clone();
+        for line in self.err.lines() {
+            writeln!(text, "2> {line}").unwrap();
+        }
+        let end = self.code.map_or("killed".to_string(), |code| format!("exit {code}"));
+        text + &format!("[{end}]\n")
+    }
+}
+
+/// Standard output, then standard error, then the exit code.
 impl std::fmt::Display for Said {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (out, err) = (settled(&self.out, &self.root), settled(&self.err, &self.root));
-        write!(f, "{out}")?;
-        for line in err.lines() {
-            writeln!(f, "2> {line}")?;
-        }
-        match self.code {
-            Some(code) => writeln!(f, "[exit {code}]"),
-            None => writeln!(f, "[killed]"),
-        }
+        f.write_str(&settled(&self.unsettled(), &self.root))
     }
 }
 

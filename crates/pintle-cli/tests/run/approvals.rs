@@ -145,3 +145,52 @@ async fn what_was_approved_is_what_runs() {
     assert_eq!((&requested["args"], &requested["argsHash"]), (&last, &json!(asked.args_hash)));
     assert_eq!(of_type(&events, "tool.start")[0]["args"], last);
 }
+
+// A gate may ask instead of blocking: then a person decides, after every gate had its say.
+#[tokio::test]
+async fn a_gate_can_ask_for_a_call_that_would_run_by_itself() {
+    let denied = ApprovalOutcome::Denied { by: "bob".into(), reason: None };
+    for (answer, runs) in [(yes(), true), (denied, false)] {
+        let write = calls(&[("t1", "write_file", json!({"path": "marker", "content": "x"}))]);
+        let world = World::new(json!([write, says("Done.")])).await;
+        world
+            .hooks
+            .named("money")
+            .register_gate(|_: Event<ToolPre>| async { Verdict::ask("it costs money") })
+            .unwrap();
+        world
+            .hooks
+            .named("time")
+            .register_gate(|_: Event<ToolPre>| async { Verdict::ask("it takes time") })
+            .unwrap();
+        let approver = Fixed::new(answer);
+        let agent = world.builder().approver(approver.clone()).build().unwrap();
+        play(&agent, "write").await;
+        let asked = approver.asked.lock().unwrap();
+        assert_eq!(asked.len(), 1, "a person is asked once");
+        assert_eq!(asked[0].reason, "it costs money; it takes time");
+        assert_eq!(world.file("marker").exists(), runs);
+    }
+}
+
+// A question is no permission: a later gate's block stands, and nobody is asked.
+#[tokio::test]
+async fn a_block_outweighs_a_question() {
+    let world = world().await;
+    world
+        .hooks
+        .named("ask")
+        .priority(1)
+        .register_gate(|_: Event<ToolPre>| async { Verdict::ask("really?") })
+        .unwrap();
+    world
+        .hooks
+        .named("no")
+        .register_gate(|_: Event<ToolPre>| async { Verdict::block("no") })
+        .unwrap();
+    let approver = Fixed::new(yes());
+    let agent = world.builder().approver(approver.clone()).build().unwrap();
+    play(&agent, "touch it").await;
+    assert!(approver.asked.lock().unwrap().is_empty());
+    assert!(!world.file("marker").exists());
+}

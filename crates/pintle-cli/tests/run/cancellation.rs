@@ -143,7 +143,7 @@ async fn cancelling_at_any_step_leaves_a_session_that_can_be_resumed() {
         let history = world.history().await;
         assert_whole(&history);
         let stored = !matches!(step, "session_start" | "session.start" | "user.prompt.submit");
-        assert_eq!(history.first().is_some(), stored, "{step}");
+        assert_eq!(!history.is_empty(), stored, "{step}");
 
         let world = world.again(json!([says("Here I am.")]));
         let next = play(&world.agent(), "and now?").await;
@@ -293,7 +293,9 @@ async fn a_tool_that_was_stopped_is_still_told_of() {
     assert_eq!(*told.lock().unwrap(), ["after t1 Cancelled", "after t2 Cancelled"], "neither ran");
 
     told.lock().unwrap().clear();
-    let world = World { hooks: world.hooks.clone(), ..world.again(json!([calls(&both[..1])])) };
+    let hooks = world.hooks.clone();
+    let mut world = world.again(json!([calls(&both[..1])]));
+    world.hooks = hooks;
     let swamp = Swamp::default();
     let slow = swamp.clone();
     let agent = world.builder().tools([tool("slow", move |_| slow.stuck())]).build().unwrap();

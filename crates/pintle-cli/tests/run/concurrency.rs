@@ -1,11 +1,14 @@
 //! Many sessions at once, and many runs in one.
 
+use std::hash::BuildHasher;
+
 use futures_util::future::join_all;
 use pintle_agent::{Agent, Ask, LlmRequest, LlmResponse, Message, Store, ToolCall};
 use serde_json::json;
 
 use crate::support::{
-    Answering, Swamp, World, answer, assert_whole, done, last_user, messages, rest, results, tool,
+    Answering, Ends, Swamp, World, answer, assert_whole, done, last_user, messages, rest, results,
+    tool,
 };
 
 /// Writes what it is told to a file of that name, then says so.
@@ -117,4 +120,30 @@ async fn stopping_a_run_that_waits_for_its_turn_disturbs_nobody() {
     assert_eq!(history.len(), 4);
     let third = agent.run(Ask::new("cli:test", "and I"));
     assert_eq!(done(&rest(third).await).1, "end_turn");
+}
+
+// R6.5: stopped at any moment, also in the middle of a write to the store.
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_stopped_at_random_moments_leave_sessions_that_can_be_resumed() {
+    let (world, agent) = writer().await;
+    let ends = Ends::watch(&world.hooks);
+    let mut stopped = 0;
+    for n in 0..150_u64 {
+        let run = agent.run(Ask::new("cli:test", format!("note-{n}")));
+        let moment = std::hash::RandomState::new().hash_one(n) % 6000;
+        tokio::time::sleep(std::time::Duration::from_micros(moment)).await;
+        if n % 3 == 0 {
+            drop(run)
+        } else {
+            run.cancel();
+            stopped += usize::from(done(&rest(run).await).1 == "aborted");
+        }
+    }
+    agent.settle().await;
+    assert!(stopped > 0);
+    assert_eq!(ends.reasons().len(), 150, "every run ended, once");
+    assert_whole(&world.history().await);
+    let last = rest(agent.run(Ask::new("cli:test", "last"))).await;
+    assert_eq!(done(&last), ("wrote last".into(), "end_turn".into()));
+    assert_whole(&world.history().await);
 }

@@ -9,12 +9,12 @@ use pintle::{
         ToolCallPatch, ToolPre,
     },
 };
-use pintle_agent::{Ask, Limits, Message, Store};
+use pintle_agent::{Ask, Limits, Message, Store, ToolCall};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Ends, Swamp, World, assert_whole, calls, done, messages, of_type, personality, play, rest,
-    says, tool, until,
+    Answering, Ends, Swamp, World, answer, assert_whole, calls, done, last_user, messages, of_type,
+    personality, play, rest, results, says, tool, until,
 };
 
 fn delegate(personality: Option<&str>) -> Value {
@@ -245,4 +245,35 @@ async fn a_sub_agents_cost_counts_against_its_parents_limit() {
     let mut events = until(&mut run, "tool.end").await;
     events.extend(rest(run).await);
     assert_eq!(done(&events).1, "budget_exceeded");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sub_agents_of_one_message_work_at_once() {
+    let both = || {
+        let call = |id: &str| ToolCall {
+            id: id.into(),
+            name: "delegate".into(),
+            input: json!({ "task": id }),
+            malformed: None,
+        };
+        vec![call("d1"), call("d2"), call("d3")]
+    };
+    let llm = Answering::new(move |request| match request.messages.last() {
+        Some(Message::User { text }) if text == "go" => answer("", both()),
+        Some(Message::User { text }) => {
+            let (id, input) = (text.clone(), json!({"path": text, "content": text}));
+            answer("", vec![ToolCall { id, name: "write_file".into(), input, malformed: None }])
+        }
+        _ if request.messages[0] == (Message::User { text: "go".into() }) => answer("All.", vec![]),
+        _ => answer(&format!("wrote {}", last_user(&request.messages)), vec![]),
+    });
+    let world = World::new(json!([])).await;
+    let agent = world.builder_with(llm).build().unwrap();
+    let events = play(&agent, "go").await;
+    assert_eq!(done(&events), ("All.".into(), "end_turn".into()));
+    assert_eq!(of_type(&events, "run.start").len(), 4);
+    let history = world.history().await;
+    assert_whole(&history);
+    let said: Vec<_> = results(&history).into_iter().map(|(_, _, said)| said).collect();
+    assert_eq!(said, ["wrote d1", "wrote d2", "wrote d3"]);
 }

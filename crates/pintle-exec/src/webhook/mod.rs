@@ -49,7 +49,8 @@ pub struct WebhookOptions {
     /// How often a message is tried at an endpoint that *answers*, but not well (5xx, 429); then it counts as
     /// refused, and the next one has its turn. The default is 12. An endpoint nobody answers at is tried for ever.
     pub max_attempts: u32,
-    /// A proxy the operator wants to be used. Proxies named in the environment are not.
+    /// A proxy the operator wants to be used. Proxies named in the environment are not. It resolves names itself:
+    /// what a name leads to is then the proxy's to check.
     pub proxy: Option<String>,
     /// Another way to resolve names.
     pub lookup: Option<Lookup>,

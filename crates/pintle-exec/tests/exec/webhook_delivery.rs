@@ -257,3 +257,36 @@ async fn a_broken_folder_loses_nothing_in_silence() {
     assert_eq!((stats[0].dropped, stats[0].queued), (1, 0));
     assert!(stats[0].last_error.as_ref().unwrap().contains("lost"), "{stats:?}");
 }
+
+#[tokio::test]
+async fn the_operators_proxy_is_used() {
+    let proxy = Server::start([]).await;
+    let options = WebhookOptions { proxy: Some(proxy.url()), ..quick() };
+    let queue = WebhookQueue::open(options).unwrap();
+    prompt(&observe(&queue, WebhookSpec::new("http://localhost:1/hook", "p")), "hello").await;
+    let received = proxy.wait_for(1).await;
+    assert!(received[0].head.starts_with("POST http://localhost:1/hook"), "{}", received[0].head);
+}
+
+/// The test runs itself again: only that process has a proxy in its environment.
+#[test]
+fn a_proxy_in_the_environment_is_not_used() {
+    const INNER: &str = "PINTLE_TEST_WITH_PROXY";
+    if std::env::var_os(INNER).is_none() {
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", "webhook_delivery::a_proxy_in_the_environment_is_not_used"]);
+        // Nobody listens there: a message sent that way would not arrive.
+        for name in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
+            again.env(name, "http://127.0.0.1:1/");
+        }
+        assert!(again.env(INNER, "1").status().unwrap().success());
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let server = Server::start([]).await;
+        let queue = WebhookQueue::open(quick()).unwrap();
+        prompt(&observe(&queue, WebhookSpec::new(server.url(), "p")), "hello").await;
+        server.wait_for(1).await; // R10.5
+    });
+}

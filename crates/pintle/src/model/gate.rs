@@ -133,7 +133,7 @@ impl Verdict {
 
     /// Go on if a person agrees; for this reason they are asked. In code only: an answer in JSON cannot say it.
     ///
-    /// Whoever fires the point asks, after every handler had its say: see [`GateOutcome::asks`].
+    /// Whoever fires the point asks, after every handler had its say: see [`GateOutcome::take_questions`].
     ///
     /// ```
     /// use pintle::Verdict;
@@ -217,15 +217,57 @@ pub struct GateOutcome {
     pub blocks: Vec<Block>,
     /// What handlers that allowed had to say, in order.
     pub notes: Vec<Note>,
-    /// Who wants a person to be asked, in order. The caller must ask before it goes on.
+    /// Who wants a person to be asked, in order. Until they are taken, they block.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub asks: Vec<Question>,
+    asks: Vec<Question>,
 }
 
 impl GateOutcome {
     /// The first block, if any handler blocked.
     pub fn blocked(&self) -> Option<&Block> {
         self.blocks.first()
+    }
+
+    /// Takes over asking a person: what to ask, if nobody blocked for good. From then on the outcome does not block:
+    /// a caller that does not take the questions is stopped by them.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use pintle::{Cx, Envelope, Event, Hooks, PluginGate, Verdict, points::ToolPre};
+    /// let hooks = Hooks::new();
+    /// hooks.named("money").register_gate(|_: Event<ToolPre>| async { Verdict::ask("it costs money") })?;
+    ///
+    /// # let cx = Cx::new(Envelope::default(), PluginGate::All);
+    /// # let call = || ToolPre {
+    /// #     tool_call_id: "1".into(), tool_name: "buy".into(), tool_input: serde_json::json!({}), zone: 4,
+    /// # };
+    /// let mut outcome = hooks.fire_gate(&cx, call).await;
+    /// assert!(outcome.blocked().is_some(), "nobody was asked yet");
+    ///
+    /// let questions = outcome.take_questions();
+    /// assert_eq!(questions[0].reason, "it costs money");
+    /// assert!(outcome.blocked().is_none(), "now it is up to us");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn take_questions(&mut self) -> Vec<Question> {
+        if !self.asks.is_empty() {
+            self.blocks.clear();
+        }
+        std::mem::take(&mut self.asks)
+    }
+
+    /// A real block leaves nothing to ask; without one, the questions themselves block until somebody takes them.
+    fn settle_questions(&mut self) {
+        if !self.blocks.is_empty() {
+            self.asks.clear();
+        }
+        if let Some(Question { handler, reason }) = self.asks.first() {
+            let reason = format!("a person has to be asked: {reason}");
+            let words = Words::default();
+            self.blocks.push(Block { handler: handler.clone(), reason, failure: None, words });
+        }
     }
 }
 
@@ -405,6 +447,7 @@ impl<F: Force> Model for Gate<F> {
                 None => {}
             }
         }
+        gate.settle_questions();
         gate
     }
 
