@@ -293,7 +293,7 @@ impl<P: Point> ErasedPoint for Erased<P> {
                 json: event.to_json(),
                 merged: P::Model::view_to_json(&event.view),
             });
-            Box::pin(async move { P::Model::answer_from_json(answer.await?) })
+            async move { P::Model::answer_from_json(answer.await?) }
         })
     }
 

@@ -1,6 +1,12 @@
 //! One fire under way: which handlers it reaches, how each is called, what is recorded of it.
 
-use std::{future::Future, pin::pin, sync::Arc, task::Poll};
+use std::{
+    future::Future,
+    ops::ControlFlow,
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
 
 use futures_util::future::{BoxFuture, Either, poll_fn, select};
 use tokio_util::sync::CancellationToken;
@@ -8,14 +14,14 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Cx, Event, Failure, FailurePolicy, FireError, Hooks, IsClaiming, IsGate, IsModifying, IsVoid,
     Model, Outcome, Point,
-    guarded::Guarded,
-    model::Said,
+    guarded::Shield,
+    model::{Notes, Said},
     record::Recorder,
     registry::{Entry, Slot},
 };
 
-type Answer<P> = <<P as Point>::Model as Model>::Answer;
-type View<P> = <<P as Point>::Model as Model>::View;
+pub(crate) type Answer<P> = <<P as Point>::Model as Model>::Answer;
+pub(crate) type View<P> = <<P as Point>::Model as Model>::View;
 type OutcomeOf<P> = <<P as Point>::Model as Model>::Outcome;
 
 impl Hooks {
@@ -245,33 +251,31 @@ impl<P: Point> Calls<P> {
             if entry.is_live() {
                 return Some(reached);
             }
-            self.finish(&reached, Outcome::Removed, Vec::new());
+            self.finish(&reached, Outcome::Removed, None);
         }
         None
     }
 
+    /// Starts a handler within the shield and polls it once.
     #[inline]
-    pub(crate) fn call<'s>(
+    pub(crate) fn start(
         &self,
-        reached: &Reached<'s, P>,
+        reached: &Reached<'_, P>,
         view: View<P>,
-    ) -> impl Future<Output = Result<Said<Answer<P>>, Failure>> + Send + Unpin + use<'s, P> {
+        shield: &mut Shield<Said<Answer<P>>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Said<Answer<P>>, Box<Failure>>> {
         let event = Event { shared: self.event.shared.clone(), view };
         let entry = reached.entry;
-        Guarded::new(move || (entry.call)(event), entry.meta.deadline)
+        shield.start(entry.meta.deadline, |seat| (entry.call)(event, seat), cx)
     }
 
     #[inline]
-    pub(crate) fn finish(
-        &mut self,
-        reached: &Reached<'_, P>,
-        outcome: Outcome,
-        notes: Vec<String>,
-    ) {
+    pub(crate) fn finish(&mut self, reached: &Reached<'_, P>, outcome: Outcome, notes: Notes) {
         if let Some(recorder) = &mut self.recorder {
             recorder.finish(reached.ticket, |record| {
                 record.outcome = outcome;
-                record.notes = notes;
+                record.notes = notes.map(|notes| *notes).unwrap_or_default();
             });
         }
     }
@@ -281,17 +285,63 @@ impl<P: Point> Calls<P> {
         reached: &Reached<'_, P>,
         won: impl Iterator<Item = &'static str>,
         lost: impl Iterator<Item = &'static str>,
-        notes: Vec<String>,
+        notes: Notes,
     ) {
         if let Some(recorder) = &mut self.recorder {
             recorder.finish(reached.ticket, |record| {
                 record.outcome = Outcome::Patched;
                 record.won = won.collect();
                 record.lost = lost.collect();
-                record.notes = notes;
+                record.notes = notes.map(|notes| *notes).unwrap_or_default();
             });
         }
     }
+}
+
+/// What a model whose handlers run one after another makes of their answers.
+pub(crate) trait Chain<P: Point> {
+    /// What the next handler sees of the answers so far.
+    fn view(&self) -> View<P>;
+
+    /// Takes in one answer; `Break` ends the chain.
+    fn take(
+        &mut self,
+        calls: &mut Calls<P>,
+        reached: &Reached<'_, P>,
+        said: Result<Said<Answer<P>>, Box<Failure>>,
+    ) -> ControlFlow<()>;
+}
+
+/// Calls the handlers one after another. As long as they answer at once, this is a plain loop.
+pub(crate) fn in_turn<P: Point>(
+    slot: &Slot<P>,
+    calls: &mut Calls<P>,
+    chain: &mut (impl Chain<P> + Send),
+) -> impl Future<Output = ()> + Send {
+    let mut shield = Shield::new();
+    let mut position = 0;
+    let mut waited_for = None;
+    poll_fn(move |cx| {
+        loop {
+            let (reached, polled) = match waited_for.take() {
+                Some(reached) => (reached, shield.poll(cx)),
+                None => {
+                    let Some(reached) = calls.next(slot, &mut position) else {
+                        return Poll::Ready(());
+                    };
+                    let polled = calls.start(&reached, chain.view(), &mut shield, cx);
+                    (reached, polled)
+                }
+            };
+            let Poll::Ready(said) = polled else {
+                waited_for = Some(reached);
+                return Poll::Pending;
+            };
+            if chain.take(calls, &reached, said).is_break() {
+                return Poll::Ready(());
+            }
+        }
+    })
 }
 
 /// A handler that a fire reaches.

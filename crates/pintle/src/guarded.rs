@@ -9,105 +9,131 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::{Sleep, sleep};
+use tokio_util::sync::ReusableBoxFuture;
 
 use crate::{Failure, FailureKind};
 
-type BoxedAnswer<A> = Pin<Box<dyn Future<Output = Result<A, Failure>> + Send>>;
+/// Where a handler's future sits. The place is used again by the next handler of the fire, so that ten handlers that
+/// answer at once cost one allocation, not ten.
+pub(crate) type Seat<A> = Option<ReusableBoxFuture<'static, Result<A, Box<Failure>>>>;
 
-/// A handler's call that always comes to an end as far as it is polled: with its answer, or with a failure.
-///
-/// Creating the future, polling it and dropping it once it has answered share one shield: a handler that answers
-/// at once, as most do, is called at about the price of a bare call.
-pub(crate) struct Guarded<C, A> {
-    create: Option<C>,
-    running: Option<BoxedAnswer<A>>,
+/// Seats a handler's future.
+#[inline]
+pub(crate) fn sit<A, F>(seat: &mut Seat<A>, future: F)
+where
+    F: Future<Output = Result<A, Box<Failure>>> + Send + 'static,
+    A: 'static,
+{
+    match seat {
+        Some(used) => used.set(future),
+        None => *seat = Some(ReusableBoxFuture::new(future)),
+    }
+}
+
+/// Around one handler at a time: as far as it is polled it always comes to an end, with the handler's answer or with a
+/// failure.
+pub(crate) struct Shield<A> {
+    seat: Seat<A>,
     limit: Option<Duration>,
-    deadline: Option<Instant>,
-    /// Made on the first wait only: a handler that answers at once pays for no timer.
+    /// Made on the first wait only: a handler that answers at once pays for no clock. Code before its first await
+    /// could not be interrupted anyway.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl<C, A> Guarded<C, A> {
+impl<A> Shield<A> {
     #[inline]
-    pub(crate) fn new(create: C, limit: Option<Duration>) -> Self {
-        Self { create: Some(create), running: None, limit, deadline: None, timer: None }
+    pub(crate) fn new() -> Self {
+        Self { seat: None, limit: None, timer: None }
     }
 
-    /// Ends it now. The handler's future is gone when this returns.
-    #[cold]
-    fn end(&mut self) {
-        let ended = self.running.take();
-        // A destructor that panics must not take the host along.
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(ended))) {
-            discard(panic);
-        }
-    }
-}
-
-// The handler's future is behind its own pin.
-impl<C, A> Unpin for Guarded<C, A> {}
-
-impl<C: FnOnce() -> BoxedAnswer<A>, A> Future for Guarded<C, A> {
-    type Output = Result<A, Failure>;
-
+    /// Creates a handler's future, which may panic too, and polls it for the first time.
     #[inline]
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { create, running, limit, deadline, .. } = &mut *self;
-        if let Some(limit) = limit
-            && create.is_some()
-        {
-            *deadline = Instant::now().checked_add(*limit);
-        }
+    pub(crate) fn start(
+        &mut self,
+        limit: Option<Duration>,
+        create: impl FnOnce(&mut Seat<A>),
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<A, Box<Failure>>> {
+        self.limit = limit;
+        self.timer = None;
+        let seat = &mut self.seat;
         let polled = catch_unwind(AssertUnwindSafe(|| {
-            if let Some(create) = create.take() {
-                *running = Some(create());
-            }
-            let polled = running.as_mut()?.as_mut().poll(cx);
-            if polled.is_ready() {
-                // A destructor that panics is a failure of the handler, whatever it answered.
-                drop(running.take());
-            }
-            Some(polled)
+            create(seat);
+            poll_seat(seat, cx)
         }));
+        self.settle(polled, cx)
+    }
+
+    #[inline]
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<A, Box<Failure>>> {
+        let seat = &mut self.seat;
+        let polled = catch_unwind(AssertUnwindSafe(|| poll_seat(seat, cx)));
+        self.settle(polled, cx)
+    }
+
+    #[inline]
+    fn settle(
+        &mut self,
+        polled: std::thread::Result<Poll<Result<A, Box<Failure>>>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<A, Box<Failure>>> {
         match polled {
-            Ok(Some(Poll::Ready(answer))) => Poll::Ready(answer),
-            Ok(Some(Poll::Pending)) => self.poll_clock(cx),
-            Ok(None) => Poll::Ready(Err(Failure::new(FailureKind::Gone, "polled after its end"))),
+            Ok(Poll::Ready(answer)) => Poll::Ready(answer),
+            // The handler first, then the clock: an answer that is there is never lost.
+            Ok(Poll::Pending) => self.poll_clock(cx),
             Err(panic) => {
                 self.end();
-                Poll::Ready(Err(panicked(panic)))
+                Poll::Ready(Err(Box::new(panicked(panic))))
             }
         }
     }
-}
 
-impl<C, A> Guarded<C, A> {
-    /// The handler first, then the clock: an answer that is there is never lost.
-    fn poll_clock(&mut self, cx: &mut Context<'_>) -> Poll<Result<A, Failure>> {
-        let Some(deadline) = self.deadline else { return Poll::Pending };
+    fn poll_clock(&mut self, cx: &mut Context<'_>) -> Poll<Result<A, Box<Failure>>> {
+        let Some(limit) = self.limit else { return Poll::Pending };
         // Without a tokio runtime the timer panics: then the handler fails, and the host goes on.
         let waited = catch_unwind(AssertUnwindSafe(|| {
-            self.timer.get_or_insert_with(|| Box::pin(sleep_until(deadline))).as_mut().poll(cx)
+            self.timer.get_or_insert_with(|| Box::pin(sleep(limit))).as_mut().poll(cx)
         }));
         let failure = match waited {
             Ok(Poll::Pending) => return Poll::Pending,
             Ok(Poll::Ready(())) => {
-                let limit = self.limit.unwrap_or_default();
                 Failure::new(FailureKind::TimedOut, format!("no answer within {limit:?}"))
             }
             Err(panic) => panicked(panic),
         };
         self.end();
-        Poll::Ready(Err(failure))
+        Poll::Ready(Err(Box::new(failure)))
+    }
+
+    /// Ends the handler now: its future is gone when this returns.
+    #[cold]
+    fn end(&mut self) {
+        drop_quietly(self.seat.take());
     }
 }
 
-impl<C, A> Drop for Guarded<C, A> {
+fn poll_seat<A>(seat: &mut Seat<A>, cx: &mut Context<'_>) -> Poll<Result<A, Box<Failure>>> {
+    match seat {
+        Some(running) => running.poll(cx),
+        None => Poll::Ready(Err(Box::new(Failure::new(FailureKind::Gone, "polled after its end")))),
+    }
+}
+
+/// A handler that waits, beside others that do.
+impl<A> Future for Shield<A> {
+    type Output = Result<A, Box<Failure>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Shield::poll(&mut self, cx)
+    }
+}
+
+impl<A> Drop for Shield<A> {
     #[inline]
     fn drop(&mut self) {
-        if self.running.is_some() {
-            self.end();
+        if self.seat.is_some() {
+            drop_quietly(self.seat.take());
         }
     }
 }

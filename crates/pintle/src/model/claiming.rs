@@ -1,12 +1,19 @@
 //! Claiming: handlers route. One after another, until one of them claims.
 
-use std::{marker::PhantomData, ops::Deref, sync::Arc};
+use std::{
+    marker::PhantomData,
+    ops::{ControlFlow, Deref},
+    sync::Arc,
+};
 
 use schemars::{Schema, SchemaGenerator};
 use serde_json::Value;
 
 use super::{Model, ModelKind, Said, from_object, ignored_fields, kind_of};
-use crate::{Claim, DynOutcome, Failure, FireError, Outcome, Point, fire::Fire};
+use crate::{
+    Claim, DynOutcome, Failure, FireError, Outcome, Point,
+    fire::{Calls, Chain, Fire, Reached, in_turn},
+};
 
 /// Handlers route: they run one after another, and the first claim of type `C` ends the chain.
 ///
@@ -125,25 +132,10 @@ impl<C: Claim> Model for Claiming<C> {
     }
 
     async fn run<P: Point<Model = Self>>(fire: Fire<P>) -> Self::Outcome {
-        let (slot, mut fire) = fire.split();
-        let mut position = 0;
-        while let Some(reached) = fire.next(&slot, &mut position) {
-            match fire.call(&reached, ()).await {
-                Ok(Said { answer: None, notes }) => fire.finish(&reached, Outcome::Passed, notes),
-                Ok(Said { answer: Some(claim), notes }) => {
-                    fire.finish(&reached, Outcome::Claimed, notes);
-                    return Ok(Some(Claimed { by: reached.name().clone(), claim }));
-                }
-                Err(failure) => {
-                    let fatal = reached.if_fail_closed(&failure);
-                    fire.finish(&reached, Outcome::Failed(failure), Vec::new());
-                    if let Some(error) = fatal {
-                        return Err(error);
-                    }
-                }
-            }
-        }
-        Ok(None)
+        let (slot, mut calls) = fire.split();
+        let mut asking = Asking(Ok(None));
+        in_turn(&slot, &mut calls, &mut asking).await;
+        asking.0
     }
 
     /// `{"handled": true, …}` claims; `{"handled": false}` and null pass; anything else is not understood.
@@ -175,7 +167,7 @@ impl<C: Claim> Model for Claiming<C> {
         }
         let notes = ignored_fields(&object, C::fields());
         let claim = from_object(object).map_err(Failure::bad_output)?;
-        Ok(Said { answer: Some(claim), notes })
+        Ok(Said::noting(Some(claim), notes))
     }
 
     fn outcome_to_dyn(outcome: Self::Outcome) -> DynOutcome {
@@ -207,5 +199,37 @@ impl<C: Claim> Model for Claiming<C> {
             object.insert("then".into(), serde_json::json!({ "required": required }));
         }
         Some(schema)
+    }
+}
+
+/// The first claim ends it.
+struct Asking<C>(Result<Option<Claimed<C>>, FireError>);
+
+impl<C: Claim, P: Point<Model = Claiming<C>>> Chain<P> for Asking<C> {
+    fn view(&self) {}
+
+    fn take(
+        &mut self,
+        calls: &mut Calls<P>,
+        reached: &Reached<'_, P>,
+        said: Result<Said<Option<C>>, Box<Failure>>,
+    ) -> ControlFlow<()> {
+        match said {
+            Ok(Said { answer: None, notes }) => calls.finish(reached, Outcome::Passed, notes),
+            Ok(Said { answer: Some(claim), notes }) => {
+                calls.finish(reached, Outcome::Claimed, notes);
+                self.0 = Ok(Some(Claimed { by: reached.name().clone(), claim }));
+                return ControlFlow::Break(());
+            }
+            Err(failure) => {
+                let fatal = reached.if_fail_closed(&failure);
+                calls.finish(reached, Outcome::Failed(*failure), None);
+                if let Some(error) = fatal {
+                    self.0 = Err(error);
+                    return ControlFlow::Break(());
+                }
+            }
+        }
+        ControlFlow::Continue(())
     }
 }

@@ -4,15 +4,15 @@
 mod claiming;
 mod gate;
 mod modifying;
+mod verdict;
 mod void;
 
 use std::{fmt, future::Future, time::Duration};
 
 pub use claiming::{Claimed, Claiming, IsClaiming};
-pub use gate::{
-    Advisory, Binding, Block, Force, Gate, GateOutcome, IsGate, Note, Question, Verdict, Words,
-};
+pub use gate::{Advisory, Binding, Force, Gate, IsGate};
 pub use modifying::{IsModifying, Merged, Modifying};
+pub use verdict::{Block, GateOutcome, Note, Question, Verdict, Words};
 pub use void::{IsVoid, Void};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -109,16 +109,24 @@ pub trait Model: sealed::Sealed + Sized + 'static {
     fn answer_schema(generator: &mut SchemaGenerator) -> Option<Schema>;
 }
 
+/// What a reader of the record should know besides the answer. Mostly nothing: it is one pointer.
+pub(crate) type Notes = Option<Box<Vec<String>>>;
+
 /// An answer, and what a reader of the record should know besides.
 #[doc(hidden)]
 pub struct Said<A> {
     pub answer: A,
-    pub notes: Vec<String>,
+    pub notes: Notes,
 }
 
 impl<A> Said<A> {
+    #[inline]
     pub(crate) fn plainly(answer: A) -> Self {
-        Self { answer, notes: Vec::new() }
+        Self { answer, notes: None }
+    }
+
+    pub(crate) fn noting(answer: A, notes: Vec<String>) -> Self {
+        Self { answer, notes: (!notes.is_empty()).then(|| Box::new(notes)) }
     }
 }
 

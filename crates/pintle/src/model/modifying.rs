@@ -1,12 +1,19 @@
 //! Modifying: handlers amend. One after another, each with the original payload; per key the first value wins.
 
-use std::{marker::PhantomData, ops::Deref, sync::Arc};
+use std::{
+    marker::PhantomData,
+    ops::{ControlFlow, Deref},
+    sync::Arc,
+};
 
 use schemars::{Schema, SchemaGenerator};
 use serde_json::Value;
 
 use super::{Model, ModelKind, Said, from_object, ignored_fields, kind_of};
-use crate::{DynOutcome, Failure, FireError, Outcome, Patch, Point, fire::Fire};
+use crate::{
+    DynOutcome, Failure, FireError, Outcome, Patch, Point,
+    fire::{Calls, Chain, Fire, Reached, in_turn},
+};
 
 /// Handlers amend: they run one after another, each returning a patch of type `T` or nothing.
 ///
@@ -132,31 +139,16 @@ impl<T: Patch> Model for Modifying<T> {
     }
 
     async fn run<P: Point<Model = Self>>(fire: Fire<P>) -> Self::Outcome {
-        let (slot, mut fire) = fire.split();
-        let mut merged: Option<Arc<T>> = None;
-        let mut winners = Vec::new();
-        let mut position = 0;
-        while let Some(reached) = fire.next(&slot, &mut position) {
-            match fire.call(&reached, merged.clone()).await {
-                Ok(Said { answer: None, notes }) => fire.finish(&reached, Outcome::Passed, notes),
-                Ok(Said { answer: Some(patch), notes }) => {
-                    let set = patch.set_keys();
-                    let won = Arc::make_mut(merged.get_or_insert_default()).merge(patch);
-                    for key in named::<T>(won) {
-                        winners.push((key, reached.name().clone()));
-                    }
-                    fire.finish_patch(&reached, named::<T>(won), named::<T>(set & !won), notes);
-                }
-                Err(failure) => {
-                    let fatal = reached.if_fail_closed(&failure);
-                    fire.finish(&reached, Outcome::Failed(failure), Vec::new());
-                    if let Some(error) = fatal {
-                        return Err(error);
-                    }
-                }
+        let (slot, mut calls) = fire.split();
+        let mut merging = Merging { merged: None, winners: Vec::new(), fatal: None };
+        in_turn(&slot, &mut calls, &mut merging).await;
+        let Merging { merged, winners, fatal } = merging;
+        match fatal {
+            Some(error) => Err(error),
+            None => {
+                Ok(Merged { patch: merged.map(Arc::unwrap_or_clone).unwrap_or_default(), winners })
             }
         }
-        Ok(Merged { patch: merged.map(Arc::unwrap_or_clone).unwrap_or_default(), winners })
     }
 
     fn answer_from_json(json: Value) -> Result<Said<Option<T>>, Failure> {
@@ -184,7 +176,7 @@ impl<T: Patch> Model for Modifying<T> {
         let mut notes = ignored_fields(&object, T::keys());
         notes.append(&mut both);
         let patch = from_object(object).map_err(Failure::bad_output)?;
-        Ok(Said { answer: Some(patch), notes })
+        Ok(Said::noting(Some(patch), notes))
     }
 
     fn view_to_json(view: &Option<Arc<T>>) -> Value {
@@ -206,6 +198,46 @@ impl<T: Patch> Model for Modifying<T> {
 
     fn answer_schema(generator: &mut SchemaGenerator) -> Option<Schema> {
         Some(generator.root_schema_for::<T>())
+    }
+}
+
+/// The first value of each key wins.
+struct Merging<T> {
+    merged: Option<Arc<T>>,
+    winners: Vec<(&'static str, Arc<str>)>,
+    fatal: Option<FireError>,
+}
+
+impl<T: Patch, P: Point<Model = Modifying<T>>> Chain<P> for Merging<T> {
+    fn view(&self) -> Option<Arc<T>> {
+        self.merged.clone()
+    }
+
+    fn take(
+        &mut self,
+        calls: &mut Calls<P>,
+        reached: &Reached<'_, P>,
+        said: Result<Said<Option<T>>, Box<Failure>>,
+    ) -> ControlFlow<()> {
+        match said {
+            Ok(Said { answer: None, notes }) => calls.finish(reached, Outcome::Passed, notes),
+            Ok(Said { answer: Some(patch), notes }) => {
+                let set = patch.set_keys();
+                let won = Arc::make_mut(self.merged.get_or_insert_default()).merge(patch);
+                for key in named::<T>(won) {
+                    self.winners.push((key, reached.name().clone()));
+                }
+                calls.finish_patch(reached, named::<T>(won), named::<T>(set & !won), notes);
+            }
+            Err(failure) => {
+                self.fatal = reached.if_fail_closed(&failure);
+                calls.finish(reached, Outcome::Failed(*failure), None);
+                if self.fatal.is_some() {
+                    return ControlFlow::Break(());
+                }
+            }
+        }
+        ControlFlow::Continue(())
     }
 }
 

@@ -1,10 +1,6 @@
 //! Void: handlers observe. All run concurrently and all are awaited; a failure is recorded.
 
-use std::{
-    future::{Future, poll_fn},
-    pin::Pin,
-    task::Poll,
-};
+use std::{future::poll_fn, task::Poll};
 
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use schemars::{Schema, SchemaGenerator};
@@ -14,6 +10,7 @@ use super::{Model, ModelKind, Said, kind_of};
 use crate::{
     DynOutcome, Failure, FireError, Outcome, Point,
     fire::{Calls, Fire, Reached},
+    guarded::Shield,
 };
 
 /// Handlers observe: they run concurrently in the caller's task, and all of them are awaited.
@@ -81,16 +78,19 @@ impl Model for Void {
         let (slot, mut fire) = fire.split();
         let mut fatal: Option<(usize, FireError)> = None;
         let mut waiting = None;
+        let mut shield = Shield::new();
         // One pass over all: most handlers answer at once, and only those that wait pay for being waited for.
         poll_fn(|cx| {
             let mut position = 0;
             while let Some(reached) = fire.next(&slot, &mut position) {
-                let mut call = fire.call(&reached, ());
-                match Pin::new(&mut call).poll(cx) {
+                match fire.start(&reached, (), &mut shield, cx) {
                     Poll::Ready(said) => settle(&mut fire, &reached, said, &mut fatal),
-                    Poll::Pending => waiting
-                        .get_or_insert_with(FuturesUnordered::new)
-                        .push(call.map(move |said| (reached, said))),
+                    Poll::Pending => {
+                        let waits = std::mem::replace(&mut shield, Shield::new());
+                        waiting
+                            .get_or_insert_with(FuturesUnordered::new)
+                            .push(waits.map(move |said| (reached, said)));
+                    }
                 }
             }
             Poll::Ready(())
@@ -108,7 +108,7 @@ impl Model for Void {
         let nothing = json.is_null() || json.as_object().is_some_and(serde_json::Map::is_empty);
         let notes =
             if nothing { vec![] } else { vec![format!("ignored its answer, {}", kind_of(&json))] };
-        Ok(Said { answer: (), notes })
+        Ok(Said::noting((), notes))
     }
 
     fn outcome_to_dyn(outcome: Self::Outcome) -> DynOutcome {
@@ -124,10 +124,11 @@ impl Model for Void {
 }
 
 /// Of several fatal failures, the handler that comes first in the order is named, whoever failed first.
+#[inline]
 fn settle<P: Point<Model = Void>>(
     fire: &mut Calls<P>,
     reached: &Reached<'_, P>,
-    said: Result<Said<()>, Failure>,
+    said: Result<Said<()>, Box<Failure>>,
     fatal: &mut Option<(usize, FireError)>,
 ) {
     match said {
@@ -138,7 +139,7 @@ fn settle<P: Point<Model = Void>>(
             {
                 *fatal = Some((reached.position, error));
             }
-            fire.finish(reached, Outcome::Failed(failure), Vec::new());
+            fire.finish(reached, Outcome::Failed(*failure), None);
         }
     }
 }

@@ -4,7 +4,6 @@ use std::{
     any::Any,
     fmt,
     panic::Location,
-    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -17,13 +16,14 @@ use glob::Pattern;
 use serde::Serialize;
 
 use crate::{
-    Event, Failure, FailurePolicy, Model, ModelKind, PluginGate, Point, guarded::drop_quietly,
+    Event, FailurePolicy, Model, ModelKind, PluginGate, Point,
+    guarded::{Seat, drop_quietly},
     model::Said,
 };
 
 type Answer<P> = <<P as Point>::Model as Model>::Answer;
-pub(crate) type BoxedAnswer<A> = Pin<Box<dyn Future<Output = Result<Said<A>, Failure>> + Send>>;
-pub(crate) type Call<P> = Box<dyn Fn(Event<P>) -> BoxedAnswer<Answer<P>> + Send + Sync>;
+/// Calls a handler: its future takes the seat.
+pub(crate) type Call<P> = Box<dyn Fn(Event<P>, &mut Seat<Said<Answer<P>>>) + Send + Sync>;
 
 /// A handler bound to a point.
 pub(crate) struct Entry<P: Point> {
@@ -52,8 +52,7 @@ impl<P: Point> Entry<P> {
 
 impl<P: Point> Drop for Entry<P> {
     fn drop(&mut self) {
-        let call =
-            std::mem::replace(&mut self.call, Box::new(|_| Box::pin(std::future::pending())));
+        let call = std::mem::replace(&mut self.call, Box::new(|_, _| {}));
         // What the handler captured is dropped by whoever held it last, perhaps a fire: it must not fall with it.
         drop_quietly(call);
     }

@@ -2,13 +2,10 @@
 
 use std::{future::Future, panic::Location, sync::Arc};
 
-use super::{
-    Entry, RegisterError, Registrar, Registration, Slot,
-    entry::{BoxedAnswer, Call},
-};
+use super::{Entry, RegisterError, Registrar, Registration, Slot, entry::Call};
 use crate::{
     DynHandler, Event, Failure, Hooks, IntoAnswer, IsClaiming, IsGate, IsModifying, IsVoid, Model,
-    ModelKind, Point, model::Said,
+    ModelKind, Point, guarded::sit, model::Said,
 };
 
 type Answer<P> = <<P as Point>::Model as Model>::Answer;
@@ -295,24 +292,28 @@ impl Registrar {
         Fut: Future<Output: IntoAnswer<Answer<P>>> + Send + 'static,
     {
         self.insert(place, move |powers| {
-            Box::new(move |event| {
+            Box::new(move |event, seat| {
                 let answer = handler(event);
-                Box::pin(
-                    async move { within::<P>(powers, Said::plainly(answer.await.into_answer()?)) },
-                )
+                sit(seat, async move {
+                    within::<P>(powers, Said::plainly(answer.await.into_answer()?))
+                });
             })
         })
     }
 
-    pub(crate) fn register_json<P: Point>(
+    pub(crate) fn register_json<P, Fut>(
         self,
         place: &'static Location<'static>,
-        call: impl Fn(Event<P>) -> BoxedAnswer<Answer<P>> + Send + Sync + 'static,
-    ) -> Result<Registration, RegisterError> {
+        call: impl Fn(Event<P>) -> Fut + Send + Sync + 'static,
+    ) -> Result<Registration, RegisterError>
+    where
+        P: Point,
+        Fut: Future<Output = Result<Said<Answer<P>>, Failure>> + Send + 'static,
+    {
         self.insert(place, move |powers| {
-            Box::new(move |event| {
+            Box::new(move |event, seat| {
                 let answer = call(event);
-                Box::pin(async move { within::<P>(powers, answer.await?) })
+                sit(seat, async move { within::<P>(powers, answer.await?) });
             })
         })
     }
@@ -355,7 +356,8 @@ impl Registrar {
 }
 
 /// An answer that does more than its registration may is a failure, not an effect (R13.3).
-fn within<P: Point>(powers: u64, said: Said<Answer<P>>) -> Result<Said<Answer<P>>, Failure> {
+#[inline]
+fn within<P: Point>(powers: u64, said: Said<Answer<P>>) -> Result<Said<Answer<P>>, Box<Failure>> {
     if powers == u64::MAX {
         return Ok(said);
     }
@@ -363,7 +365,8 @@ fn within<P: Point>(powers: u64, said: Said<Answer<P>>) -> Result<Said<Answer<P>
     match P::Model::powers().get(beyond.trailing_zeros() as usize) {
         None => Ok(said),
         Some(power) => {
-            Err(Failure::bad_output(format!("its capabilities do not include `{power}`")))
+            let detail = format!("its capabilities do not include `{power}`");
+            Err(Box::new(Failure::bad_output(detail)))
         }
     }
 }
