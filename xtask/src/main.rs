@@ -20,6 +20,7 @@ Commands:
   test    Installs what the tests need, then checks everything: format, lints, tests, docs, examples
   bench   Measures the engine beside other hook systems and writes docs/benchmarks.md
   update  Rewrites the generated files (schemas, the page of points)
+  fuzz    Feeds the output parser of command hooks anything at all (needs a nightly compiler)
 
 Examples:
   cargo xtask test
@@ -34,6 +35,17 @@ Usage: cargo xtask update
 
 Example:
   cargo xtask update && git diff schemas docs
+";
+
+const FUZZ_HELP: &str = "\
+Feeds the output parser of command hooks anything at all, guided by coverage
+
+Usage: cargo xtask fuzz [--seconds N]
+
+The tests run the same target for a short time; this runs it for 60 seconds, or as long as you like.
+
+Example:
+  cargo xtask fuzz --seconds 600
 ";
 
 fn main() -> ExitCode {
@@ -57,6 +69,9 @@ fn run(arguments: &[&str]) -> Result<(), Failed> {
         ["test"] => test::run(),
         ["bench", options @ ..] => bench::run(&bench::Options::parse(options)?),
         ["update"] => update(),
+        ["fuzz"] => fuzz("60"),
+        ["fuzz", "--help" | "-h"] => help(FUZZ_HELP),
+        ["fuzz", "--seconds", seconds] => fuzz(seconds),
         [command @ ("test" | "update"), option, ..] => Err(Failed(format!(
             "`{command}` takes no `{option}`; see `cargo xtask {command} --help`"
         ))),
@@ -77,6 +92,18 @@ fn update() -> Result<(), Failed> {
         Step::cargo(&["nextest", "run", "-p", "pintle", "--test", "schemas"])
             .env("PINTLE_UPDATE", "1"),
     )?;
+    steps.close();
+    Ok(())
+}
+
+fn fuzz(seconds: &str) -> Result<(), Failed> {
+    let mut steps = Steps::default();
+    if !Step::cargo(&["fuzz", "--version"]).works() {
+        steps.run(Step::cargo(&["install", "cargo-fuzz", "--locked"]))?;
+    }
+    let limit = format!("-max_total_time={seconds}");
+    let folder = step::root().join("crates/pintle-exec");
+    steps.run(Step::cargo(&["+nightly", "fuzz", "run", "answer", "--", &limit]).inside(folder))?;
     steps.close();
     Ok(())
 }

@@ -45,8 +45,10 @@ const DOORS: [(&str, &[&str]); 9] = [
 /// Not rooms: they measure and check the house, and may look into any of them.
 const OUTSIDE: [&str; 2] = ["pintle-bench", "xtask"];
 
-/// Each of these is a large part of a build, so only one room may ask for it.
-const HEAVY: [&str; 6] = ["axum", "genai", "reqwest", "rmcp", "rusqlite", "wasmtime"];
+/// Each of these is a large part of a build, so only one room may ask for it. `reqwest` is the one HTTP stack of the
+/// house: the workshop sends webhooks with it, and the toolbox hands rmcp a client that follows no redirects.
+const HEAVY: [(&str, usize); 6] =
+    [("axum", 1), ("genai", 1), ("reqwest", 2), ("rmcp", 1), ("rusqlite", 1), ("wasmtime", 1)];
 
 const ENGINE_BUDGET: usize = 21;
 const LONGEST_FILE: usize = 500;
@@ -73,7 +75,7 @@ fn doors_open_only_downwards() {
 
 #[test]
 fn a_heavy_dependency_is_named_in_one_room_only() {
-    for heavy in HEAVY {
+    for (heavy, most) in HEAVY {
         let named: Vec<_> = rooms()
             .into_iter()
             .filter(|(_, dependencies)| {
@@ -83,7 +85,7 @@ fn a_heavy_dependency_is_named_in_one_room_only() {
             })
             .map(|(room, _)| room)
             .collect();
-        assert!(named.len() <= 1, "`{heavy}` is named in {}", named.join(" and in "));
+        assert!(named.len() <= most, "`{heavy}` is named in {}", named.join(" and in "));
     }
 }
 

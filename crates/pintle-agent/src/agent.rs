@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use pintle::{Cx, Envelope, Hooks, points::PersonalitySwitched};
+use pintle::{Cx, Envelope, Hooks, RecordSink, points::PersonalitySwitched};
 use pintle_policy::Zone;
 use serde_json::json;
 use tokio_util::task::TaskTracker;
@@ -47,10 +47,19 @@ pub(crate) struct Inner {
     pub(crate) watch: Option<HandlerWatch>,
     /// What still runs after a run's `done`: the process waits for it before it exits.
     pub(crate) background: TaskTracker,
-    /// The sessions this process has run already, for `session_start`; and whose turn it is in each.
-    pub(crate) met: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    /// The sessions this process has run already.
+    pub(crate) met: Mutex<HashMap<String, Met>>,
     /// Personalities that `personality_switched` put in place of the configured one.
     pub(crate) substitutes: Mutex<HashMap<String, Personality>>,
+}
+
+/// What an agent remembers of a session while it lives.
+#[derive(Default)]
+pub(crate) struct Met {
+    /// Runs of the session take turns.
+    turn: Arc<tokio::sync::Mutex<()>>,
+    /// Whether `session_start` was fired.
+    started: bool,
 }
 
 /// Sees every event of every run.
@@ -110,6 +119,12 @@ impl Agent {
         run::start(self.clone(), ask)
     }
 
+    /// Goes on with a run whose process died while a person was being asked. The call runs at most once, whoever
+    /// resumes it (R11.6).
+    pub fn resume(&self, session_id: &str) -> Run {
+        run::start(self.clone(), Ask { resumes: true, ..Ask::in_session(session_id, "") })
+    }
+
     /// The agent's registry.
     pub fn hooks(&self) -> &Hooks {
         &self.inner.hooks
@@ -132,18 +147,35 @@ impl Agent {
     /// # Errors
     /// When there is no such personality, a handler registered fail-closed failed, or the store did.
     pub async fn switch_personality(&self, session: &Session, to: &str) -> Result<(), SwitchError> {
-        let personality = self.inner.personalities.get(to)?;
         let envelope = Envelope {
-            session_id: Some(session.id.clone()),
-            session_key: Some(session.key.clone()),
-            personality_id: Some(to.to_string()),
             platform: session.platform.clone(),
             parent_session_id: session.parent.clone(),
             trace_id: run::new_id(),
             ts: run::now_ms(),
             ..Envelope::default()
         };
-        let cx = Cx::new(envelope, personality.plugin_gate());
+        self.switch(session, to, envelope, None).await
+    }
+
+    /// The same within a run, whose envelope and events it then belongs to.
+    pub(crate) async fn switch(
+        &self,
+        session: &Session,
+        to: &str,
+        envelope: Envelope,
+        witness: Option<Arc<dyn RecordSink>>,
+    ) -> Result<(), SwitchError> {
+        let personality = self.inner.personalities.get(to)?;
+        let envelope = Envelope {
+            session_id: Some(session.id.clone()),
+            session_key: Some(session.key.clone()),
+            personality_id: Some(to.to_string()),
+            ..envelope
+        };
+        let mut cx = Cx::new(envelope, personality.plugin_gate());
+        if let Some(witness) = witness {
+            cx = cx.observed_by(witness);
+        }
         let from = session.personality.clone();
         let switched = || PersonalitySwitched { from, to: to.to_string() };
         let merged = self.inner.hooks.fire_modifying(&cx, switched).await?;
@@ -156,11 +188,17 @@ impl Agent {
         Ok(())
     }
 
-    /// Notes that a session is run: whether it is for the first time here, and its turn to wait for.
-    pub(crate) fn meet(&self, session_id: &str) -> (bool, Arc<tokio::sync::Mutex<()>>) {
+    /// The turn that a run of this session has to wait for.
+    pub(crate) fn turn_in(&self, session_id: &str) -> Arc<tokio::sync::Mutex<()>> {
         let mut met = self.inner.met.lock().unwrap_or_else(PoisonError::into_inner);
-        let first_here = !met.contains_key(session_id);
-        (first_here, met.entry(session_id.to_string()).or_default().clone())
+        met.entry(session_id.to_string()).or_default().turn.clone()
+    }
+
+    /// Whether this is the first run of the session here. It is true once: whoever asks fires `session_start`.
+    pub(crate) fn starts(&self, session_id: &str) -> bool {
+        let mut met = self.inner.met.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = met.entry(session_id.to_string()).or_default();
+        !std::mem::replace(&mut session.started, true)
     }
 
     /// Who speaks in this session.

@@ -101,8 +101,9 @@ mod tests {
 
     fn noted(context: &str) -> GateOutcome {
         let words = pintle::Words { output: None, additional_context: Some(context.into()) };
-        let notes = vec![pintle::Note { handler: "h".into(), words }];
-        GateOutcome { notes, ..GateOutcome::default() }
+        let mut outcome = GateOutcome::default();
+        outcome.notes.push(pintle::Note { handler: "h".into(), words });
+        outcome
     }
 
     // R7.3

@@ -28,6 +28,7 @@ pub(crate) enum Command {
     Hooks(Hooks),
     Trace(Trace),
     Trust(Trust),
+    Approvals(Approvals),
 }
 
 /// Play a short conversation offline: hooks fire, a destructive command is blocked, an approval is asked
@@ -63,6 +64,9 @@ pub(crate) struct Chat {
     /// Begin a new conversation
     #[arg(long)]
     pub(crate) new: bool,
+    /// Without a terminal: wait until somebody answers with `pintle approvals`, instead of denying
+    #[arg(long)]
+    pub(crate) wait_for_approval: bool,
     #[command(flatten)]
     pub(crate) who: Who,
 }
@@ -180,4 +184,59 @@ pub(crate) struct Trust {
     /// Trust it as it is now
     #[arg(long)]
     pub(crate) accept: bool,
+}
+
+/// See what waits for a person's yes, and answer it
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  pintle approvals list\n  pintle approvals approve 3f9c21d0\n  pintle approvals deny 3f9c21d0 --reason 'not on a Friday'"
+)]
+pub(crate) struct Approvals {
+    #[command(subcommand)]
+    pub(crate) command: ApprovalsCommand,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum ApprovalsCommand {
+    /// What waits for an answer
+    #[command(after_help = "Example:\n  pintle approvals list --all --json")]
+    List {
+        /// Answered and lapsed ones too
+        #[arg(long)]
+        all: bool,
+    },
+    /// One question, with its full arguments
+    #[command(after_help = "Example:\n  pintle approvals show 3f9c21d0")]
+    Show {
+        /// Its id, or the start or end of it
+        id: String,
+    },
+    /// Say yes. If the run that asked is gone, it goes on here
+    #[command(after_help = "Example:\n  pintle approvals approve 3f9c21d0")]
+    Approve {
+        /// Its id, or the start or end of it
+        id: String,
+        /// And to the same call for the rest of its session
+        #[arg(long)]
+        session: bool,
+        /// Answer as this approver [default: operator]
+        #[arg(long = "as", value_name = "NAME")]
+        by: Option<String>,
+        #[command(flatten)]
+        who: Who,
+    },
+    /// Say no. The model is told why
+    #[command(after_help = "Example:\n  pintle approvals deny 3f9c21d0 --reason 'not on a Friday'")]
+    Deny {
+        /// Its id, or the start or end of it
+        id: String,
+        /// Words for the model
+        #[arg(long)]
+        reason: Option<String>,
+        /// Answer as this approver [default: operator]
+        #[arg(long = "as", value_name = "NAME")]
+        by: Option<String>,
+        #[command(flatten)]
+        who: Who,
+    },
 }

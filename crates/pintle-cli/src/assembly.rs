@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use pintle::{Event, Hooks, Verdict, points::ToolPre};
-use pintle_agent::{Agent, Approver, Llm, SwitchError};
+use pintle_agent::{Agent, Llm, SwitchError};
 use pintle_policy::shell;
 use pintle_store::SqliteStore;
 use pintle_tools::{McpLimits, McpServer, McpTransport, TerminalConfig};
@@ -11,6 +11,7 @@ use pintle_tools::{McpLimits, McpServer, McpTransport, TerminalConfig};
 use crate::{
     args::Who,
     bindings::{self, Bound},
+    chat::{Ears, StoredApprover},
     environment::Environment,
     problem::{Problem, YELLOW},
     profile::Plan,
@@ -29,7 +30,8 @@ pub(crate) struct Assembled {
 /// What a command adds to the agent it needs.
 #[derive(Default)]
 pub(crate) struct Extras {
-    pub(crate) approver: Option<Arc<dyn Approver>>,
+    /// Who can be asked; nobody unless said.
+    pub(crate) ears: Ears,
     pub(crate) watch: Option<Box<dyn Fn(&'static str, &str) + Send + Sync>>,
     pub(crate) hooks: Option<Hooks>,
 }
@@ -73,6 +75,9 @@ impl Assembled {
         }
         let servers = connect_servers(environment, &plan).await?;
         let model = llm.name().to_string();
+        let approvers = plan.approvers.unwrap_or_default();
+        let approver =
+            StoredApprover::new(store.clone(), extras.ears, approvers, &environment.data_dir()?);
         let recorder = Recorder::new(store.clone());
         let terminal = TerminalConfig {
             env: environment.passed_on(),
@@ -81,12 +86,10 @@ impl Assembled {
         let mut builder =
             Agent::builder(hooks, llm, Arc::new(store.clone()), plan.personalities, plan.policy)
                 .limits(plan.limits)
+                .approver(Arc::new(approver))
                 .tools(pintle_tools::builtin(terminal))
                 .tools(servers.iter().flat_map(McpServer::tools))
                 .observer(move |event| recorder.record(event));
-        if let Some(approver) = extras.approver {
-            builder = builder.approver(approver);
-        }
         if let Some(watch) = extras.watch {
             builder = builder.watch_handlers(watch);
         }

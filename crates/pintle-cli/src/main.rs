@@ -10,7 +10,7 @@ mod problem;
 mod profile;
 mod recorder;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use clap::Parser;
 
@@ -27,8 +27,8 @@ fn main() -> ExitCode {
         }
         Ok(runtime) => {
             let done = runtime.block_on(run(cli, &environment));
-            // A thread may still wait for a line on the terminal: it does not keep the program.
-            runtime.shutdown_background();
+            // Dropping what still runs is what ends its processes, so that is waited for, but no file that hangs.
+            runtime.shutdown_timeout(Duration::from_secs(1));
             match done {
                 Ok(code) => code,
                 Err(problem) => report(&environment, &problem),
@@ -47,6 +47,7 @@ async fn run(cli: Cli, environment: &Environment) -> Result<ExitCode, Problem> {
         Command::Hooks(hooks) => commands::hooks::run(environment, hooks).await,
         Command::Trace(trace) => commands::trace::run(environment, trace).await,
         Command::Trust(trust) => commands::trust::run(environment, &trust),
+        Command::Approvals(approvals) => commands::approvals::run(environment, approvals).await,
     }
 }
 

@@ -44,6 +44,7 @@ async fn spawn(live: &Live, call: &PermittedCall) -> Result<(ToolOutcome, String
         text: patch.prompt.unwrap_or(task),
         personality: personality.or_else(own),
         lineage: Some(lineage),
+        resumes: false,
     });
 
     // The child says who it is in its first event; from then on it is ours to end.

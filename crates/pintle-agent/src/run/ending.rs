@@ -5,11 +5,14 @@ use pintle::{
     points::{AgentDone, ErrorRaised, SessionEnd},
 };
 
-use super::{Ending, Live, RunError, delegate, judge, opening, tool_call};
-use crate::{approver::ApprovalOutcome, event::RunEventKind};
+use super::{Ending, Live, RunError, delegate, history, judge, tool_call};
+use crate::{
+    approver::ApprovalOutcome,
+    event::{RunEventKind, RunOutcome},
+};
 
 pub(super) async fn close(live: &Live, mut ending: Ending) {
-    let closed = close_what_is_open(live).await;
+    let closed = close_what_is_open(live, ending.outcome).await;
     live.end_turn();
     if let (Err(error), None) = (closed, &ending.error) {
         ending = error.into();
@@ -22,7 +25,7 @@ pub(super) async fn close(live: &Live, mut ending: Ending) {
 }
 
 /// A body that was dropped leaves sub-agents, running calls and calls without a stored result behind (R6.5).
-async fn close_what_is_open(live: &Live) -> Result<(), RunError> {
+async fn close_what_is_open(live: &Live, outcome: RunOutcome) -> Result<(), RunError> {
     live.over.cancel();
     live.written().await;
     let open_approval = live.progress().open_approval.take();
@@ -38,7 +41,13 @@ async fn close_what_is_open(live: &Live) -> Result<(), RunError> {
         first_problem = first_problem.and(told.map_err(|error| RunError::new("hook", error)));
     }
     first_problem = first_problem.and(tool_call::close_calls(live).await);
-    first_problem.and(opening::repair(live).await)
+    // A body that came to its own end has stored every result: there is nothing to read the history for.
+    match outcome {
+        RunOutcome::Aborted | RunOutcome::MaxSeconds | RunOutcome::Error => {
+            first_problem.and(history::repair(live).await)
+        }
+        _ => first_problem,
+    }
 }
 
 /// Slow handlers here delay nothing the user sees: `done` was said.

@@ -5,7 +5,7 @@ use pintle_policy::{Floor, guard, zone_of};
 
 use super::{Live, new_id, now_ms};
 use crate::{
-    approver::{ApprovalOutcome, ApprovalRequest},
+    approver::{ApprovalOutcome, ApprovalRequest, Prepared},
     call::FinalCall,
     event::RunEventKind,
     toolbox::Kind,
@@ -15,13 +15,27 @@ use crate::{
 ///
 /// It has no public constructor. Code that did not go through the judge cannot run a tool (R6.2).
 #[derive(Debug)]
-pub struct PermittedCall(FinalCall);
+pub struct PermittedCall {
+    call: FinalCall,
+    /// The question a person said yes to. The yes is used up right before the tool runs.
+    approval: Option<String>,
+}
+
+impl PermittedCall {
+    /// Uses up the yes, if one was needed: only the first use counts, and only for these very arguments.
+    pub(super) async fn use_approval(&self, live: &Live) -> bool {
+        match &self.approval {
+            Some(id) => live.agent().approver.consume(id, &self.call.args_hash()).await,
+            None => true,
+        }
+    }
+}
 
 impl std::ops::Deref for PermittedCall {
     type Target = FinalCall;
 
     fn deref(&self) -> &FinalCall {
-        &self.0
+        &self.call
     }
 }
 
@@ -65,11 +79,12 @@ pub(super) async fn judge(live: &Live, call: FinalCall) -> Result<(PermittedCall
         reasons.push(format!("zone `{}`: {}", judged.zone.name(), judged.why));
     }
     reasons.extend(questions.into_iter().map(|question| question.reason));
-    if !reasons.is_empty() {
-        approval(live, &call, reasons.join("; ")).await?;
-    }
+    let approval = match reasons.is_empty() {
+        true => None,
+        false => approval(live, &call, reasons.join("; ")).await?,
+    };
     let kind = known.kind.clone();
-    Ok((PermittedCall(call), kind))
+    Ok((PermittedCall { call, approval }, kind))
 }
 
 fn toolset(live: &Live, tool: &str) -> Result<(), String> {
@@ -87,11 +102,13 @@ fn toolset(live: &Live, tool: &str) -> Result<(), String> {
 }
 
 /// Nobody is asked about a call that could not run: this comes last.
-async fn approval(live: &Live, call: &FinalCall, reason: String) -> Result<(), String> {
+///
+/// Gives the id of the question, unless the answer was a standing one.
+async fn approval(live: &Live, call: &FinalCall, reason: String) -> Result<Option<String>, String> {
     let Some(opened) = live.opened() else { return Err("the session is not open".into()) };
     let timeout =
         u64::try_from(live.agent().policy.approval_timeout.as_millis()).unwrap_or(u64::MAX);
-    let request = ApprovalRequest {
+    let mut request = ApprovalRequest {
         approval_id: new_id(),
         session_id: opened.session.id.clone(),
         run_id: live.run_id.clone(),
@@ -102,6 +119,15 @@ async fn approval(live: &Live, call: &FinalCall, reason: String) -> Result<(), S
         reason,
         expires_at: now_ms().saturating_add(timeout),
     };
+    match live.agent().approver.prepare(&request).await {
+        Prepared::Ask => {}
+        Prepared::AskAs(id) => request.approval_id = id,
+        Prepared::Settled(outcome) => {
+            let why = request.reason.clone();
+            resolved(live, request.approval_id, &outcome);
+            return verdict(outcome, &why).map(|()| None);
+        }
+    }
     live.emit(RunEventKind::ApprovalRequested {
         approval_id: request.approval_id.clone(),
         tool_call_id: request.tool_call_id.clone(),
@@ -118,7 +144,12 @@ async fn approval(live: &Live, call: &FinalCall, reason: String) -> Result<(), S
     let outcome = tokio::time::timeout(live.agent().policy.approval_timeout, asked)
         .await
         .unwrap_or(ApprovalOutcome::Expired);
-    resolved(live, approval_id, &outcome);
+    resolved(live, approval_id.clone(), &outcome);
+    verdict(outcome, &why).map(|()| Some(approval_id))
+}
+
+/// Everything but a yes is a no, each in its own words.
+fn verdict(outcome: ApprovalOutcome, why: &str) -> Result<(), String> {
     match outcome {
         ApprovalOutcome::Approved { .. } => Ok(()),
         ApprovalOutcome::Denied { by, reason: Some(reason) } => {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use pintle::{Cx, Envelope, FireRecord, PluginGate, RecordSink};
-use tokio::sync::{OwnedMutexGuard, mpsc};
+use tokio::sync::{Notify, OwnedMutexGuard, mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{Ask, Ending, Run, RunError, new_id, now_ms, tool_call::Tracked};
@@ -34,6 +34,8 @@ pub(crate) struct Live {
     turn: Mutex<Option<OwnedMutexGuard<()>>>,
     /// Messages on their way to the store. They get there even if the run's body is dropped.
     writes: TaskTracker,
+    /// Rung when it is this run's turn: its time limit counts from then on.
+    pub(crate) begun: Notify,
     /// Cancelled when the run's body is over.
     pub(crate) over: CancellationToken,
 }
@@ -45,8 +47,6 @@ pub(crate) struct Opened {
     pub(crate) plugins: PluginGate,
     /// The parent's personalities: what they may not use, a sub-agent may not use either (R6.3).
     pub(crate) ancestors: Vec<Personality>,
-    /// The first run of this session in this process.
-    pub(crate) first_here: bool,
 }
 
 #[derive(Default)]
@@ -75,6 +75,8 @@ pub(crate) struct Lineage {
     pub(crate) parent_session: String,
     pub(crate) trace_id: String,
     pub(crate) depth: u32,
+    /// What its ancestors had spent when it began: the limit is for all of them together.
+    pub(crate) spent_usd: f64,
     pub(crate) plugins: PluginGate,
     pub(crate) ancestors: Vec<Personality>,
     pub(crate) emitter: Arc<Emitter>,
@@ -93,6 +95,7 @@ impl Live {
             progress: Mutex::default(),
             turn: Mutex::default(),
             writes: TaskTracker::new(),
+            begun: Notify::new(),
             over: CancellationToken::new(),
         }
     }
@@ -122,6 +125,7 @@ impl Live {
     pub(crate) async fn take_turn(&self, turn: Arc<tokio::sync::Mutex<()>>) {
         let held = turn.lock_owned().await;
         *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
+        self.begun.notify_one();
     }
 
     pub(crate) fn has_turn(&self) -> bool {
@@ -156,6 +160,11 @@ impl Live {
         self.ask.lineage.as_ref().map_or(0, |lineage| lineage.depth)
     }
 
+    fn spent_usd(&self) -> f64 {
+        let inherited = self.ask.lineage.as_ref().map_or(0.0, |lineage| lineage.spent_usd);
+        inherited + self.progress().usage.cost_usd.unwrap_or_default()
+    }
+
     pub(crate) fn lineage_for_child(&self) -> Option<Lineage> {
         let opened = self.opened()?;
         let mut ancestors = opened.ancestors.clone();
@@ -164,6 +173,7 @@ impl Live {
             parent_session: opened.session.id.clone(),
             trace_id: self.trace_id.clone(),
             depth: self.depth() + 1,
+            spent_usd: self.spent_usd(),
             plugins: opened.plugins.clone(),
             ancestors,
             emitter: self.emitter.clone(),
@@ -224,16 +234,15 @@ impl Live {
 
     pub(crate) fn limit_reached(&self) -> Option<Ending> {
         let limits = &self.agent().limits;
-        let progress = self.progress();
-        if progress.turn >= limits.max_turns {
+        if self.progress().turn >= limits.max_turns {
             let text = format!(
                 "The run was stopped: it took {} model rounds, which is its limit.",
                 limits.max_turns
             );
             return Some(Ending::new(RunOutcome::MaxTurns, text));
         }
-        let (cost, limit) = (progress.usage.cost_usd?, limits.max_cost_usd?);
-        (cost >= limit).then(|| {
+        let (cost, limit) = (self.spent_usd(), limits.max_cost_usd?);
+        (cost > 0.0 && cost >= limit).then(|| {
             let text =
                 format!("The run was stopped: it cost ${cost:.4}, and its limit is ${limit:.4}.");
             Ending::new(RunOutcome::BudgetExceeded, text)

@@ -6,6 +6,7 @@
 
 mod delegate;
 mod ending;
+mod history;
 mod judge;
 mod live;
 mod model_call;
@@ -45,6 +46,8 @@ pub struct Ask {
     pub(crate) text: String,
     pub(crate) personality: Option<String>,
     pub(crate) lineage: Option<Lineage>,
+    /// Nothing new was said: a run that died while it waited for a person goes on.
+    pub(crate) resumes: bool,
 }
 
 /// Which conversation a run belongs to.
@@ -59,7 +62,14 @@ impl Ask {
     /// A message in the newest session with this key; a new one if there is none.
     pub fn new(key: impl Into<String>, text: impl Into<String>) -> Self {
         let (session, platform) = (SessionRef::Key(key.into()), "cli".to_string());
-        Self { session, platform, text: text.into(), personality: None, lineage: None }
+        Self {
+            session,
+            platform,
+            text: text.into(),
+            personality: None,
+            lineage: None,
+            resumes: false,
+        }
     }
 
     /// A message in this very session.
@@ -219,8 +229,11 @@ async fn whole(live: Arc<Live>, cancel: CancellationToken) {
     let limit = live.agent().limits.max_seconds;
     let ending = {
         let body = pin!(AssertUnwindSafe(steps(&live)).catch_unwind());
-        let out_of_time =
-            OptionFuture::from(limit.map(|limit| tokio::time::sleep(Duration::from_secs(limit))));
+        let out_of_time = OptionFuture::from(limit.map(async |limit| {
+            live.begun.notified().await;
+            tokio::time::sleep(Duration::from_secs(limit)).await;
+        }));
+        let out_of_time = pin!(out_of_time);
         tokio::select! {
             biased;
             () = cancel.cancelled() => Ending::new(RunOutcome::Aborted, "The run was stopped."),
@@ -242,20 +255,34 @@ async fn whole(live: Arc<Live>, cancel: CancellationToken) {
 async fn steps(live: &Live) -> Result<Ending, RunError> {
     opening::open_session(live).await?;
     opening::announce(live).await?;
-    if let Some(reason) = opening::submit_prompt(live).await? {
+    let mut unfinished = None;
+    if live.ask.resumes {
+        unfinished = history::unfinished(live).await?;
+        if unfinished.is_none() {
+            return Ok(Ending::new(RunOutcome::EndTurn, "There is nothing to go on with."));
+        }
+    } else if let Some(reason) = opening::submit_prompt(live).await? {
         return Ok(Ending::new(RunOutcome::Refusal, reason));
     }
-    let mut messages = opening::load_history(live).await?;
+    let mut messages = history::load(live).await?;
+    if unfinished.is_some() {
+        // Its results are still to come: those that stand in for them are not sent.
+        messages.pop();
+    }
     let system = opening::build_prompt(live, &messages).await?;
     loop {
-        if let Some(ending) = live.limit_reached() {
-            return Ok(ending);
-        }
-        let response = model_call::ask(live, &system, &messages).await?;
-        messages.push(Message::Assistant {
-            text: response.text.clone(),
-            tool_calls: response.tool_calls.clone(),
-        });
+        let response = match unfinished.take() {
+            Some(response) => response,
+            None => {
+                if let Some(ending) = live.limit_reached() {
+                    return Ok(ending);
+                }
+                let response = model_call::ask(live, &system, &messages).await?;
+                let (text, tool_calls) = (response.text.clone(), response.tool_calls.clone());
+                messages.push(Message::Assistant { text, tool_calls });
+                response
+            }
+        };
         let results = tool_call::handle_all(live, &response).await?;
         match response.finish {
             FinishReason::MaxTokens => {

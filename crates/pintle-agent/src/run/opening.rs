@@ -1,16 +1,18 @@
-//! Steps 1 to 5: the session, the announcements, the user's message, the history, the prompt.
+//! Steps 1 to 3 and 5: the session, the announcements, the user's message, the prompt.
+
+use std::sync::Arc;
 
 use pintle::{
-    PluginGate, Point,
+    PluginGate, Point, RecordSink,
     points::{SessionStart, SessionStarted, UserPromptSubmit},
 };
 
-use super::{Live, RunError, SessionRef, live::Opened, tool_call};
+use super::{Live, RunError, SessionRef, history, live::Opened};
 use crate::{
     event::RunEventKind,
-    message::{Message, ToolCall, ToolResult},
+    message::Message,
     prompt::{Subject, joined},
-    store::{NewSession, StoreError, StoredMessage},
+    store::{NewSession, StoreError},
 };
 
 /// Step 1: open or resume the session, bind the personality, take its plugin list for the whole run.
@@ -38,7 +40,8 @@ pub(super) async fn open_session(live: &Live) -> Result<(), RunError> {
         }
     };
     if let Some(asked) = personality.filter(|asked| session.personality.as_ref() != Some(asked)) {
-        let switched = live.handle().switch_personality(&session, &asked).await;
+        let witness = Some(live.emitter.clone() as Arc<dyn RecordSink>);
+        let switched = live.handle().switch(&session, &asked, live.envelope(), witness).await;
         switched.map_err(|error| RunError::new("personality", error.to_string()))?;
         session.personality = Some(asked);
     }
@@ -52,10 +55,14 @@ pub(super) async fn open_session(live: &Live) -> Result<(), RunError> {
         Some(lineage) => union(&lineage.plugins, &personality.plugin_gate()),
     };
     let ancestors = lineage.map(|lineage| lineage.ancestors.clone()).unwrap_or_default();
-    let (first_here, turn) = live.handle().meet(&session.id);
-    live.open(Opened { session, personality, plugins, ancestors, first_here });
+    let turn = live.handle().turn_in(&session.id);
+    live.open(Opened { session, personality, plugins, ancestors });
     live.take_turn(turn).await;
-    repair(live).await
+    if live.ask.resumes {
+        return Ok(());
+    }
+    history::give_up_waiting(live).await;
+    history::repair(live).await
 }
 
 fn union(parent: &PluginGate, child: &PluginGate) -> PluginGate {
@@ -68,44 +75,13 @@ fn union(parent: &PluginGate, child: &PluginGate) -> PluginGate {
     }
 }
 
-/// A session whose process died has tool calls without results. They get one now: the tool may have run, so none
-/// is run again (R6.5).
-pub(super) async fn repair(live: &Live) -> Result<(), RunError> {
-    let Some(opened) = live.opened().filter(|_| live.has_turn()) else { return Ok(()) };
-    let history = live.agent().store.history(&opened.session.id).await?;
-    let Some(StoredMessage { message: Message::Assistant { tool_calls, .. }, run_id, .. }) =
-        history.last()
-    else {
-        return Ok(());
-    };
-    if tool_calls.is_empty() {
-        return Ok(());
-    }
-    let known = tool_call::results(live);
-    let unknown = |call: &ToolCall| {
-        ToolResult {
-        tool_call_id: call.id.clone(),
-        tool_name: call.name.clone(),
-        content: "The run was interrupted before this call's result was known. It may have taken effect: check \
-                  before trying again."
-            .into(),
-        is_error: true,
-    }
-    };
-    let results = match *run_id == live.run_id && known.len() == tool_calls.len() {
-        true => known,
-        false => tool_calls.iter().map(unknown).collect(),
-    };
-    live.append(run_id, Message::ToolResults { results }).await
-}
-
 /// Step 2: `session_start` on the first run, `session.start` on every one.
 pub(super) async fn announce(live: &Live) -> Result<(), RunError> {
     let Some(opened) = live.opened() else { return Ok(()) };
     let model = live.agent().llm.name().to_string();
     live.emit(RunEventKind::RunStart { model: model.clone() });
     let resumed = opened.session.message_count > 0;
-    if opened.first_here {
+    if live.handle().starts(&opened.session.id) {
         live.agent().hooks.fire_void(&live.cx(), || SessionStart { resumed }).await?;
     }
     let started = || SessionStarted { model, new_session: !resumed };
@@ -124,13 +100,6 @@ pub(super) async fn submit_prompt(live: &Live) -> Result<Option<String>, RunErro
     }
     live.append(&live.run_id, Message::User { text: live.ask.text.clone() }).await?;
     Ok(None)
-}
-
-/// Step 4.
-pub(super) async fn load_history(live: &Live) -> Result<Vec<Message>, RunError> {
-    let Some(opened) = live.opened() else { return Ok(Vec::new()) };
-    let stored = live.agent().store.history(&opened.session.id).await?;
-    Ok(stored.into_iter().map(|stored| stored.message).collect())
 }
 
 /// Step 5: `before_prompt_build`, then the parts in their order.

@@ -218,6 +218,11 @@ async fn run(
     kind: Kind,
 ) -> Result<(String, GateOutcome), RunError> {
     let frozen = FinalCall::clone(&call);
+    if !call.use_approval(live).await {
+        let reason = "the approval of this call was used already".to_string();
+        let id = frozen.id().to_string();
+        return reject(live, index, frozen, reason).await.map(|()| (id, GateOutcome::default()));
+    }
     let started = Instant::now();
     if let Some(tracked) = live.progress().calls.get_mut(index) {
         tracked.call = frozen.clone();

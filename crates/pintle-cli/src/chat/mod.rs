@@ -6,12 +6,15 @@ mod lines;
 mod play;
 mod screen;
 
-use std::{process::ExitCode, sync::Arc};
+use std::process::ExitCode;
 
 use futures_util::StreamExt;
-use pintle_agent::{Ask, NewSession, Run, RunEventKind, RunOutcome, Store};
+use pintle_agent::{Ask, NewSession, Run, RunEventKind, RunOutcome, Session, Store};
+use pintle_store::{ApprovalFilter, ApprovalState};
 
-pub(crate) use approver::{Questions, TerminalApprover};
+pub(crate) use approver::{
+    Ears, Questions, StoredApprover, TerminalAnswer, lock, now_ms, terminal,
+};
 pub(crate) use interrupts::Interrupts;
 pub(crate) use lines::{Line, Lines};
 pub(crate) use play::{Ended, Player};
@@ -53,7 +56,9 @@ fn ask(chat: &Chat, text: String, begin: bool) -> Ask {
 /// The events of the question's run, or of one run per line of standard input: one JSON object per line.
 async fn as_json(environment: &Environment, chat: &Chat) -> Result<ExitCode, Problem> {
     let mut interrupts = Interrupts::listen();
-    let assembled = Assembled::new(environment, &chat.who, Extras::default()).await?;
+    let ears = Ears { terminal: None, elsewhere: chat.wait_for_approval };
+    let extras = Extras { ears, ..Extras::default() };
+    let assembled = Assembled::new(environment, &chat.who, extras).await?;
     let lines = Lines::open(false, std::path::PathBuf::new());
     let mut asked = chat.question.clone();
     let mut begin = chat.new;
@@ -145,11 +150,14 @@ async fn open(
 ) -> Result<(Player, Assembled), Problem> {
     let history = environment.data_dir()?.join("history.txt");
     let lines = Lines::open(environment.stdin_is_terminal, history);
-    let (approver, questions) = TerminalApprover::new();
+    let (sender, questions) = terminal();
     let waiting = screen.waiting();
     let extras = Extras {
-        // Without a terminal there is no one to ask, and the agent says so.
-        approver: environment.stdin_is_terminal.then(|| Arc::new(approver) as _),
+        // Without a terminal there is no one to ask, and the agent says so, unless it is told to wait.
+        ears: Ears {
+            terminal: environment.stdin_is_terminal.then_some(sender),
+            elsewhere: environment.stdin_is_terminal || chat.wait_for_approval,
+        },
         watch: Some(Box::new(move |point, handler| waiting.handler_started(point, handler))),
         hooks: None,
     };
@@ -167,6 +175,12 @@ async fn converse(environment: &Environment, chat: Chat) -> Result<ExitCode, Pro
             assembled.model,
             chat.session
         );
+    }
+    if let Some(session) = unfinished(environment, &assembled, &chat).await? {
+        anstream::eprintln!("{DIM}a question from before is still open{DIM:#}");
+        if let Ended::Quit = player.play(assembled.agent.resume(&session)).await {
+            return Ok(INTERRUPTED.into());
+        }
     }
     loop {
         let line = match player.next_line("› ").await {
@@ -213,6 +227,30 @@ async fn converse(environment: &Environment, chat: Chat) -> Result<ExitCode, Pro
     }
     player.wait_for(assembled.close()).await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The session, if a run of it died while a person was being asked and nobody else waits for the answer.
+async fn unfinished(
+    environment: &Environment,
+    assembled: &Assembled,
+    chat: &Chat,
+) -> Result<Option<String>, Problem> {
+    let sessions = assembled.store.sessions().await?;
+    let mine = |session: &&Session| session.key == chat.session && session.parent.is_none();
+    let Some(session) =
+        sessions.iter().find(mine).filter(|_| environment.stdin_is_terminal && !chat.new)
+    else {
+        return Ok(None);
+    };
+    assembled.store.expire_approvals(now_ms()).await?;
+    let filter = ApprovalFilter {
+        session_id: Some(session.id.clone()),
+        state: Some(ApprovalState::Pending),
+        ..ApprovalFilter::default()
+    };
+    let locks = environment.data_dir()?.join("locks");
+    let open = assembled.store.approvals(filter).await?;
+    Ok(open.iter().any(|approval| lock(&locks, &approval.id).is_some()).then(|| session.id.clone()))
 }
 
 fn help() {

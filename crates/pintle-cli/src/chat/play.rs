@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use pintle_agent::{ApprovalOutcome, ApprovalRequest, Run, RunEventKind, RunOutcome};
+use pintle_agent::{ApprovalRequest, Run, RunEventKind, RunOutcome};
 
-use super::{Interrupts, Line, Lines, Questions, Screen};
+use super::{Interrupts, Line, Lines, Questions, Screen, TerminalAnswer};
 
 pub(crate) struct Player {
     screen: Screen,
@@ -69,12 +69,17 @@ impl Player {
                     run.cancel();
                     self.screen.note("stopping… (Ctrl-C again to leave at once)");
                 }
-                Some((request, reply)) = self.questions.recv() => {
-                    let outcome = self.question(&request).await;
-                    if outcome.is_none() {
-                        run.cancel();
+                Some((request, mut reply)) = self.questions.recv() => {
+                    let answer = tokio::select! {
+                        answer = self.question(&request) => Some(answer),
+                        () = reply.closed() => None,
+                    };
+                    match answer {
+                        Some(Some(answer)) => drop(reply.send(answer)),
+                        // The person would rather stop.
+                        Some(None) => run.cancel(),
+                        None => self.screen.note("somebody else answered; press Enter to go on"),
                     }
-                    let _ = reply.send(outcome.unwrap_or(ApprovalOutcome::Cancelled));
                     self.screen.begin();
                 }
                 event = run.next() => {
@@ -95,27 +100,22 @@ impl Player {
     }
 
     /// `None` when the person would rather stop.
-    async fn question(&mut self, request: &ApprovalRequest) -> Option<ApprovalOutcome> {
+    async fn question(&mut self, request: &ApprovalRequest) -> Option<TerminalAnswer> {
         self.screen.question(request);
-        let by = "terminal".to_string();
         if self.answer_yes {
             self.screen.note("answered with yes (--yes)");
-            return Some(ApprovalOutcome::Approved { by });
+            return Some(TerminalAnswer::Yes);
         }
+        let prompt = "  allow it? y(es) / a(lways in this session) / n(o) / a reason for no › ";
         loop {
-            match self.lines.ask("  allow it? y(es) / n(o) / a reason for no › ").await {
-                Line::Interrupted | Line::Signalled => return None,
-                Line::End => return Some(ApprovalOutcome::NoOneToAsk),
+            match self.lines.ask(prompt).await {
+                Line::Interrupted | Line::Signalled | Line::End => return None,
                 Line::Text(text) => match text.trim() {
                     "" => {}
-                    "y" | "yes" => return Some(ApprovalOutcome::Approved { by }),
-                    "n" | "no" => return Some(ApprovalOutcome::Denied { by, reason: None }),
-                    reason => {
-                        return Some(ApprovalOutcome::Denied {
-                            by,
-                            reason: Some(reason.to_string()),
-                        });
-                    }
+                    "y" | "yes" => return Some(TerminalAnswer::Yes),
+                    "a" | "always" => return Some(TerminalAnswer::YesForThisSession),
+                    "n" | "no" => return Some(TerminalAnswer::No(None)),
+                    reason => return Some(TerminalAnswer::No(Some(reason.to_string()))),
                 },
             }
         }

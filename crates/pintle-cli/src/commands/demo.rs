@@ -16,7 +16,7 @@ use pintle_store::SqliteStore;
 use crate::{
     args::Demo,
     assembly::{Assembled, Extras},
-    chat::{Ended, Lines, Player, Screen, TerminalApprover},
+    chat::{Ears, Ended, Lines, Player, Screen, terminal},
     environment::Environment,
     problem::{BOLD, CYAN, DIM, GREEN, Problem, RED},
     profile::Plan,
@@ -39,14 +39,11 @@ pub(crate) async fn run(environment: &Environment, demo: Demo) -> Result<ExitCod
     let mut plan = Plan::read(environment, None)?;
     plan.policy.workspace = workspace;
     let store = SqliteStore::open(folder.path().join("demo.db")).await?;
-    let (approver, questions) = TerminalApprover::new();
+    let (sender, questions) = terminal();
     let can_ask = environment.stdin_is_terminal || demo.yes;
     let screen = Screen::full(environment);
-    let extras = Extras {
-        approver: can_ask.then(|| Arc::new(approver) as _),
-        watch: None,
-        hooks: Some(hooks),
-    };
+    let ears = Ears { terminal: can_ask.then_some(sender), elsewhere: false };
+    let extras = Extras { ears, watch: None, hooks: Some(hooks) };
     let llm = pintle_llm::open("offline", &environment.llm_settings())?;
     let assembled = Assembled::from_parts(environment, plan, llm, store, extras).await?;
     let lines = Lines::open(environment.stdin_is_terminal, folder.path().join("history"));

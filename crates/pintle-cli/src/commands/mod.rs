@@ -1,5 +1,6 @@
 //! The commands, one file each; `chat` has a folder of its own.
 
+pub(crate) mod approvals;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod hooks;

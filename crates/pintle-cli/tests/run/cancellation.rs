@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Ends, Swamp, World, assert_whole, calls, done, of_type, play, readable, rest, results, says,
-    tool, until,
+    tool, tool_with_cx, until,
 };
 
 const STEPS: [&str; 18] = [
@@ -328,4 +328,26 @@ async fn a_handler_that_hangs_does_not_hold_up_the_end() {
     assert_eq!(done(&rest(run).await).1, "aborted");
     assert_eq!(ends.reasons(), ["aborted"]);
     assert_whole(&world.history().await);
+}
+
+// A tool that handed work to a task of its own hears that the run is over.
+#[tokio::test]
+async fn a_tools_own_task_hears_that_the_run_was_stopped() {
+    let world = World::new(json!([calls(&[("t1", "busy", json!({}))])])).await;
+    let (swamp, heard) = (Swamp::default(), Arc::new(tokio::sync::Notify::new()));
+    let (stuck, tell) = (swamp.clone(), heard.clone());
+    let busy = tool_with_cx("busy", move |_, cx| {
+        let tell = tell.clone();
+        tokio::spawn(async move {
+            cx.cancel.cancelled().await;
+            tell.notify_one();
+        });
+        stuck.stuck()
+    });
+    let agent = world.builder().tools([busy]).build().unwrap();
+    let run = agent.run(Ask::new("cli:test", "work"));
+    swamp.reached().await;
+    run.cancel();
+    heard.notified().await;
+    assert_eq!(done(&rest(run).await).1, "aborted");
 }

@@ -3,7 +3,7 @@
 use std::hash::BuildHasher;
 
 use futures_util::future::join_all;
-use pintle_agent::{Agent, Ask, LlmRequest, LlmResponse, Message, Store, ToolCall};
+use pintle_agent::{Agent, Ask, Limits, LlmRequest, LlmResponse, Message, Store, ToolCall};
 use serde_json::json;
 
 use crate::support::{
@@ -146,4 +146,78 @@ async fn runs_stopped_at_random_moments_leave_sessions_that_can_be_resumed() {
     let last = rest(agent.run(Ask::new("cli:test", "last"))).await;
     assert_eq!(done(&last), ("wrote last".into(), "end_turn".into()));
     assert_whole(&world.history().await);
+}
+
+// R6.4: the time limit is for the run, not for the wait before it.
+#[tokio::test]
+async fn waiting_for_its_turn_does_not_count_as_a_runs_time() {
+    let world = World::new(json!([])).await;
+    let swamp = Swamp::default();
+    let slow = swamp.clone();
+    let asks = |request: &LlmRequest| match last_user(&request.messages).as_str() {
+        "slow" => answer(
+            "",
+            vec![ToolCall {
+                id: "t1".into(),
+                name: "slow".into(),
+                input: json!({}),
+                malformed: None,
+            }],
+        ),
+        _ => answer("Done.", vec![]),
+    };
+    let limits = Limits { max_seconds: Some(3), ..Limits::default() };
+    let agent = world
+        .builder_with(Answering::new(asks))
+        .tools([tool("slow", move |_| slow.stuck())])
+        .limits(limits)
+        .build()
+        .unwrap();
+    let first = agent.run(Ask::new("cli:test", "slow"));
+    swamp.reached().await;
+    // The last waits for twice as long as it may take.
+    let second = agent.run(Ask::new("cli:test", "slow"));
+    let last = agent.run(Ask::new("cli:test", "quick"));
+    assert_eq!(done(&rest(first).await).1, "max_seconds");
+    assert_eq!(done(&rest(second).await).1, "max_seconds");
+    assert_eq!(done(&rest(last).await), ("Done.".into(), "end_turn".into()));
+}
+
+// Two agents (as two processes would be) do not take turns. What they leave behind is still a session that works.
+#[tokio::test]
+async fn two_agents_in_one_session_do_not_spoil_it() {
+    let world = World::new(json!([])).await;
+    let swamp = Swamp::default();
+    let (go, wait) = tokio::sync::watch::channel(false);
+    let in_tool = swamp.clone();
+    let slow = tool("slow", move |_| {
+        let (reached, mut wait) = (in_tool.stuck::<()>(), wait.clone());
+        async move {
+            tokio::select! {
+                () = reached => {}
+                _ = wait.wait_for(|go| *go) => {}
+            }
+            Ok("slow and steady".into())
+        }
+    });
+    let asks = |request: &LlmRequest| {
+        assert_whole(&request.messages);
+        match request.messages.last() {
+            Some(Message::User { text }) if text == "slow" => {
+                let (id, name) = ("t1".into(), "slow".into());
+                answer("", vec![ToolCall { id, name, input: json!({}), malformed: None }])
+            }
+            _ => answer("Done.", vec![]),
+        }
+    };
+    let agent = |tools| world.builder_with(Answering::new(asks)).tools(tools).build().unwrap();
+    let (one, other) = (agent(vec![slow]), agent(vec![]));
+    let first = one.run(Ask::new("cli:test", "slow"));
+    swamp.reached().await;
+    assert_eq!(done(&rest(other.run(Ask::new("cli:test", "meanwhile"))).await).1, "end_turn");
+    go.send_replace(true);
+    assert_eq!(done(&rest(first).await).1, "end_turn");
+    for agent in [one, other] {
+        assert_eq!(done(&rest(agent.run(Ask::new("cli:test", "and now?"))).await).1, "end_turn");
+    }
 }

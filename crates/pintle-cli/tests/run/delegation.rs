@@ -277,3 +277,20 @@ async fn sub_agents_of_one_message_work_at_once() {
     let said: Vec<_> = results(&history).into_iter().map(|(_, _, said)| said).collect();
     assert_eq!(said, ["wrote d1", "wrote d2", "wrote d3"]);
 }
+
+// R6.3, R6.4: a sub-agent spends what is left to its parent, not a budget of its own.
+#[tokio::test]
+async fn a_sub_agent_has_only_what_is_left_of_the_budget() {
+    let mut first = delegate(None);
+    first["usage"] = json!({"costUsd": 0.75});
+    let mut second = write();
+    second["usage"] = json!({"costUsd": 0.5});
+    let world = World::new(json!([first, second, says("never said")])).await;
+    let limits = Limits { max_cost_usd: Some(1.0), ..Limits::default() };
+    let agent = world.builder().limits(limits).build().unwrap();
+    let events = play(&agent, "spend").await;
+    let ends: Vec<_> =
+        of_type(&events, "done").iter().map(|done| done["outcome"].clone()).collect();
+    assert_eq!(ends, ["budget_exceeded", "budget_exceeded"], "the child's and the parent's");
+    assert_eq!(world.llm.requests().len(), 2);
+}

@@ -175,7 +175,7 @@ async fn limits_end_a_run_each_with_its_own_reason() {
         (
             "seconds",
             json!([{"delayMs": 600_000, "text": "never said"}]),
-            Limits { max_seconds: Some(1), ..none },
+            Limits { max_seconds: Some(3), ..none },
         ),
     ] {
         let world = World::new(script).await;

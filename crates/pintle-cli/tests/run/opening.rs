@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use futures_util::{FutureExt, future::BoxFuture};
 use pintle::{
     Event, Failure, Hooks, Verdict,
     points::{
@@ -9,7 +10,7 @@ use pintle::{
         PromptPatch, SessionStart, SessionStarted, ToolPre,
     },
 };
-use pintle_agent::{Ask, Personalities, SAFETY_PRELUDE};
+use pintle_agent::{Ask, Memory, Personalities, PromptPart, SAFETY_PRELUDE};
 use serde_json::json;
 
 use crate::support::{World, calls, done, of_type, personality, play, rest, says};
@@ -65,11 +66,21 @@ async fn a_fail_closed_observer_that_fails_ends_the_run() {
     assert!(world.llm.requests().is_empty());
 }
 
+struct Notes;
+
+impl Memory for Notes {
+    fn recall(&self, _: &str, prompt: &str) -> BoxFuture<'static, Vec<PromptPart>> {
+        let text = format!("MEMORY of {prompt}");
+        async { vec![PromptPart { part: "memory", by: "notes".into(), text }] }.boxed()
+    }
+}
+
 #[tokio::test]
 async fn the_prompt_is_assembled_in_order() {
     let world = World::new(json!([says("Hello.")])).await;
     let patch = |e: Event<BeforePromptBuild>| async move {
         assert_eq!(e.history.len(), 1);
+        assert!(e.system.ends_with("MEMORY of hello"), "{}", e.system);
         Some(PromptPatch {
             prepend_system: Some("PREPENDED".into()),
             append_system: Some("APPENDED".into()),
@@ -77,9 +88,12 @@ async fn the_prompt_is_assembled_in_order() {
         })
     };
     world.hooks.register_modifying(patch).unwrap();
-    let agent = world.builder().context("a file", "CONTEXT").build().unwrap();
+    let agent =
+        world.builder().context("a file", "CONTEXT").memory(Arc::new(Notes)).build().unwrap();
     play(&agent, "hello").await;
-    let expected = format!("PREPENDED\n\n{SAFETY_PRELUDE}\n\nYou are main.\n\nCONTEXT\n\nAPPENDED");
+    let expected = format!(
+        "PREPENDED\n\n{SAFETY_PRELUDE}\n\nYou are main.\n\nCONTEXT\n\nMEMORY of hello\n\nAPPENDED"
+    );
     assert_eq!(world.llm.requests()[0].system, expected);
 }
 
@@ -99,7 +113,10 @@ async fn a_switch_of_the_personality_lasts_and_its_handlers_may_replace_it() {
         Some(PersonalityPatch { personality: Some(config) })
     };
     world.hooks.register_modifying(switched).unwrap();
-    rest(agent.run(Ask::new("cli:test", "three").as_personality("main"))).await;
+    let events = rest(agent.run(Ask::new("cli:test", "three").as_personality("main"))).await;
+    let fired = of_type(&events, "hook.fired")[0];
+    assert_eq!(fired["point"], "personality_switched");
+    assert_eq!((&fired["runId"], &fired["traceId"]), (&events[1]["runId"], &events[1]["traceId"]));
     let spoke: Vec<_> = world
         .llm
         .requests()

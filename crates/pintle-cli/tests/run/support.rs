@@ -157,7 +157,7 @@ impl Llm for Recorded {
     }
 }
 
-type Body = dyn Fn(Value) -> BoxFuture<'static, Result<String, ToolError>> + Send + Sync;
+type Body = dyn Fn(Value, ToolCx) -> BoxFuture<'static, Result<String, ToolError>> + Send + Sync;
 
 /// A tool that does what a test says, and takes any arguments.
 pub(crate) struct TestTool {
@@ -170,12 +170,20 @@ where
     F: Fn(Value) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<String, ToolError>> + Send + 'static,
 {
+    tool_with_cx(name, move |args, _| body(args))
+}
+
+pub(crate) fn tool_with_cx<F, Fut>(name: &str, body: F) -> Arc<dyn Tool>
+where
+    F: Fn(Value, ToolCx) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<String, ToolError>> + Send + 'static,
+{
     let spec = ToolSpec {
         name: name.into(),
         description: "For a test.".into(),
         input_schema: json!({"type": "object"}),
     };
-    Arc::new(TestTool { spec, body: Arc::new(move |args| body(args).boxed()) })
+    Arc::new(TestTool { spec, body: Arc::new(move |args, cx| body(args, cx).boxed()) })
 }
 
 impl Tool for TestTool {
@@ -187,9 +195,13 @@ impl Tool for TestTool {
         Zone::Safe
     }
 
-    fn run(&self, call: PermittedCall, _: ToolCx) -> BoxFuture<'static, Result<String, ToolError>> {
+    fn run(
+        &self,
+        call: PermittedCall,
+        cx: ToolCx,
+    ) -> BoxFuture<'static, Result<String, ToolError>> {
         let (body, args) = (self.body.clone(), call.args().clone());
-        async move { body(args).await }.boxed()
+        async move { body(args, cx).await }.boxed()
     }
 }
 

@@ -3,16 +3,8 @@
 use pintle::{FailureKind, ModelKind};
 use pintle_exec::parse_answer;
 use proptest::prelude::*;
-use serde_json::Value;
 
-fn models() -> impl Strategy<Value = ModelKind> {
-    prop::sample::select(vec![
-        ModelKind::Void,
-        ModelKind::Modifying,
-        ModelKind::Claiming,
-        ModelKind::Gate,
-    ])
-}
+use crate::answer_invariants::hold;
 
 /// Bytes that look like answers more often than chance would have it.
 fn near_answers() -> impl Strategy<Value = Vec<u8>> {
@@ -35,34 +27,14 @@ fn near_answers() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
 
-fn begins_like_json(bytes: &[u8]) -> bool {
-    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii().starts_with(b"{")
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 4000, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_the_bytes_the_parser_answers_null_or_an_object_or_bad_output(
+    fn whatever_the_bytes_the_parser_keeps_its_invariants(
         bytes in prop_oneof![near_answers(), prop::collection::vec(any::<u8>(), 0..400)],
-        truncated: bool,
-        model in models(),
     ) {
-        match parse_answer(&bytes, truncated, model) {
-            Ok(answer) => prop_assert!(answer.is_null() || answer.is_object()),
-            Err(failure) => prop_assert_eq!(failure.kind, FailureKind::BadOutput),
-        }
-    }
-
-    #[test]
-    fn what_begins_like_json_is_never_taken_for_plain_output(bytes in near_answers(), truncated: bool) {
-        if begins_like_json(&bytes) && let Ok(answer) = parse_answer(&bytes, truncated, ModelKind::Gate) {
-            // Then it is exactly what any other JSON reader makes of it, and nothing was cut off.
-            let text = String::from_utf8(bytes).unwrap();
-            let same: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap();
-            prop_assert_eq!(answer, same);
-            prop_assert!(!truncated);
-        }
+        hold(&bytes);
     }
 
     #[test]

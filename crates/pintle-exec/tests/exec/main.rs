@@ -7,6 +7,7 @@
     missing_docs
 )]
 
+mod answer_invariants;
 mod answer_properties;
 mod command_context;
 mod command_exits;

@@ -3,5 +3,5 @@
 use pintle_agent::{FinalCall, PermittedCall, Tool, ToolCx};
 
 pub async fn run(tool: &dyn Tool, call: FinalCall, cx: ToolCx) {
-    let _ = tool.run(PermittedCall(call), cx).await;
+    let _ = tool.run(PermittedCall { call, approval: None }, cx).await;
 }

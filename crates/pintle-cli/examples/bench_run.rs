@@ -1,0 +1,351 @@
+//! What hooks cost a whole run, and what many conversations at once cost. Prints one JSON object per line.
+//!
+//! `cargo run --release -p pintle-cli --example bench_run`
+//!
+//! A run here is two rounds of the offline model with one tool call between them. Runs are timed one by one, with
+//! hooks and without in turns, so that whatever else the machine does hits both. Memory is measured in a process of
+//! its own for each number of conversations, because an allocator keeps what it once had.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use futures_util::{
+    FutureExt, StreamExt,
+    future::{BoxFuture, join_all},
+    stream::BoxStream,
+};
+use pintle::{Event, Hooks, Verdict, points::*};
+use pintle_agent::{
+    Agent, Ask, Llm, LlmError, LlmEvent, LlmRequest, NewMessage, NewSession, Personalities,
+    Personality, Policy, RunOutcome, Session, Store, StoreError, StoredMessage,
+};
+use pintle_llm::Offline;
+use pintle_store::SqliteStore;
+use pintle_tools::{TerminalConfig, builtin};
+use serde_json::json;
+use tokio::sync::watch;
+
+const AT_ONCE: [usize; 4] = [1, 10, 100, 1000];
+
+/// Runs of each conversation.
+const RUNS: usize = 2;
+
+/// A few conversations say little about a second: at least so many are measured.
+const CONVERSATIONS: usize = 60;
+
+fn main() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    match std::env::args().nth(1) {
+        Some(sessions) => {
+            println!("{}", runtime.block_on(kib_per_session(sessions.parse().unwrap())));
+        }
+        None => {
+            if std::env::var("CT").is_ok() {
+                let rt = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                rt.block_on(measure());
+            } else if std::env::var("SP").is_ok() {
+                runtime.block_on(async { tokio::spawn(measure()).await.unwrap() });
+            } else {
+                runtime.block_on(measure());
+            }
+        }
+    }
+}
+
+async fn measure() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("notes.txt"), "hooks you can rely on\n").unwrap();
+
+    let in_memory: Arc<dyn Store> = Arc::new(InMemory::default());
+    let sqlite: Arc<dyn Store> =
+        Arc::new(SqliteStore::open(folder.path().join("hooks.db")).await.unwrap());
+    for (store, kept, rounds) in
+        [(sqlite, "kept in SQLite", 600), (in_memory, "kept in memory", 3000)]
+    {
+        let (bound, bare) = with_and_without_hooks(folder.path(), store, rounds).await;
+        let row = json!({
+            "row": format!("a run with every point of the loop bound to a no-op handler, {kept}"),
+            "value": bound.as_nanos(),
+            "unit": "ns",
+            "against": "the same run with no hooks",
+            "base": bare.as_nanos(),
+            "ratio": bound.as_secs_f64() / bare.as_secs_f64(),
+            "hold": "≤ 1.05×",
+        });
+        println!("{row}");
+    }
+
+    let mut alone = None;
+    for sessions in AT_ONCE {
+        let speed = runs_per_second(folder.path(), sessions).await.round();
+        let base = *alone.get_or_insert(speed);
+        print_growth("runs of", sessions, speed, "runs/s", base);
+    }
+    let mut alone = None;
+    for sessions in AT_ONCE {
+        let own_process = std::process::Command::new(std::env::current_exe().unwrap())
+            .arg(sessions.to_string())
+            .output()
+            .unwrap();
+        let kib: f64 = String::from_utf8(own_process.stdout).unwrap().trim().parse().unwrap();
+        let base = *alone.get_or_insert(kib);
+        print_growth("memory of each of", sessions, kib, "KiB", base);
+    }
+}
+
+fn print_growth(what: &str, sessions: usize, value: f64, unit: &str, base: f64) {
+    let named = match sessions {
+        1 => "1 session".to_string(),
+        1000 => "1,000 sessions at once".to_string(),
+        several => format!("{several} sessions at once"),
+    };
+    let mut row = json!({"row": format!("{what} {named}"), "value": value, "unit": unit});
+    if sessions > 1 {
+        row["against"] = json!("1 session");
+        row["base"] = json!(base);
+        row["ratio"] = json!(value / base);
+    }
+    println!("{row}");
+}
+
+fn agent(workspace: &Path, hooks: Hooks, llm: Arc<dyn Llm>, store: Arc<dyn Store>) -> Agent {
+    let config = PersonalityConfig { prompt: "You are brief.".into(), ..Default::default() };
+    let personalities = Personalities::new(Personality::new("default", config).unwrap());
+    Agent::builder(hooks, llm, store, personalities, Policy::standard(workspace))
+        .tools(builtin(TerminalConfig::default()))
+        .build()
+        .unwrap()
+}
+
+/// A handler that does nothing on every point that a run can fire.
+fn all_bound() -> Hooks {
+    let hooks = Hooks::new();
+    macro_rules! bind {
+        ($register:ident, $answer:expr, $($Point:ident),*) => {
+            $(hooks.$register(|_: Event<$Point>| async { $answer }).unwrap();)*
+        };
+    }
+    bind!(register_void, (), SessionStart, BeforeLlmCall, AfterLlmCall, AfterToolCall);
+    bind!(register_void, (), ToolEndWithPath, AgentDone, SubagentSpawned, SubagentEnded);
+    bind!(register_modifying, None, BeforePromptBuild, BeforeToolCall, PersonalitySwitched);
+    bind!(register_modifying, None, SubagentSpawning);
+    bind!(register_gate, Verdict::allow(), SessionStarted, UserPromptSubmit, ModelPre, ModelPost);
+    bind!(register_gate, Verdict::allow(), ToolPre, ToolPost, SessionEnd, ErrorRaised);
+    hooks
+}
+
+/// One run in a new conversation, its last handlers included.
+async fn timed(agent: &Agent) -> Duration {
+    let started = Instant::now();
+    let finished = agent.run(Ask::in_new_session("bench", "read notes.txt")).finish().await;
+    let took = started.elapsed();
+    assert_eq!(finished.outcome, RunOutcome::EndTurn, "{}", finished.text);
+    took
+}
+
+async fn with_and_without_hooks(
+    workspace: &Path,
+    store: Arc<dyn Store>,
+    rounds: usize,
+) -> (Duration, Duration) {
+    let bound = agent(workspace, all_bound(), Arc::new(Offline), store.clone());
+    let bare = agent(workspace, Hooks::new(), Arc::new(Offline), store);
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    for round in 0..rounds + 50 {
+        // Who goes first changes, so that neither always finds the other's warm caches.
+        let (w, wo) = if round % 2 == 0 {
+            let w = timed(&bound).await;
+            (w, timed(&bare).await)
+        } else {
+            let wo = timed(&bare).await;
+            (timed(&bound).await, wo)
+        };
+        // The first rounds warm up.
+        if round >= 50 {
+            with.push(w);
+            without.push(wo);
+        }
+    }
+    (median(with), median(without))
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+/// So many conversations at a time, each of a few runs, until there have been enough of them.
+async fn runs_per_second(workspace: &Path, sessions: usize) -> f64 {
+    let store = SqliteStore::open(workspace.join(format!("{sessions}.db"))).await.unwrap();
+    let agent = agent(workspace, Hooks::new(), Arc::new(Offline), Arc::new(store));
+    let next = AtomicU64::new(0);
+    let conversation = || async {
+        let key = format!("bench:{}", next.fetch_add(1, Ordering::Relaxed));
+        for _ in 0..RUNS {
+            let finished = agent.run(Ask::new(&key, "read notes.txt")).finish().await;
+            assert_eq!(finished.outcome, RunOutcome::EndTurn, "{}", finished.text);
+        }
+    };
+    conversation().await;
+    let each = CONVERSATIONS.div_ceil(sessions);
+    let one_after_another = || async {
+        for _ in 0..each {
+            conversation().await;
+        }
+    };
+    let started = Instant::now();
+    join_all((0..sessions).map(|_| one_after_another())).await;
+    (sessions * each * RUNS) as f64 / started.elapsed().as_secs_f64()
+}
+
+/// What a conversation takes while its model is writing, with so many of them in that state.
+async fn kib_per_session(sessions: usize) -> f64 {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path().join("memory.db")).await.unwrap();
+    let (go, wait) = watch::channel(false);
+    let (arrived, mut arrivals) = watch::channel(0);
+    let llm = Arc::new(Parked { arrived, wait });
+    let agent = agent(folder.path(), Hooks::new(), llm, Arc::new(store));
+    // Threads and caches come up with the first run, and stay.
+    let first = agent.run(Ask::new("first", "hello"));
+    arrivals.wait_for(|arrived| *arrived == 1).await.unwrap();
+    let before = resident_kib();
+    let runs: Vec<_> =
+        (0..sessions).map(|n| agent.run(Ask::new(format!("bench:{n}"), "hello"))).collect();
+    arrivals.wait_for(|arrived| *arrived == sessions + 1).await.unwrap();
+    let after = resident_kib();
+    go.send_replace(true);
+    first.finish().await;
+    for run in runs {
+        assert_eq!(run.finish().await.outcome, RunOutcome::EndTurn);
+    }
+    (after - before) / sessions as f64
+}
+
+/// What the process takes of the machine's memory, as Linux tells it.
+fn resident_kib() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("memory is measured on Linux");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// A model that says it was asked, and answers when it is let go.
+struct Parked {
+    arrived: watch::Sender<usize>,
+    wait: watch::Receiver<bool>,
+}
+
+impl Llm for Parked {
+    fn name(&self) -> &str {
+        "parked"
+    }
+
+    fn stream(&self, request: LlmRequest) -> BoxStream<'static, Result<LlmEvent, LlmError>> {
+        self.arrived.send_modify(|arrived| *arrived += 1);
+        let mut wait = self.wait.clone();
+        let parked = async move { wait.wait_for(|go| *go).await.map(drop) };
+        futures_util::stream::once(parked)
+            .flat_map(move |_| Offline.stream(request.clone()))
+            .boxed()
+    }
+}
+
+/// Conversations in memory: with no disk to wait for, hooks have nothing to hide behind.
+#[derive(Default)]
+struct InMemory {
+    sessions: Mutex<HashMap<String, (Session, Vec<StoredMessage>)>>,
+    next: AtomicU64,
+}
+
+type Stored<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+impl InMemory {
+    fn with<T>(
+        &self,
+        id: &str,
+        use_it: impl FnOnce(&mut (Session, Vec<StoredMessage>)) -> T,
+    ) -> Result<T, StoreError> {
+        let mut sessions = self.sessions.lock().unwrap();
+        sessions.get_mut(id).map(use_it).ok_or_else(|| StoreError::NoSuchSession(id.to_string()))
+    }
+}
+
+fn ready<'a, T: Send + 'a>(value: Result<T, StoreError>) -> Stored<'a, T> {
+    std::future::ready(value).boxed()
+}
+
+impl Store for InMemory {
+    fn open(&self, new: NewSession) -> Stored<'_, Session> {
+        let sessions = self.sessions.lock().unwrap();
+        let found = sessions.values().map(|(session, _)| session).filter(|s| s.key == new.key);
+        match found.max_by_key(|session| session.created_at).cloned() {
+            Some(session) => ready(Ok(session)),
+            None => {
+                drop(sessions);
+                self.create(new)
+            }
+        }
+    }
+
+    fn create(&self, new: NewSession) -> Stored<'_, Session> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let session = Session {
+            id: format!("session-{number}"),
+            key: new.key,
+            platform: new.platform,
+            personality: new.personality,
+            parent: new.parent,
+            created_at: number,
+            updated_at: number,
+            message_count: 0,
+        };
+        let entry = (session.clone(), Vec::new());
+        self.sessions.lock().unwrap().insert(session.id.clone(), entry);
+        ready(Ok(session))
+    }
+
+    fn session(&self, id: &str) -> Stored<'_, Option<Session>> {
+        ready(Ok(self.with(id, |(session, _)| session.clone()).ok()))
+    }
+
+    fn sessions(&self) -> Stored<'_, Vec<Session>> {
+        let sessions = self.sessions.lock().unwrap();
+        ready(Ok(sessions.values().map(|(session, _)| session.clone()).collect()))
+    }
+
+    fn set_personality(&self, id: &str, personality: &str) -> Stored<'_, ()> {
+        let personality = Some(personality.to_string());
+        ready(self.with(id, |(session, _)| session.personality = personality))
+    }
+
+    fn append(&self, id: &str, messages: Vec<NewMessage>) -> Stored<'_, ()> {
+        ready(self.with(id, |(session, history)| {
+            session.message_count += messages.len() as u64;
+            let stored =
+                |new: NewMessage| StoredMessage { run_id: new.run_id, at: 0, message: new.message };
+            history.extend(messages.into_iter().map(stored));
+        }))
+    }
+
+    fn history(&self, id: &str) -> Stored<'_, Vec<StoredMessage>> {
+        ready(self.with(id, |(_, history)| history.clone()))
+    }
+
+    fn delete(&self, id: &str) -> Stored<'_, bool> {
+        ready(Ok(self.sessions.lock().unwrap().remove(id).is_some()))
+    }
+}

@@ -1,0 +1,173 @@
+//! `pintle approvals`: what waits for a person's yes, and answering it.
+
+use std::process::ExitCode;
+
+use pintle_agent::{Finished, RunOutcome};
+use pintle_store::{
+    Answer, AnswerResult, Approval, ApprovalFilter, ApprovalState, Decision, OPERATOR, Scope,
+    SqliteStore,
+};
+use serde_json::json;
+
+use crate::{
+    args::{Approvals, ApprovalsCommand, Who},
+    assembly::{Assembled, Extras},
+    chat::{lock, now_ms},
+    environment::Environment,
+    problem::{BOLD, CYAN, DIM, GREEN, Problem, YELLOW},
+};
+
+pub(crate) async fn run(
+    environment: &Environment,
+    approvals: Approvals,
+) -> Result<ExitCode, Problem> {
+    let store = SqliteStore::open(environment.database()?).await?;
+    store.expire_approvals(now_ms()).await?;
+    match approvals.command {
+        ApprovalsCommand::List { all } => list(environment, &store, all).await,
+        ApprovalsCommand::Show { id } => show(environment, &find(&store, &id).await?),
+        ApprovalsCommand::Approve { id, session, by, who } => {
+            let scope = if session { Scope::Session } else { Scope::Once };
+            answer(environment, &store, &id, Decision::Approve(scope), None, by, who).await
+        }
+        ApprovalsCommand::Deny { id, reason, by, who } => {
+            answer(environment, &store, &id, Decision::Deny, reason, by, who).await
+        }
+    }
+}
+
+async fn list(
+    environment: &Environment,
+    store: &SqliteStore,
+    all: bool,
+) -> Result<ExitCode, Problem> {
+    let state = (!all).then_some(ApprovalState::Pending);
+    let approvals = store.approvals(ApprovalFilter { state, ..ApprovalFilter::default() }).await?;
+    if environment.json {
+        anstream::println!("{}", serde_json::to_string_pretty(&approvals).map_err(Problem::new)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if approvals.is_empty() {
+        anstream::println!("nothing waits for an answer");
+    }
+    for approval in &approvals {
+        let state = format!("{:?}", approval.state).to_lowercase();
+        anstream::println!(
+            "{CYAN}{}{CYAN:#}  {YELLOW}{state:<9}{YELLOW:#} {BOLD}{}{BOLD:#} {}",
+            short(&approval.id),
+            approval.tool,
+            approval.args
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Ids made in the same minute begin alike: people see the end.
+fn short(id: &str) -> &str {
+    id.get(id.len().saturating_sub(8)..).unwrap_or(id)
+}
+
+fn show(environment: &Environment, approval: &Approval) -> Result<ExitCode, Problem> {
+    if environment.json {
+        anstream::println!("{}", serde_json::to_string_pretty(approval).map_err(Problem::new)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    anstream::println!("{BOLD}{}{BOLD:#} {DIM}{}{DIM:#}", approval.tool, approval.id);
+    let args = serde_json::to_string_pretty(&approval.args).map_err(Problem::new)?;
+    anstream::println!(
+        "{args}\n{DIM}why    {}\nhash   {}\nstate  {:?}{DIM:#}",
+        approval.reason,
+        approval.args_hash,
+        approval.state
+    );
+    if let Some(by) = &approval.answered_by {
+        anstream::println!(
+            "{DIM}by     {by} {}{DIM:#}",
+            approval.answer_reason.as_deref().unwrap_or_default()
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn find(store: &SqliteStore, part: &str) -> Result<Approval, Problem> {
+    let mut found = store.find_approval(part).await?;
+    match (found.pop(), found.len()) {
+        (Some(approval), 0) => Ok(approval),
+        (Some(_), more) => Err(Problem::new(format!("`{part}` fits {} questions", more + 1))
+            .hint("give more of the id")),
+        (None, _) => Err(Problem::new(format!("there is no question `{part}`"))
+            .hint("`pintle approvals list --all` shows all")),
+    }
+}
+
+async fn answer(
+    environment: &Environment,
+    store: &SqliteStore,
+    id: &str,
+    decision: Decision,
+    reason: Option<String>,
+    by: Option<String>,
+    who: Who,
+) -> Result<ExitCode, Problem> {
+    let approval = find(store, id).await?;
+    let by = by.unwrap_or_else(|| OPERATOR.to_string());
+    let (id, args_hash) = (approval.id.clone(), approval.args_hash.clone());
+    let result = store
+        .answer_approval(Answer { id, args_hash, by: by.clone(), decision, reason }, now_ms())
+        .await?;
+    let approval = match result {
+        AnswerResult::Accepted(approval) => approval,
+        AnswerResult::AlreadyAnswered(approval) => {
+            let state = format!("{:?}", approval.state).to_lowercase();
+            let who = approval.answered_by.as_deref().unwrap_or("nobody");
+            return Err(Problem::new(format!(
+                "it was {state} already, by {who}; nothing was changed"
+            )));
+        }
+        AnswerResult::Expired => {
+            return Err(Problem::new("it lapsed before it was answered; nothing was changed"));
+        }
+        AnswerResult::NotAllowed => {
+            return Err(Problem::new(format!("`{by}` may not answer this; nothing was changed"))
+                .hint(format!("it may be answered by: {}", who_may(&approval))));
+        }
+        AnswerResult::WrongHash | AnswerResult::Unknown => {
+            return Err(Problem::new("the question changed meanwhile; nothing was changed"));
+        }
+    };
+    if !environment.json {
+        let word = if approval.state == ApprovalState::Approved { "approved" } else { "denied" };
+        anstream::println!("{GREEN}{word}{GREEN:#} {} {}", approval.tool, short(&approval.id));
+    }
+    // Somebody who waits holds the question's lock. When nobody does, their process is gone: the run goes on here.
+    let Some(_lock) = lock(&environment.data_dir()?.join("locks"), &approval.id) else {
+        if environment.json {
+            anstream::println!("{}", json!({ "answered": approval.id, "resumed": false }));
+        }
+        return Ok(ExitCode::SUCCESS);
+    };
+    resume(environment, &approval, who).await
+}
+
+async fn resume(
+    environment: &Environment,
+    approval: &Approval,
+    who: Who,
+) -> Result<ExitCode, Problem> {
+    let assembled = Assembled::new(environment, &who, Extras::default()).await?;
+    let Finished { text, outcome, .. } =
+        assembled.agent.resume(&approval.session_id).finish().await;
+    assembled.close().await;
+    if environment.json {
+        let done =
+            json!({ "answered": approval.id, "resumed": true, "outcome": outcome, "text": text });
+        anstream::println!("{done}");
+    } else {
+        anstream::println!("{DIM}its run had stopped; it went on here:{DIM:#}\n{text}");
+    }
+    Ok(if outcome == RunOutcome::EndTurn { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn who_may(approval: &Approval) -> String {
+    if approval.approvers.is_empty() { OPERATOR.to_string() } else { approval.approvers.join(", ") }
+}

@@ -1,0 +1,245 @@
+//! Questions to people, through the program: written down before they are asked, answered from anywhere, alive after a
+//! crash, acted on exactly once.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+use std::{
+    path::PathBuf,
+    process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+struct World {
+    folder: TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        let world = Self { folder: TempDir::new().unwrap() };
+        std::fs::create_dir_all(world.workspace()).unwrap();
+        world
+    }
+
+    fn workspace(&self) -> PathBuf {
+        self.folder.path().join("workspace")
+    }
+
+    fn pintle(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pintle"));
+        command.args(arguments).current_dir(self.workspace()).env_clear();
+        command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", self.folder.path());
+        command.env("PINTLE_DATA", self.folder.path().join("data")).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.pintle(arguments).output().unwrap()
+    }
+
+    /// Asks for a command that leaves a line in `marker` each time it runs, and waits for a person.
+    fn ask(&self) -> Child {
+        let question = ["chat", "-q", "run echo ran >> marker", "--wait-for-approval"];
+        self.pintle(&question).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    fn approvals(&self, all: bool) -> Vec<Value> {
+        let arguments: &[&str] = if all {
+            &["approvals", "list", "--all", "--json"]
+        } else {
+            &["approvals", "list", "--json"]
+        };
+        let output = self.run(arguments);
+        serde_json::from_slice(&output.stdout).expect("a JSON list")
+    }
+
+    fn pending(&self) -> Value {
+        let until = Instant::now() + Duration::from_secs(60);
+        loop {
+            if let Some(found) = self.approvals(false).pop() {
+                return found;
+            }
+            assert!(Instant::now() < until, "nobody asked");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn times_run(&self) -> usize {
+        std::fs::read_to_string(self.workspace().join("marker")).unwrap_or_default().lines().count()
+    }
+}
+
+fn id(approval: &Value) -> String {
+    approval["id"].as_str().unwrap().to_string()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+// R11.4
+#[test]
+fn the_question_is_stored_with_the_real_arguments_before_it_is_answered() {
+    let world = World::new();
+    let asked = world.ask();
+    let approval = world.pending();
+    assert_eq!(approval["args"]["command"], "echo ran >> marker");
+    assert_eq!(approval["argsHash"].as_str().unwrap().len(), 64);
+    assert_eq!(world.times_run(), 0);
+    assert!(world.run(&["approvals", "approve", &id(&approval)]).status.success());
+    let output = asked.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(world.times_run(), 1);
+}
+
+// R11.5
+#[test]
+fn a_no_with_words_reaches_the_model_and_nothing_runs() {
+    let world = World::new();
+    let asked = world.ask();
+    let approval = world.pending();
+    world.run(&["approvals", "deny", &id(&approval), "--reason", "not on a Friday"]);
+    let output = asked.wait_with_output().unwrap();
+    assert!(text(&output.stdout).contains("not on a Friday"), "{}", text(&output.stdout));
+    assert_eq!(world.times_run(), 0);
+}
+
+// R11.5
+#[test]
+fn without_a_terminal_there_is_no_one_to_ask_and_it_says_so_at_once() {
+    let world = World::new();
+    let output = world.run(&["chat", "-q", "run echo ran >> marker"]);
+    assert!(text(&output.stdout).contains("no one to ask"), "{}", text(&output.stdout));
+    assert!(world.approvals(true).is_empty());
+    assert_eq!(world.times_run(), 0);
+}
+
+// R11.6
+#[test]
+fn a_question_survives_a_crash_and_its_answer_runs_the_tool_exactly_once() {
+    let world = World::new();
+    let mut asked = world.ask();
+    let approval = world.pending();
+    asked.kill().unwrap();
+    asked.wait().unwrap();
+    assert_eq!(id(&world.pending()), id(&approval), "it is still there");
+
+    let answered = world.run(&["approvals", "approve", &id(&approval)]);
+    assert!(answered.status.success(), "{}", text(&answered.stderr));
+    assert!(text(&answered.stdout).contains("it went on here"), "{}", text(&answered.stdout));
+    assert_eq!(world.times_run(), 1);
+
+    let again = world.run(&["approvals", "approve", &id(&approval)]);
+    assert!(!again.status.success());
+    assert!(text(&again.stderr).contains("already"), "{}", text(&again.stderr));
+    assert_eq!(world.times_run(), 1);
+
+    let export = world.run(&["sessions", "export", "cli:default"]);
+    let session: Value = serde_json::from_slice(&export.stdout).unwrap();
+    let messages = session["messages"].as_array().unwrap();
+    let results: Vec<_> =
+        messages.iter().filter(|m| m["message"]["role"] == "tool_results").collect();
+    assert_eq!(results.len(), 1, "one result message for the one call");
+    assert_eq!(results[0]["message"]["results"][0]["isError"], false);
+}
+
+// R11.6
+#[test]
+fn a_no_after_a_crash_ends_the_run_in_order() {
+    let world = World::new();
+    let mut asked = world.ask();
+    let approval = world.pending();
+    asked.kill().unwrap();
+    asked.wait().unwrap();
+    let denied = world.run(&["approvals", "deny", &id(&approval), "--reason", "better not"]);
+    assert!(text(&denied.stdout).contains("better not"), "{}", text(&denied.stdout));
+    assert_eq!(world.times_run(), 0);
+    let next = world.run(&["chat", "-q", "list ."]);
+    assert!(next.status.success(), "{}", text(&next.stderr));
+}
+
+// R6.5, R11.5
+#[test]
+fn a_new_message_after_a_crash_calls_the_question_off() {
+    let world = World::new();
+    let mut asked = world.ask();
+    let approval = world.pending();
+    asked.kill().unwrap();
+    asked.wait().unwrap();
+    assert!(world.run(&["chat", "-q", "list ."]).status.success());
+    let late = world.run(&["approvals", "approve", &id(&approval)]);
+    assert!(!late.status.success(), "{}", text(&late.stdout));
+    assert_eq!(world.times_run(), 0);
+}
+
+// R11.4
+#[test]
+fn a_stranger_changes_nothing_and_is_told() {
+    let world = World::new();
+    let asked = world.ask();
+    let approval = world.pending();
+    let stranger = world.run(&["approvals", "approve", &id(&approval), "--as", "mallory"]);
+    assert!(!stranger.status.success());
+    assert!(text(&stranger.stderr).contains("may not answer"), "{}", text(&stranger.stderr));
+    assert_eq!((world.times_run(), world.approvals(false).len()), (0, 1));
+    world.run(&["approvals", "deny", &id(&approval)]);
+    asked.wait_with_output().unwrap();
+}
+
+// R11.4
+#[test]
+fn of_two_answers_at_once_one_counts_and_the_other_is_told() {
+    let world = World::new();
+    let asked = world.ask();
+    let id = id(&world.pending());
+    let answers = ["approve", "deny"].map(|answer| {
+        let mut command = world.pintle(&["approvals", answer, &id]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    });
+    let outputs = answers.map(|child| child.wait_with_output().unwrap());
+    let counted = outputs.iter().filter(|output| output.status.success()).count();
+    assert_eq!(counted, 1, "{outputs:?}");
+    assert!(outputs.iter().any(|output| text(&output.stderr).contains("already")));
+    asked.wait_with_output().unwrap();
+    assert_eq!(world.times_run(), usize::from(outputs[0].status.success()));
+}
+
+// R11.5
+#[test]
+fn a_question_that_lapses_blocks_and_a_late_answer_changes_nothing() {
+    let world = World::new();
+    let profile = world.workspace().join("hasty");
+    std::fs::create_dir(&profile).unwrap();
+    let agent = r#"{ "name": "hasty", "security": { "approvalTimeoutMs": 300 } }"#;
+    std::fs::write(profile.join("agent.json"), agent).unwrap();
+    let question = "run echo ran >> marker";
+    let output = world.run(&["chat", "--profile", "hasty", "-q", question, "--wait-for-approval"]);
+    assert!(text(&output.stdout).contains("nobody answered in time"), "{}", text(&output.stdout));
+    let lapsed = world.approvals(true).pop().unwrap();
+    let late = world.run(&["approvals", "approve", &id(&lapsed)]);
+    assert!(text(&late.stderr).contains("lapsed"), "{}", text(&late.stderr));
+    assert_eq!(world.times_run(), 0);
+}
+
+#[test]
+fn a_yes_for_the_session_is_not_asked_again_for_the_same_call() {
+    let world = World::new();
+    let asked = world.ask();
+    let approval = world.pending();
+    world.run(&["approvals", "approve", &id(&approval), "--session"]);
+    asked.wait_with_output().unwrap();
+    // Nobody is there to ask, and nobody has to be.
+    let again = world.run(&["chat", "-q", "run echo ran >> marker"]);
+    assert!(again.status.success(), "{}", text(&again.stderr));
+    assert_eq!(world.times_run(), 2);
+    let other = world.run(&["chat", "-q", "run echo other >> marker"]);
+    assert!(text(&other.stdout).contains("no one to ask"), "{}", text(&other.stdout));
+    assert_eq!(world.times_run(), 2);
+}

@@ -1,0 +1,70 @@
+//! `pintle hooks`: look at hooks.
+
+use insta::assert_snapshot;
+
+use crate::support::World;
+
+#[test]
+fn every_point_of_the_catalogue_is_listed_and_has_schemas() {
+    let world = World::new();
+    let said = world.run(&["hooks", "schema"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    assert_snapshot!(said.out);
+    let points: Vec<_> = said.out.lines().filter_map(|l| l.split_whitespace().next()).collect();
+    assert_eq!(points.len(), 27);
+    for point in points {
+        let schemas = world.run(&["hooks", "schema", point]).json();
+        assert_eq!(schemas["payload"]["type"], "object", "{point}");
+        assert!(schemas.get("result").is_some(), "{point}");
+    }
+}
+
+#[test]
+fn the_points_are_listed_for_machines() {
+    let world = World::new();
+    let points = world.run(&["hooks", "schema", "--json"]).json();
+    let points = points.as_array().unwrap();
+    assert_eq!(points.len(), 27);
+    assert!(points.iter().all(|point| point["name"].is_string() && point["model"].is_string()));
+}
+
+#[test]
+fn what_is_bound_is_listed_with_point_model_source_and_order() {
+    let world = World::new();
+    let list = world.run(&["hooks", "list", "--json"]).json();
+    let guard = list.as_array().unwrap().iter().find(|hook| hook["name"] == "terminal guard");
+    let guard = guard.expect("the terminal guard is bound");
+    assert_eq!((&guard["point"], &guard["source"]), (&"tool.pre".into(), &"built-in".into()));
+    assert!(guard["priority"].is_i64() && guard["model"].is_string(), "{guard}");
+    assert!(world.run(&["hooks", "list"]).out.contains("terminal guard"));
+}
+
+// R10.4
+#[test]
+fn everything_that_is_wrong_with_a_profile_is_said_at_once() {
+    let world = World::new();
+    world.write(
+        "bad/agent.json",
+        r#"{
+  "name": "bad",
+  "hooks": {
+    "onToolCal": [{"action": "log"}],
+    "onStart": [{"action": "approve"}, {"action": "webhook", "url": "http://example.com/x"}]
+  },
+  "policies": [{"tool": "terminal", "kind": "shel", "deny": ["sudo"]}]
+}
+"#,
+    );
+    let said = world.run(&["hooks", "lint", "bad"]);
+    assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{said}");
+    assert_snapshot!(said.to_string());
+}
+
+#[test]
+fn a_profile_without_fault_is_said_to_have_none() {
+    let world = World::new();
+    world.write("good/agent.json", r#"{"name": "good"}"#);
+    assert_snapshot!(
+        world.transcript(&[&["hooks", "lint", "good"], &["hooks", "lint", "good", "--json"]])
+    );
+}

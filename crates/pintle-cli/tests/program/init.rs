@@ -1,0 +1,81 @@
+//! `pintle init`: a sample profile to start from.
+
+use std::{collections::BTreeMap, path::Path};
+
+use crate::support::World;
+
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.insert(path.display().to_string(), std::fs::read(&path).unwrap());
+        }
+    }
+    found
+}
+
+#[test]
+fn it_writes_a_profile_that_loads_and_says_what_to_do_next() {
+    let world = World::new();
+    let said = world.run(&["init", "my-agent"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said}");
+    assert!(said.out.ends_with("next: pintle chat --profile my-agent\n"), "{said}");
+    let wrote: Vec<_> = said.out.lines().filter_map(|line| line.strip_prefix("wrote ")).collect();
+    assert!(wrote.contains(&"my-agent/agent.json"), "{said}");
+    assert_eq!(wrote.len(), files(&world.file("my-agent")).len(), "each file is named");
+    for file in wrote {
+        assert!(world.file(file).is_file(), "{file}");
+    }
+    let lint = world.run(&["hooks", "lint", "my-agent"]);
+    assert_eq!((lint.code, lint.err.as_str()), (Some(0), ""), "{lint}");
+    let answer = world.run(&["chat", "--profile", "my-agent", "-q", "run git push origin main"]);
+    assert_eq!(answer.code, Some(0), "{answer}");
+    assert!(answer.out.contains("denied by the rule `git push *`"), "{answer}");
+}
+
+#[test]
+fn the_folder_it_is_started_in_will_do() {
+    let world = World::new();
+    assert_eq!(world.run(&["init"]).code, Some(0));
+    assert_eq!(world.run(&["hooks", "lint"]).code, Some(0));
+}
+
+#[test]
+fn for_machines_it_names_the_files() {
+    let world = World::new();
+    let said = world.run(&["init", "--json", "my-agent"]).json();
+    assert_eq!(said["profile"], world.file("my-agent").display().to_string());
+    for file in said["files"].as_array().unwrap() {
+        assert!(world.file("my-agent").join(file.as_str().unwrap()).is_file(), "{file}");
+    }
+}
+
+#[test]
+fn it_writes_over_nothing() {
+    let world = World::new();
+    assert_eq!(world.run(&["init", "my-agent"]).code, Some(0));
+    let all: Vec<_> = files(&world.file("my-agent")).into_keys().collect();
+    for kept in all {
+        let world = World::new();
+        let name = kept.rsplit_once("my-agent/").unwrap().1;
+        world.write(&format!("mine/{name}"), "mine");
+        let before = files(&world.file("mine"));
+        let said = world.run(&["init", "mine"]);
+        assert_eq!(said.code, Some(1), "{said}");
+        assert_eq!(said.out, "");
+        assert!(said.err.contains("is there already; nothing was written"), "{said}");
+        assert_eq!(files(&world.file("mine")), before);
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named() {
+    let world = World::new();
+    world.write("a-file", "");
+    let said = world.run(&["init", "a-file/my-agent"]);
+    assert_eq!(said.code, Some(1));
+    assert!(said.err.contains("TEMP/work/a-file") || said.err.contains("/a-file/"), "{said}");
+}

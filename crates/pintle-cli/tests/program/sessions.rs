@@ -1,0 +1,100 @@
+//! `pintle sessions`: look at conversations.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::support::World;
+
+fn ids(world: &World) -> Vec<String> {
+    let sessions = world.run(&["sessions", "list", "--json"]).json();
+    let id = |session: &Value| session["id"].as_str().unwrap().to_string();
+    sessions.as_array().unwrap().iter().map(id).collect()
+}
+
+#[test]
+fn a_conversation_is_listed_shown_exported_and_deleted() {
+    let world = World::new();
+    world.write("notes.txt", "hooks you can rely on\nand more\n");
+    assert_snapshot!(world.transcript(&[
+        &["sessions", "list"],
+        &["chat", "-q", "read notes.txt", "--session", "mine"],
+        &["sessions", "list"],
+        &["sessions", "list", "--json"],
+        &["sessions", "show", "mine"],
+        &["sessions", "export", "mine"],
+        &["sessions", "delete", "mine"],
+        &["sessions", "list", "--json"],
+    ]));
+}
+
+#[test]
+fn an_export_is_the_same_for_show_and_machines() {
+    let world = World::new();
+    world.run(&["chat", "-q", "list ."]);
+    let export = world.run(&["sessions", "export", "cli:default"]).out;
+    assert_eq!(world.run(&["sessions", "show", "cli:default", "--json"]).out, export);
+    assert_eq!(world.run(&["sessions", "export", "cli:default", "--json"]).out, export);
+}
+
+#[test]
+fn a_part_of_an_id_will_do_when_it_fits_one() {
+    let world = World::new();
+    world.run(&["chat", "-q", "list ."]);
+    world.run(&["chat", "-q", "list .", "--new"]);
+    let ids = ids(&world);
+    assert_eq!(ids.len(), 2);
+    for id in &ids {
+        for part in [&id[..], &id[20..]] {
+            let found = world.run(&["sessions", "export", part]).json();
+            assert_eq!(found["session"]["id"], **id);
+        }
+    }
+    // Two ids made within the same hours begin alike.
+    let both = world.run(&["sessions", "show", &ids[0][..4]]);
+    assert_eq!(both.code, Some(1));
+    assert!(both.err.contains("fits 2 conversations"), "{both}");
+}
+
+#[test]
+fn a_key_means_the_newest_conversation_of_that_name() {
+    let world = World::new();
+    world.run(&["chat", "-q", "read a"]);
+    world.run(&["chat", "-q", "read b", "--new"]);
+    let found = world.run(&["sessions", "export", "cli:default"]).json();
+    assert_eq!(found["messages"][0]["message"]["text"], "read b");
+}
+
+#[test]
+fn nothing_and_what_is_not_there_fit_no_conversation() {
+    let world = World::new();
+    world.run(&["chat", "-q", "list ."]);
+    for command in ["show", "export", "delete"] {
+        for named in ["nobody", ""] {
+            let said = world.run(&["sessions", command, named]);
+            assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{command} {named:?} {said}");
+            assert!(said.err.contains(&format!("there is no conversation `{named}`")), "{said}");
+        }
+    }
+    assert_eq!(ids(&world).len(), 1);
+}
+
+#[test]
+fn what_was_deleted_for_machines_is_named() {
+    let world = World::new();
+    world.run(&["chat", "-q", "list ."]);
+    let ids = ids(&world);
+    let said = world.run(&["sessions", "delete", "cli:default", "--json"]);
+    assert_eq!(said.json(), json!({"deleted": ids[0]}));
+}
+
+#[test]
+fn a_sub_agents_conversation_is_listed_with_its_parents() {
+    let world = World::new();
+    world.run(&["chat", "-q", "delegate: list ."]);
+    let sessions = world.run(&["sessions", "list", "--json"]).json();
+    let sessions = sessions.as_array().unwrap();
+    let parent = sessions.iter().find(|session| session["parent"].is_null()).unwrap();
+    let child = sessions.iter().find(|session| !session["parent"].is_null()).unwrap();
+    assert_eq!(sessions.len(), 2);
+    assert_eq!(child["parent"], parent["id"]);
+}

@@ -1,0 +1,256 @@
+//! `pintle chat` at a real terminal, driven by `terminal.py`.
+
+use std::{
+    collections::BTreeMap,
+    io::Write,
+    process::{Command, Stdio},
+};
+
+use serde_json::{Value, json};
+
+use crate::support::{World, assert_whole};
+
+struct Screen {
+    text: String,
+    code: Value,
+}
+
+fn wait(text: &str) -> Value {
+    json!({"wait": text})
+}
+
+fn wait_for_prompt() -> Value {
+    wait("› ")
+}
+
+fn keys(keys: &str) -> Value {
+    json!({"type": keys})
+}
+
+const CTRL_C: &str = "\u{3}";
+const CTRL_D: &str = "\u{4}";
+
+fn play(world: &World, arguments: &[&str], steps: &[Value]) -> Screen {
+    let mut argv = vec![env!("CARGO_BIN_EXE_pintle").to_string()];
+    argv.extend(world.arguments(arguments));
+    let mut env: BTreeMap<_, _> = world.environment().into_iter().collect();
+    env.insert("TERM", "xterm".to_string());
+    env.insert("PINTLE_ALLOW_COMMAND_HOOKS", "1".to_string());
+    let scene = json!({"argv": argv, "env": env, "cwd": world.file(""), "steps": steps});
+    let mut driver = Command::new("python3")
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/terminal.py"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("python3 drives the terminal");
+    driver.stdin.take().unwrap().write_all(scene.to_string().as_bytes()).unwrap();
+    let output = driver.wait_with_output().unwrap();
+    let seen: Value = serde_json::from_slice(&output.stdout).expect("the driver says what it saw");
+    let text = seen["screen"].as_str().unwrap().to_string();
+    assert!(seen["stuck"].is_null(), "stuck at {}:\n{text}", seen["stuck"]);
+    assert!(!seen["code"].is_null(), "it did not end:\n{text}");
+    Screen { text, code: seen["code"].clone() }
+}
+
+#[test]
+fn a_person_reads_the_answer_and_leaves() {
+    let world = World::new();
+    world.write("notes.txt", "hooks you can rely on\n");
+    let screen = play(
+        &world,
+        &["chat"],
+        &[
+            wait("model offline"),
+            wait_for_prompt(),
+            keys("read notes.txt\r"),
+            wait("read_file"),
+            wait("hooks you can rely on"),
+            wait_for_prompt(),
+            keys("/quit\r"),
+        ],
+    );
+    assert_eq!(screen.code, 0, "{}", screen.text);
+    assert!(screen.text.contains('\u{1b}'), "a terminal has colours");
+}
+
+#[test]
+fn a_person_is_asked_with_the_real_arguments_and_says_yes() {
+    let world = World::new();
+    let screen = play(
+        &world,
+        &["chat"],
+        &[
+            wait_for_prompt(),
+            keys("run touch made.txt && printf 'caf\\351'\r"),
+            wait("wants to run"),
+            wait("touch made.txt && printf"),
+            wait("allow it?"),
+            wait_for_prompt(),
+            keys("y\r"),
+            wait("I ran"),
+            wait("caf\u{fffd}"),
+            wait_for_prompt(),
+            keys(CTRL_D),
+        ],
+    );
+    assert_eq!(screen.code, 0, "{}", screen.text);
+    assert!(world.file("made.txt").exists());
+    assert_whole(&world.exported());
+}
+
+// R11.5: denied, with words for the model.
+#[test]
+fn a_person_says_no_and_the_model_is_told_why() {
+    let world = World::new();
+    let screen = play(
+        &world,
+        &["chat"],
+        &[
+            wait_for_prompt(),
+            keys("run touch made.txt\r"),
+            wait("allow it?"),
+            wait_for_prompt(),
+            keys("not on a Sunday\r"),
+            wait("I could not run"),
+            wait("not on a Sunday"),
+            wait_for_prompt(),
+            keys("run touch made.txt\r"),
+            wait("allow it?"),
+            wait_for_prompt(),
+            // No answer is no answer.
+            keys("\r"),
+            wait("allow it?"),
+            wait_for_prompt(),
+            keys("n\r"),
+            wait("I could not run"),
+            wait_for_prompt(),
+            keys("/quit\r"),
+        ],
+    );
+    assert_eq!(screen.code, 0, "{}", screen.text);
+    assert!(!world.file("made.txt").exists());
+    let exported = world.exported();
+    let told = &exported["messages"][2]["message"]["results"][0];
+    assert_eq!(told["isError"], true);
+    assert!(told["content"].as_str().unwrap().contains("not on a Sunday"), "{told}");
+}
+
+#[test]
+fn one_question_at_a_terminal_can_be_asked_about_too() {
+    let world = World::new();
+    let steps = [wait("allow it?"), wait_for_prompt(), keys("yes\r"), wait("It said nothing")];
+    let screen = play(&world, &["chat", "-q", "run touch made.txt"], &steps);
+    assert_eq!(screen.code, 0, "{}", screen.text);
+    assert!(world.file("made.txt").exists());
+}
+
+#[test]
+fn the_demo_asks_whoever_is_there() {
+    let world = World::new();
+    let steps =
+        [wait("blocked"), wait("allow it?"), wait_for_prompt(), keys("y\r"), wait("notes.txt")];
+    let screen = play(&world, &["demo"], &steps);
+    assert_eq!(screen.code, 0, "{}", screen.text);
+    assert!(screen.text.contains("what fired"), "{}", screen.text);
+}
+
+#[test]
+fn a_hook_that_takes_its_time_is_named() {
+    let world = World::new();
+    let until_go = "while [ ! -e ../go ]; do sleep 0.02; done";
+    let hook = json!({"action": "command", "name": "slow-guard", "command": until_go, "timeoutMs": 600_000});
+    let profile = json!({"name": "slow", "hooks": {"onPrompt": [hook]}});
+    world.write("slow/agent.json", profile.to_string());
+    assert_eq!(world.run(&["trust", "slow", "--accept"]).code, Some(0));
+    let steps = [
+        wait_for_prompt(),
+        keys("read notes.txt\r"),
+        wait("hook slow-guard (user.prompt.submit)"),
+        json!({"make": world.file("go")}),
+        wait("I could not read"),
+        wait_for_prompt(),
+        keys(CTRL_D),
+    ];
+    let screen = play(&world, &["chat", "--profile", "slow"], &steps);
+    assert_eq!(screen.code, 0, "{}", screen.text);
+}
+
+#[test]
+fn two_interrupts_at_the_prompt_leave() {
+    let world = World::new();
+    let steps = [
+        wait_for_prompt(),
+        keys(CTRL_C),
+        wait("again to leave"),
+        wait_for_prompt(),
+        // Saying something takes the first one back.
+        keys("list .\r"),
+        wait("there is"),
+        wait_for_prompt(),
+        keys(CTRL_C),
+        wait("again to leave"),
+        wait_for_prompt(),
+        keys(CTRL_C),
+    ];
+    assert_eq!(play(&world, &["chat"], &steps).code, 0);
+}
+
+// R6.5
+#[test]
+fn an_interrupt_stops_the_run_and_not_the_conversation() {
+    let world = World::new();
+    let slow = json!([{"delayMs": 600_000, "text": "Late."}]);
+    let model = world.script("slow.json", &slow);
+    let steps = [
+        wait_for_prompt(),
+        keys("hello\r"),
+        wait("thinking"),
+        keys(CTRL_C),
+        wait("stopping"),
+        wait("■"),
+        wait_for_prompt(),
+        keys("/quit\r"),
+    ];
+    let screen = play(&world, &["chat", "--model", &model], &steps);
+    assert_eq!(screen.code, 0, "{}", screen.text);
+    assert_eq!(world.run(&["chat", "-q", "list ."]).code, Some(0));
+}
+
+#[test]
+fn an_interrupt_at_the_question_stops_the_run() {
+    let world = World::new();
+    let steps = [
+        wait_for_prompt(),
+        keys("run touch made.txt\r"),
+        wait("allow it?"),
+        wait_for_prompt(),
+        keys(CTRL_C),
+        wait("■"),
+        wait_for_prompt(),
+        keys("/quit\r"),
+    ];
+    let screen = play(&world, &["chat"], &steps);
+    assert_eq!(screen.code, 0, "{}", screen.text);
+    assert!(!world.file("made.txt").exists());
+    assert_whole(&world.exported());
+}
+
+#[test]
+fn what_was_typed_is_remembered_for_the_next_time() {
+    let world = World::new();
+    let first =
+        [wait_for_prompt(), keys("list .\r"), wait("there is"), wait_for_prompt(), keys("/quit\r")];
+    play(&world, &["chat"], &first);
+    let arrow_up = "\u{1b}[A";
+    let second = [
+        wait_for_prompt(),
+        keys(arrow_up),
+        keys(arrow_up),
+        wait("list ."),
+        keys("\r"),
+        wait("there is"),
+        wait_for_prompt(),
+        keys(CTRL_D),
+    ];
+    assert_eq!(play(&world, &["chat"], &second).code, 0);
+}

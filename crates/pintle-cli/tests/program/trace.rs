@@ -1,0 +1,54 @@
+//! `pintle trace`: a run as a waterfall.
+
+use insta::assert_snapshot;
+
+use crate::support::{Said, World};
+
+/// What happened, without when.
+fn what(said: &Said) -> String {
+    let text = said.to_string();
+    let line = |line: &str| line.split_once('▏').map_or(line, |(_, what)| what.trim()).to_string();
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_last_run_is_shown_event_by_event() {
+    let world = World::new();
+    world.run(&["chat", "-q", "list ."]);
+    world.run(&["chat", "-q", "run rm -rf / then list ."]);
+    assert_snapshot!(what(&world.run(&["trace"])));
+}
+
+#[test]
+fn a_call_that_waits_for_nobody_is_shown_with_the_guard_that_let_it_pass() {
+    let world = World::new();
+    world.run(&["chat", "-q", "run ls"]);
+    assert_snapshot!(what(&world.run(&["trace"])));
+}
+
+#[test]
+fn a_given_run_is_shown_for_machines_too() {
+    let world = World::new();
+    world.run(&["chat", "-q", "list ."]);
+    let first = world.run(&["trace", "--json"]).json();
+    world.run(&["chat", "-q", "hello"]);
+    let id = first["run"]["runId"].as_str().unwrap();
+    for part in [id, &id[20..]] {
+        assert_eq!(world.run(&["trace", part, "--json"]).json(), first);
+    }
+    assert_eq!(first["run"]["outcome"], "end_turn");
+    let types: Vec<_> = first["events"].as_array().unwrap().iter().map(|e| &e["type"]).collect();
+    assert_eq!(types, ["run.start", "usage", "tool.start", "tool.end", "usage", "done"]);
+}
+
+#[test]
+fn a_run_that_is_not_there_is_said_not_to_be() {
+    let world = World::new();
+    assert_snapshot!(world.transcript(&[&["trace"], &["trace", "nobody"]]));
+    world.run(&["chat", "-q", "hello"]);
+    world.run(&["chat", "-q", "hello"]);
+    let both = world.run(&["trace", "0"]);
+    assert!(both.err.contains("fits 2 runs"), "{both}");
+    let nothing = world.run(&["trace", ""]);
+    assert_eq!(nothing.code, Some(1), "{nothing}");
+}
