@@ -55,7 +55,8 @@ fn main() {
         }
         None => {
             if std::env::var("CT").is_ok() {
-                let rt = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                let rt =
+                    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
                 rt.block_on(measure());
             } else if std::env::var("SP").is_ok() {
                 runtime.block_on(async { tokio::spawn(measure()).await.unwrap() });

@@ -156,6 +156,22 @@ pub(crate) enum HooksCommand {
         #[arg(default_value = ".", value_name = "DIR")]
         dir: PathBuf,
     },
+    /// Fire one point with a payload of yours, and show who ran, who won and what was decided
+    #[command(
+        after_help = "Examples:\n  echo '{\"prompt\": \"hi\"}' | pintle hooks fire user.prompt.submit --payload -\n  pintle hooks fire tool.pre --payload call.json --profile my-agent"
+    )]
+    Fire {
+        /// The point's name
+        point: String,
+        /// A file with the payload as JSON; `-` is standard input
+        #[arg(long, value_name = "FILE")]
+        payload: PathBuf,
+        /// Reach these plugins' handlers only, separated by commas [default: all]
+        #[arg(long, value_name = "A,B", value_delimiter = ',')]
+        plugins: Option<Vec<String>>,
+        #[command(flatten)]
+        who: Who,
+    },
     /// The points, or the JSON Schema of one point's payload and result
     #[command(after_help = "Example:\n  pintle hooks schema before_tool_call")]
     Schema {

@@ -41,6 +41,9 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
                 );
             }
         }
+        HooksCommand::Fire { point, payload, plugins, who } => {
+            return super::fire::run(environment, &point, &payload, plugins, &who).await;
+        }
         HooksCommand::Schema { point: None } => points(environment)?,
         HooksCommand::Schema { point: Some(point) } => schema(&point)?,
     }

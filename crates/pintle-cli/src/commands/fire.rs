@@ -1,0 +1,120 @@
+//! `pintle hooks fire`: one point, a payload of yours, and everything that comes of it.
+
+use std::{
+    io::Read,
+    path::Path,
+    process::ExitCode,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use pintle::{
+    Cx, DynOutcome, Envelope, FireRecord, HandlerRecord, Outcome, PluginGate, RecordSink,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    args::Who,
+    assembly::{Assembled, Extras},
+    chat::now_ms,
+    environment::Environment,
+    problem::{BOLD, CYAN, DIM, GREEN, Problem, RED},
+};
+
+pub(crate) async fn run(
+    environment: &Environment,
+    point: &str,
+    payload: &Path,
+    plugins: Option<Vec<String>>,
+    who: &Who,
+) -> Result<ExitCode, Problem> {
+    let payload = read(payload)?;
+    let assembled = Assembled::new(environment, who, Extras::default()).await?;
+    let last = Arc::new(Last::default());
+    let gate = plugins.map_or(PluginGate::All, PluginGate::only);
+    let cx = Cx::new(envelope(&payload), gate).observed_by(last.clone());
+    let fired = assembled.agent.hooks().fire_dyn(point, &cx, payload).await;
+    assembled.close().await;
+    let outcome = fired.map_err(|error| {
+        Problem::new(error).hint(format!("`pintle hooks schema {point}` shows what it takes"))
+    })?;
+    let record = last.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let handlers = record.map(|record| record.handlers).unwrap_or_default();
+    if environment.json {
+        anstream::println!(
+            "{}",
+            json!({ "point": point, "handlers": handlers, "outcome": outcome })
+        );
+    } else {
+        print(&handlers, &outcome)?;
+    }
+    let stopped = match &outcome {
+        DynOutcome::Gate { binding, outcome } => *binding && outcome.blocked().is_some(),
+        DynOutcome::Failed(_) => true,
+        _ => false,
+    };
+    Ok(if stopped { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn read(path: &Path) -> Result<Value, Problem> {
+    let mut text = String::new();
+    let done = match path.to_str() {
+        Some("-") => std::io::stdin().read_to_string(&mut text).map(drop),
+        _ => std::fs::read_to_string(path).map(|read| text = read),
+    };
+    done.map_err(|error| {
+        Problem::new(format!("the payload {} cannot be read: {error}", path.display()))
+    })?;
+    serde_json::from_str(&text).map_err(|error| {
+        Problem::new(format!("the payload {} is not JSON: {error}", path.display()))
+    })
+}
+
+/// What the payload says of its circumstances; the rest as on a command line.
+fn envelope(payload: &Value) -> Envelope {
+    let mut envelope: Envelope = serde_json::from_value(payload.clone()).unwrap_or_default();
+    if envelope.platform.is_empty() {
+        envelope.platform = "cli".into();
+    }
+    if envelope.ts == 0 {
+        envelope.ts = now_ms();
+    }
+    envelope
+}
+
+fn print(handlers: &[HandlerRecord], outcome: &DynOutcome) -> Result<(), Problem> {
+    if handlers.is_empty() {
+        anstream::println!("{DIM}nobody listens{DIM:#}");
+    }
+    for HandlerRecord { name, plugin, outcome, duration, won, lost, notes } in handlers {
+        let plugin = plugin.as_deref().map(|id| format!(" ({id})")).unwrap_or_default();
+        let said = match outcome {
+            Outcome::Blocked(reason) => format!("{RED}blocked{RED:#}: {reason}"),
+            Outcome::Asked(reason) => format!("asked: {reason}"),
+            Outcome::Failed(failure) => format!("{RED}{failure}{RED:#}"),
+            other => format!("{GREEN}{}{GREEN:#}", other.name()),
+        };
+        anstream::println!("{BOLD}{name}{BOLD:#}{plugin} {said} {DIM}{duration:.1?}{DIM:#}");
+        for (word, keys) in [("won", won), ("lost", lost)] {
+            if !keys.is_empty() {
+                anstream::println!("  {word} {}", keys.join(", "));
+            }
+        }
+        for note in notes {
+            anstream::println!("  {DIM}{note}{DIM:#}");
+        }
+    }
+    anstream::println!(
+        "{CYAN}→{CYAN:#} {}",
+        serde_json::to_string_pretty(outcome).map_err(Problem::new)?
+    );
+    Ok(())
+}
+
+#[derive(Default)]
+struct Last(Mutex<Option<FireRecord>>);
+
+impl RecordSink for Last {
+    fn record(&self, record: &FireRecord) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(record.clone());
+    }
+}
