@@ -9,10 +9,10 @@ use uuid::Uuid;
 use crate::approval::{
     Approval, ApprovalFilter, ApprovalState, COLUMNS, NewApproval, approval_from, by_id,
 };
-use pintle_agent::{args_hash, canonical_json};
 use crate::clock::{now_ms, to_sql};
 use crate::error::Fault;
 use crate::store::SqliteStore;
+use pintle_agent::{args_hash, canonical_json};
 
 /// How often to look for an answer given in another process.
 const LOOK_EVERY: Duration = Duration::from_millis(200);

@@ -59,11 +59,21 @@ pub(crate) struct Done {
 }
 
 impl Done {
+    /// The model has to tell "it was not allowed" from "it did not work".
+    fn for_the_model(&self) -> String {
+        match self.outcome {
+            ToolOutcome::Rejected if !self.text.starts_with("blocked") => {
+                format!("Blocked: {}", self.text)
+            }
+            _ => self.text.clone(),
+        }
+    }
+
     fn result(&self) -> ToolResult {
         ToolResult {
             tool_call_id: self.call.id().to_string(),
             tool_name: self.call.tool().to_string(),
-            content: self.text.clone(),
+            content: self.for_the_model(),
             is_error: self.outcome != ToolOutcome::Ok,
         }
     }

@@ -53,7 +53,7 @@ async fn two_tools_at_once_of_which_one_is_rejected() {
     assert!(!world.file("no.txt").exists());
     assert!(world.file("yes.txt").exists());
     let results = results(&world.history().await);
-    assert_eq!(results[0], ("t1".into(), true, "not that one".into()));
+    assert_eq!(results[0], ("t1".into(), true, "Blocked: not that one".into()));
     assert_eq!((results[1].0.as_str(), results[1].1), ("t2", false));
 }
 
@@ -70,7 +70,10 @@ async fn a_rejected_call_is_replayed_as_an_error_in_the_next_run() {
     let second = play(&agent, "what happened?").await;
     insta::assert_snapshot!(readable(&[first, second].concat(), world.workspace()));
     let replayed = &world.llm.requests()[2].messages;
-    assert_eq!(results(replayed), [("t1".to_string(), true, "closed on Sundays".to_string())]);
+    assert_eq!(
+        results(replayed),
+        [("t1".to_string(), true, "Blocked: closed on Sundays".to_string())]
+    );
     assert_whole(replayed);
 }
 
