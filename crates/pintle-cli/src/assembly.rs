@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use pintle::{Event, Hooks, Verdict, points::ToolPre};
-use pintle_agent::{Agent, Llm, SwitchError};
+use pintle_agent::{Agent, HandlerWatch, Llm, SwitchError};
 use pintle_policy::shell;
 use pintle_store::SqliteStore;
 use pintle_tools::{McpLimits, McpServer, McpTransport, TerminalConfig};
@@ -32,7 +32,7 @@ pub(crate) struct Assembled {
 pub(crate) struct Extras {
     /// Who can be asked; nobody unless said.
     pub(crate) ears: Ears,
-    pub(crate) watch: Option<Box<dyn Fn(&'static str, &str) + Send + Sync>>,
+    pub(crate) watch: Option<HandlerWatch>,
     pub(crate) hooks: Option<Hooks>,
 }
 
@@ -91,7 +91,7 @@ impl Assembled {
                 .tools(servers.iter().flat_map(McpServer::tools))
                 .observer(move |event| recorder.record(event));
         if let Some(watch) = extras.watch {
-            builder = builder.watch_handlers(watch);
+            builder = builder.watch_handlers(move |point, handler| watch(point, handler));
         }
         let agent = builder.build().map_err(Problem::new)?;
         Ok(Self { agent, store, model, servers, bound })

@@ -6,7 +6,7 @@ mod lines;
 mod play;
 mod screen;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
 use futures_util::StreamExt;
 use pintle_agent::{Ask, NewSession, Run, RunEventKind, RunOutcome, Session, Store};
@@ -158,7 +158,7 @@ async fn open(
             terminal: environment.stdin_is_terminal.then_some(sender),
             elsewhere: environment.stdin_is_terminal || chat.wait_for_approval,
         },
-        watch: Some(Box::new(move |point, handler| waiting.handler_started(point, handler))),
+        watch: Some(Arc::new(move |point, handler| waiting.handler_started(point, handler))),
         hooks: None,
     };
     let assembled = Assembled::new(environment, &chat.who, extras).await?;

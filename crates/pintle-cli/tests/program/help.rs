@@ -47,8 +47,9 @@ fn every_command_explains_itself_with_an_example_and_fits_a_terminal() {
         for line in text.lines() {
             assert!(line.chars().count() <= 80, "{command:?}: {line}");
         }
-        let name = if command.is_empty() { "pintle".to_string() } else { command.join(" ") };
-        assert_snapshot!(format!("help {name}"), text);
+        let name: Vec<&str> =
+            ["pintle"].into_iter().chain(command.iter().map(String::as_str)).collect();
+        assert_snapshot!(name.join("-"), text);
     }
 }
 

@@ -135,7 +135,7 @@ async fn a_denial_of_before_tool_call_cannot_be_masked() {
         world.hooks.named("denier").register_modifying(deny).unwrap();
         let events = play(&world.agent(), "write").await;
         assert!(!world.file("a.txt").exists() && !world.file("b.txt").exists());
-        let expected = if error.is_empty() { "blocked by denier" } else { error };
+        let expected = if error.is_empty() { "blocked by denier" } else { "Blocked: not today" };
         assert_eq!(results(&world.history().await)[0].2, expected);
         assert_eq!(of_type(&events, "hook.blocked")[0]["handler"], "denier");
     }
