@@ -1,6 +1,6 @@
 //! An agent put together from what the command line, the environment and the profile say.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use pintle::{Event, Hooks, Verdict, points::ToolPre};
 use pintle_agent::{Agent, HandlerWatch, Llm, SwitchError};
@@ -34,6 +34,8 @@ pub(crate) struct Extras {
     pub(crate) ears: Ears,
     pub(crate) watch: Option<HandlerWatch>,
     pub(crate) hooks: Option<Hooks>,
+    /// Where questions are locked; the data folder unless said.
+    pub(crate) state: Option<PathBuf>,
 }
 
 impl Assembled {
@@ -76,8 +78,11 @@ impl Assembled {
         let servers = connect_servers(environment, &plan).await?;
         let model = llm.name().to_string();
         let approvers = plan.approvers.unwrap_or_default();
-        let approver =
-            StoredApprover::new(store.clone(), extras.ears, approvers, &environment.data_dir()?);
+        let state = match extras.state {
+            Some(state) => state,
+            None => environment.data_dir()?,
+        };
+        let approver = StoredApprover::new(store.clone(), extras.ears, approvers, &state);
         let recorder = Recorder::new(store.clone());
         let terminal = TerminalConfig {
             env: environment.passed_on(),

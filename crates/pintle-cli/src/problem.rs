@@ -49,9 +49,7 @@ impl From<pintle_agent::StoreError> for Problem {
         let corrupt = matches!(error, pintle_agent::StoreError::Corrupt { .. });
         let problem = Self::new(error);
         if corrupt {
-            return problem
-                .hint("the file was left as it is; move it away to start with an empty one")
-                .hint("`sqlite3 FILE .recover` may rescue what is in it");
+            return problem.hint("`sqlite3 FILE .recover` may rescue what is in it");
         }
         problem
     }

@@ -82,6 +82,14 @@ pub(crate) fn load(dir: &Path, environment: &Environment) -> Result<Profile, Pro
     Profile::load(dir).map_err(|errors| does_not_load(environment, dir, &errors))
 }
 
+/// The same, and within what the operator allows.
+pub(crate) fn load_allowed(dir: &Path, environment: &Environment) -> Result<Profile, Problem> {
+    let profile = load(dir, environment)?;
+    let judged = environment.operator()?.judge(&profile);
+    judged.map_err(|errors| does_not_load(environment, dir, &errors))?;
+    Ok(profile)
+}
+
 fn does_not_load(environment: &Environment, dir: &Path, errors: &ProfileErrors) -> Problem {
     let drawn = errors.render(environment.stderr_is_terminal && !environment.json);
     Problem::new(format!("the profile in {} does not load\n{drawn}", dir.display()))

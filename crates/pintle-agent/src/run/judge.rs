@@ -119,14 +119,9 @@ async fn approval(live: &Live, call: &FinalCall, reason: String) -> Result<Optio
         reason,
         expires_at: now_ms().saturating_add(timeout),
     };
-    match live.agent().approver.prepare(&request).await {
-        Prepared::Ask => {}
-        Prepared::AskAs(id) => request.approval_id = id,
-        Prepared::Settled(outcome) => {
-            let why = request.reason.clone();
-            resolved(live, request.approval_id, &outcome);
-            return verdict(outcome, &why).map(|()| None);
-        }
+    let prepared = live.agent().approver.prepare(&request).await;
+    if let Prepared::AskAs(id) = &prepared {
+        request.approval_id.clone_from(id);
     }
     live.emit(RunEventKind::ApprovalRequested {
         approval_id: request.approval_id.clone(),
@@ -136,6 +131,10 @@ async fn approval(live: &Live, call: &FinalCall, reason: String) -> Result<Optio
         args_hash: request.args_hash.clone(),
         expires_at: request.expires_at,
     });
+    if let Prepared::Settled(outcome) = prepared {
+        resolved(live, request.approval_id, &outcome);
+        return verdict(outcome, &request.reason).map(|()| None);
+    }
     let approval_id = request.approval_id.clone();
     live.progress().open_approval = Some(approval_id.clone());
     let why = request.reason.clone();

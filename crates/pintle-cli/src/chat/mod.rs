@@ -160,6 +160,7 @@ async fn open(
         },
         watch: Some(Arc::new(move |point, handler| waiting.handler_started(point, handler))),
         hooks: None,
+        state: None,
     };
     let assembled = Assembled::new(environment, &chat.who, extras).await?;
     Ok((Player::new(screen, lines, questions), assembled))

@@ -29,7 +29,7 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
             assembled.close().await;
         }
         HooksCommand::Lint { dir } => {
-            let found = profile::load(&environment.absolute(&dir)?, environment)?;
+            let found = profile::load_allowed(&environment.absolute(&dir)?, environment)?;
             if environment.json {
                 anstream::println!("{}", json!({ "ok": true, "profile": found.name }));
             } else {

@@ -19,6 +19,7 @@ pub(crate) fn run(environment: &Environment, init: &Init) -> Result<ExitCode, Pr
         ("README.md", include_str!("../sample/README.md")),
         ("personalities/guide/SOUL.md", include_str!("../sample/SOUL.md")),
         ("personalities/guide/config.json", "{}\n"),
+        ("hooks/check.sh", include_str!("../sample/check.sh")),
     ];
     let dir = environment.absolute(&init.dir)?;
     if let Some((taken, _)) = files.iter().find(|(name, _)| dir.join(name).exists()) {
@@ -37,6 +38,9 @@ pub(crate) fn run(environment: &Environment, init: &Init) -> Result<ExitCode, Pr
         // Never over somebody's file, even one that came to be just now.
         let mut file = fs::File::create_new(&path).map_err(failed)?;
         file.write_all(text.as_bytes()).map_err(failed)?;
+        if name.ends_with(".sh") {
+            make_runnable(&file).map_err(failed)?;
+        }
         if !environment.json {
             anstream::println!("{GREEN}wrote{GREEN:#} {}", init.dir.join(name).display());
         }
@@ -47,4 +51,15 @@ pub(crate) fn run(environment: &Environment, init: &Init) -> Result<ExitCode, Pr
         anstream::println!("\nnext: {CYAN}pintle chat --profile {}{CYAN:#}", init.dir.display());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(unix)]
+fn make_runnable(file: &fs::File) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(fs::Permissions::from_mode(0o755))
+}
+
+#[cfg(not(unix))]
+fn make_runnable(_: &fs::File) -> std::io::Result<()> {
+    Ok(())
 }

@@ -43,10 +43,11 @@ fn outcome(command: &Command, result: &ToolResult) -> String {
     let said = said.trim();
     if result.is_error {
         let happened = if looks_blocked(said) { "That was blocked" } else { "That failed" };
+        let reason = said.strip_prefix("Blocked: ").unwrap_or(said);
         return format!(
             "I could not {}. {happened}: {}",
             attempt(command),
-            quoted(said, "no reason was given")
+            quoted(reason, "no reason was given")
         );
     }
     match command {

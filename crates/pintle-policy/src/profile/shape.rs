@@ -155,7 +155,9 @@ impl<'a> Checker<'a> {
         let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
         let extra = schema.get("additionalProperties");
         let closed = extra == Some(&Value::Bool(false));
-        let names: Vec<&str> = properties.keys().map(String::as_str).collect();
+        // Sorted here: a build may keep a JSON map's keys in any order.
+        let mut names: Vec<&str> = properties.keys().map(String::as_str).collect();
+        names.sort_unstable();
         let mut seen: HashMap<&str, usize> = HashMap::new();
         for field in node.fields() {
             if seen.insert(&field.key, field.key_span.start).is_some() {

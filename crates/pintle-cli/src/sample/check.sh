@@ -1,0 +1,8 @@
+#!/bin/sh
+# A hook: it gets the call as one JSON object on stdin. Exit 0 allows; anything else blocks, and stderr is the reason.
+# JSON on stdout can say more: {"continue": false, "reason": "..."} or {"additionalContext": "..."}.
+call=$(cat)
+case "$call" in
+  *production*) echo "production is off limits" >&2; exit 1 ;;
+esac
+exit 0
