@@ -5,17 +5,31 @@ use std::{fs, path::Path, time::SystemTime};
 use crate::step::{Failed, Step, Steps, root};
 
 /// Debian packages that the tests need, as `(command that shows it is there, package)`. Installed only if missing.
-const DEBIAN_PACKAGES: [(&str, &str); 0] = [];
+///
+/// A C compiler for SQLite, the shell grammar and the TLS library; Node and Python for the worker libraries and a real
+/// MCP server; `prlimit`, `setsid` and `unshare` for hooks that misbehave.
+const DEBIAN_PACKAGES: [(&str, &str); 5] = [
+    ("cc", "build-essential"),
+    ("node", "nodejs"),
+    ("npm", "npm"),
+    ("python3", "python3"),
+    ("unshare", "util-linux"),
+];
 
 /// npm packages that the tests need.
 const TEST_NPM_FOLDER: &str = "crates/pintle-tools/tests/mcp";
 
 /// What `cargo xtask test` needs.
 pub(crate) fn for_tests(steps: &mut Steps) -> Result<(), Failed> {
-    for (command, package) in DEBIAN_PACKAGES {
-        if !Step::new("which", &[command]).works() {
-            steps.run(Step::new("apt-get", &["install", "--yes", package]))?;
-        }
+    let there = |command: &str| Step::new("which", &[command]).works();
+    let missing: Vec<_> = DEBIAN_PACKAGES
+        .iter()
+        .filter(|(command, _)| !there(command))
+        .map(|(_, package)| *package)
+        .collect();
+    if !missing.is_empty() {
+        steps.run(Step::new("apt-get", &["update"]))?;
+        steps.run(Step::new("apt-get", &[&["install", "--yes"], &missing[..]].concat()))?;
     }
     if !Step::cargo(&["nextest", "--version"]).works() {
         steps.run(Step::cargo(&["install", "cargo-nextest", "--locked"]))?;

@@ -172,6 +172,20 @@ pub(crate) enum HooksCommand {
         #[command(flatten)]
         who: Who,
     },
+    /// What would happen to a tool call, step by step, without running it
+    #[command(
+        after_help = "Example:\n  pintle hooks explain --tool terminal --args '{\"command\": \"git push\"}'"
+    )]
+    Explain {
+        /// The tool's name
+        #[arg(long)]
+        tool: String,
+        /// Its arguments as JSON
+        #[arg(long, value_name = "JSON")]
+        args: String,
+        #[command(flatten)]
+        who: Who,
+    },
     /// The points, or the JSON Schema of one point's payload and result
     #[command(after_help = "Example:\n  pintle hooks schema before_tool_call")]
     Schema {

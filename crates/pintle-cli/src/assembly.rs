@@ -24,7 +24,7 @@ pub(crate) struct Assembled {
     pub(crate) store: SqliteStore,
     pub(crate) model: String,
     servers: Vec<McpServer>,
-    bound: Bound,
+    pub(crate) bound: Bound,
 }
 
 /// What a command adds to the agent it needs.
@@ -104,6 +104,11 @@ impl Assembled {
 
     /// Waits for everything that still runs, in order.
     pub(crate) async fn close(self) {
+        self.release().await;
+    }
+
+    /// The same, for an agent whose place another takes.
+    pub(crate) async fn release(&self) {
         self.agent.settle().await;
         for server in &self.servers {
             server.shutdown().await;

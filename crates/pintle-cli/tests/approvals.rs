@@ -243,3 +243,31 @@ fn a_yes_for_the_session_is_not_asked_again_for_the_same_call() {
     assert!(text(&other.stdout).contains("no one to ask"), "{}", text(&other.stdout));
     assert_eq!(world.times_run(), 2);
 }
+
+// R11.6: whenever the power goes, the tool has run at most once, and the session goes on.
+#[test]
+fn a_kill_at_any_moment_never_runs_the_tool_twice() {
+    for round in 0..16_u64 {
+        let world = World::new();
+        let mut asked = world.ask();
+        let id = id(&world.pending());
+        asked.kill().unwrap();
+        asked.wait().unwrap();
+        // Somewhere between reading the question and storing the result of the call.
+        let mut answering = world
+            .pintle(&["approvals", "approve", &id])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(4 * round));
+        answering.kill().unwrap();
+        answering.wait().unwrap();
+        assert!(world.times_run() <= 1, "round {round}");
+        world.run(&["approvals", "approve", &id]);
+        assert!(world.times_run() <= 1, "round {round}");
+        let next = world.run(&["chat", "-q", "list ."]);
+        assert!(next.status.success(), "round {round}: {}", text(&next.stderr));
+        assert!(world.times_run() <= 1, "round {round}");
+    }
+}

@@ -1,7 +1,6 @@
 //! Step 10: may this very call run? The cheapest question first, a person last; the first "no" ends it.
 
 use pintle::{Point, points::ToolPre};
-use pintle_policy::{Floor, guard, zone_of};
 
 use super::{Live, new_id, now_ms};
 use crate::{
@@ -42,63 +41,24 @@ impl std::ops::Deref for PermittedCall {
 /// The permit, and what it is for; or why there is none.
 pub(super) async fn judge(live: &Live, call: FinalCall) -> Result<(PermittedCall, Kind), String> {
     let agent = live.agent();
-    let tool = call.tool();
-    let known = agent.tools.check(tool, call.args())?;
-    toolset(live, tool)?;
-    if let Some(denial) =
-        guard::judge_all(&agent.policy.guards, tool, call.args(), &agent.policy.workspace)
-    {
-        return Err(format!("{} ({})", denial.reason, denial.source));
-    }
+    let Some(opened) = live.opened() else { return Err("the session is not open".into()) };
+    let lineage: Vec<_> = opened.ancestors.iter().chain([&opened.personality]).collect();
+    let ground = agent.ground(&lineage, &call, &mut Vec::new())?;
 
-    let judged = zone_of(tool, known.zone, call.args(), &agent.policy.workspace);
-    let floor = agent.policy.level.floor(judged.zone);
-    if floor == Floor::Never {
-        return Err(format!(
-            "this call is in zone `{}` ({}), which never runs here",
-            judged.zone.name(),
-            judged.why
-        ));
-    }
-
-    let pre = || ToolPre {
-        tool_call_id: call.id().to_string(),
-        tool_name: tool.to_string(),
-        tool_input: call.args().clone(),
-        zone: judged.zone.number(),
-    };
-    let mut outcome = agent.hooks.fire_gate(&live.cx(), pre).await;
+    let mut outcome = agent.hooks.fire_gate(&live.cx(), || ground.tool_pre(&call)).await;
     let questions = outcome.take_questions();
     live.heed(ToolPre::NAME, &outcome, Some(call.id()));
     if let Some(block) = outcome.blocked() {
         return Err(block.reason.clone());
     }
 
-    let mut reasons = Vec::new();
-    if floor == Floor::Ask {
-        reasons.push(format!("zone `{}`: {}", judged.zone.name(), judged.why));
-    }
-    reasons.extend(questions.into_iter().map(|question| question.reason));
+    let reasons = ground.reasons_to_ask(questions);
     let approval = match reasons.is_empty() {
         true => None,
         false => approval(live, &call, reasons.join("; ")).await?,
     };
-    let kind = known.kind.clone();
+    let kind = ground.known.kind.clone();
     Ok((PermittedCall { call, approval }, kind))
-}
-
-fn toolset(live: &Live, tool: &str) -> Result<(), String> {
-    if !live.agent().policy.offers(tool) {
-        return Err(format!("the profile's `tools` do not offer `{tool}`"));
-    }
-    let Some(opened) = live.opened() else { return Err("the session is not open".into()) };
-    let mut lineage = opened.ancestors.iter().chain([&opened.personality]);
-    match lineage.find(|personality| !personality.may_use(tool)) {
-        Some(personality) => {
-            Err(format!("the personality `{}` may not use `{tool}`", personality.id))
-        }
-        None => Ok(()),
-    }
 }
 
 /// Nobody is asked about a call that could not run: this comes last.

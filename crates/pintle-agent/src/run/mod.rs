@@ -6,6 +6,8 @@
 
 mod delegate;
 mod ending;
+mod explain;
+mod ground;
 mod history;
 mod judge;
 mod live;
@@ -25,6 +27,7 @@ use futures_util::{FutureExt, Stream, StreamExt, future::OptionFuture};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+pub use ground::{Finding, JudgedStep};
 pub use judge::PermittedCall;
 
 pub(crate) use live::Live;

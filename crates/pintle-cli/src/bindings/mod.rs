@@ -31,6 +31,8 @@ pub(crate) struct Bound {
     webhooks: Option<WebhookQueue>,
     /// Observers that the operator switched off.
     pub(crate) disabled: Vec<String>,
+    /// Hooks that run a program nobody has trusted as it is now.
+    pub(crate) untrusted: Vec<String>,
 }
 
 impl Bound {
@@ -111,6 +113,9 @@ impl Binding<'_> {
             }
             Action::Approve => self.approve(hooks),
             Action::Command { run, timeout, worker } => {
+                if self.trust.check().is_err() {
+                    bound.untrusted.push(self.hook.name.clone());
+                }
                 let spec = self.command(run, *timeout);
                 if *worker {
                     let worker = Worker::new(WorkerSpec::new(spec));

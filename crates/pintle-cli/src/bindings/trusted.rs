@@ -28,7 +28,7 @@ impl Trust {
     }
 
     /// Looked at anew for every call: a script may change while the agent runs.
-    fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), String> {
         let Some(accepted) = &self.accepted else {
             return Err("nobody has trusted this profile yet".into());
         };

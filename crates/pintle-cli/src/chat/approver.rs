@@ -16,7 +16,7 @@ use pintle_store::{
 };
 use tokio::sync::{mpsc, oneshot};
 
-type Question = (ApprovalRequest, oneshot::Sender<TerminalAnswer>);
+pub(crate) type Question = (ApprovalRequest, oneshot::Sender<TerminalAnswer>);
 pub(crate) type Questions = mpsc::UnboundedReceiver<Question>;
 
 /// What the person at the terminal said.

@@ -4,9 +4,10 @@ mod approver;
 mod interrupts;
 mod lines;
 mod play;
+mod reload;
 mod screen;
 
-use std::{process::ExitCode, sync::Arc};
+use std::process::ExitCode;
 
 use futures_util::StreamExt;
 use pintle_agent::{Ask, NewSession, Run, RunEventKind, RunOutcome, Session, Store};
@@ -18,6 +19,7 @@ pub(crate) use approver::{
 pub(crate) use interrupts::Interrupts;
 pub(crate) use lines::{Line, Lines};
 pub(crate) use play::{Ended, Player};
+use reload::{Current, Recipe};
 pub(crate) use screen::Screen;
 
 use crate::{
@@ -126,7 +128,8 @@ async fn answer(
     chat: &Chat,
     question: String,
 ) -> Result<ExitCode, Problem> {
-    let (mut player, assembled) = open(environment, chat, Screen::quiet(environment)).await?;
+    let (mut player, recipe) = open(environment, chat, Screen::quiet(environment))?;
+    let assembled = recipe.assemble(environment, chat).await?;
     let run = assembled.agent.run(ask(chat, question, chat.new));
     // Said before the last handlers are waited for: they delay nothing that a person sees.
     let code = match player.play(run).await {
@@ -143,43 +146,37 @@ async fn answer(
     Ok(if player.wait_for(assembled.close()).await { code } else { INTERRUPTED.into() })
 }
 
-async fn open(
+fn open(
     environment: &Environment,
     chat: &Chat,
     screen: Screen,
-) -> Result<(Player, Assembled), Problem> {
+) -> Result<(Player, Recipe), Problem> {
     let history = environment.data_dir()?.join("history.txt");
     let lines = Lines::open(environment.stdin_is_terminal, history);
     let (sender, questions) = terminal();
-    let waiting = screen.waiting();
-    let extras = Extras {
-        // Without a terminal there is no one to ask, and the agent says so, unless it is told to wait.
-        ears: Ears {
-            terminal: environment.stdin_is_terminal.then_some(sender),
-            elsewhere: environment.stdin_is_terminal || chat.wait_for_approval,
-        },
-        watch: Some(Arc::new(move |point, handler| waiting.handler_started(point, handler))),
-        hooks: None,
-        state: None,
+    let recipe = Recipe {
+        terminal: environment.stdin_is_terminal.then_some(sender),
+        elsewhere: environment.stdin_is_terminal || chat.wait_for_approval,
+        waiting: screen.waiting(),
     };
-    let assembled = Assembled::new(environment, &chat.who, extras).await?;
-    Ok((Player::new(screen, lines, questions), assembled))
+    Ok((Player::new(screen, lines, questions), recipe))
 }
 
 async fn converse(environment: &Environment, chat: Chat) -> Result<ExitCode, Problem> {
-    let (mut player, assembled) = open(environment, &chat, Screen::full(environment)).await?;
+    let (mut player, recipe) = open(environment, &chat, Screen::full(environment))?;
+    let mut current = Current::new(environment, &chat, recipe).await?;
     let mut begin = chat.new;
     let mut warned = false;
     if environment.stdin_is_terminal {
         anstream::eprintln!(
             "{BOLD}pintle{BOLD:#} {DIM}· model {} · {} · /help for commands{DIM:#}",
-            assembled.model,
+            current.assembled.model,
             chat.session
         );
     }
-    if let Some(session) = unfinished(environment, &assembled, &chat).await? {
+    if let Some(session) = unfinished(environment, &current.assembled, &chat).await? {
         anstream::eprintln!("{DIM}a question from before is still open{DIM:#}");
-        if let Ended::Quit = player.play(assembled.agent.resume(&session)).await {
+        if let Ended::Quit = player.play(current.assembled.agent.resume(&session)).await {
             return Ok(INTERRUPTED.into());
         }
     }
@@ -205,8 +202,10 @@ async fn converse(environment: &Environment, chat: Chat) -> Result<ExitCode, Pro
                 begin = true;
                 anstream::eprintln!("{DIM}a new conversation begins with your next message{DIM:#}");
             }
-            ("/hooks", _) => crate::commands::hooks::print_list(&assembled.agent.hooks().list()),
-            ("/personality", name) => match switch(&assembled, &chat, name).await {
+            ("/hooks", _) => {
+                crate::commands::hooks::print_list(&current.assembled.agent.hooks().list())
+            }
+            ("/personality", name) => match switch(&current.assembled, &chat, name).await {
                 Ok(said) => anstream::eprintln!("{DIM}{said}{DIM:#}"),
                 Err(problem) => anstream::eprintln!("{problem}"),
             },
@@ -218,7 +217,8 @@ async fn converse(environment: &Environment, chat: Chat) -> Result<ExitCode, Pro
                 );
             }
             _ => {
-                let run = assembled.agent.run(ask(&chat, text.to_string(), begin));
+                current.refresh(environment, &chat).await?;
+                let run = current.assembled.agent.run(ask(&chat, text.to_string(), begin));
                 begin = false;
                 if let Ended::Quit = player.play(run).await {
                     return Ok(INTERRUPTED.into());
@@ -226,7 +226,7 @@ async fn converse(environment: &Environment, chat: Chat) -> Result<ExitCode, Pro
             }
         }
     }
-    player.wait_for(assembled.close()).await;
+    player.wait_for(current.assembled.close()).await;
     Ok(ExitCode::SUCCESS)
 }
 

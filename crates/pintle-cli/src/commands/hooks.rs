@@ -1,33 +1,22 @@
 //! `pintle hooks`: look at hooks.
 
-use std::process::ExitCode;
+use std::{collections::HashSet, process::ExitCode};
 
 use pintle::{HandlerInfo, Hooks as Registry, PointInfo};
-use serde_json::json;
+use pintle_store::SqliteStore;
+use serde_json::{Value, json};
 
 use crate::{
-    args::{Hooks, HooksCommand},
+    args::{Hooks, HooksCommand, Who},
     assembly::{Assembled, Extras},
     environment::Environment,
-    problem::{BOLD, CYAN, DIM, GREEN, Problem},
+    problem::{BOLD, CYAN, DIM, GREEN, Problem, YELLOW},
     profile,
 };
 
 pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitCode, Problem> {
     match hooks.command {
-        HooksCommand::List { who } => {
-            let assembled = Assembled::new(environment, &who, Extras::default()).await?;
-            let list = assembled.agent.hooks().list();
-            if environment.json {
-                anstream::println!(
-                    "{}",
-                    serde_json::to_string_pretty(&list).map_err(Problem::new)?
-                );
-            } else {
-                print_list(&list);
-            }
-            assembled.close().await;
-        }
+        HooksCommand::List { who } => list(environment, &who).await?,
         HooksCommand::Lint { dir } => {
             let found = profile::load_allowed(&environment.absolute(&dir)?, environment)?;
             if environment.json {
@@ -44,10 +33,70 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
         HooksCommand::Fire { point, payload, plugins, who } => {
             return super::fire::run(environment, &point, &payload, plugins, &who).await;
         }
+        HooksCommand::Explain { tool, args, who } => {
+            return super::explain::run(environment, &tool, &args, &who).await;
+        }
         HooksCommand::Schema { point: None } => points(environment)?,
         HooksCommand::Schema { point: Some(point) } => schema(&point)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How many of the newest runs are looked through for hooks that have fired.
+const LOOKED_AT: u32 = 50;
+
+async fn list(environment: &Environment, who: &Who) -> Result<(), Problem> {
+    let assembled = Assembled::new(environment, who, Extras::default()).await?;
+    let list = assembled.agent.hooks().list();
+    let fired = fired(&assembled.store).await?;
+    let bound = &assembled.bound;
+    let state = |info: &HandlerInfo| match &*info.name {
+        name if bound.untrusted.iter().any(|untrusted| untrusted == name) => "untrusted",
+        name if !fired.contains(name) => "never fired",
+        _ => "active",
+    };
+    if environment.json {
+        let row = |info: &HandlerInfo| {
+            let mut row = serde_json::to_value(info).unwrap_or_default();
+            if let Some(row) = row.as_object_mut() {
+                row.insert("state".into(), state(info).into());
+            }
+            row
+        };
+        let disabled =
+            bound.disabled.iter().map(|name| json!({ "name": name, "state": "disabled" }));
+        let rows: Vec<Value> = list.iter().map(row).chain(disabled).collect();
+        anstream::println!("{}", serde_json::to_string_pretty(&rows).map_err(Problem::new)?);
+    } else {
+        for info in &list {
+            anstream::println!("{} {YELLOW}{}{YELLOW:#}", line(info), state(info));
+        }
+        for name in &bound.disabled {
+            anstream::println!(
+                "{BOLD}{name}{BOLD:#} {YELLOW}disabled{YELLOW:#} {DIM}by PINTLE_DISABLE_HOOKS{DIM:#}"
+            );
+        }
+    }
+    assembled.close().await;
+    Ok(())
+}
+
+/// The names of the handlers that the newest runs have reached.
+async fn fired(store: &SqliteStore) -> Result<HashSet<String>, Problem> {
+    let mut names = HashSet::new();
+    for run in store.runs(LOOKED_AT).await? {
+        for event in
+            store.events(&run.run_id).await?.iter().filter(|event| event.kind == "hook.fired")
+        {
+            let json: Value = serde_json::from_str(&event.json).unwrap_or_default();
+            let handlers =
+                json.get("handlers").and_then(Value::as_array).cloned().unwrap_or_default();
+            let named =
+                |handler: &Value| handler.get("name").and_then(Value::as_str).map(str::to_string);
+            names.extend(handlers.iter().filter_map(named));
+        }
+    }
+    Ok(names)
 }
 
 pub(crate) fn print_list(list: &[HandlerInfo]) {
@@ -55,17 +104,19 @@ pub(crate) fn print_list(list: &[HandlerInfo]) {
         anstream::println!("no hooks are bound");
     }
     for info in list {
-        let plugin = info.plugin.as_deref().unwrap_or("built-in");
-        let deadline = info.deadline.map(|deadline| format!(" · {deadline:?}")).unwrap_or_default();
-        anstream::println!(
-            "{CYAN}{:<22}{CYAN:#} {:<10} {BOLD}{}{BOLD:#} {DIM}{plugin} · priority {}{deadline} · {}{DIM:#}",
-            info.point,
-            info.model.to_string(),
-            info.name,
-            info.priority,
-            info.source
-        );
+        anstream::println!("{}", line(info));
     }
+}
+
+fn line(info: &HandlerInfo) -> String {
+    let plugin = info.plugin.as_deref().unwrap_or("built-in");
+    let deadline = info.deadline.map(|deadline| format!(" · {deadline:?}")).unwrap_or_default();
+    let (point, model, name) = (info.point, info.model.to_string(), &info.name);
+    let (priority, source) = (info.priority, &info.source);
+    format!(
+        "{CYAN}{point:<22}{CYAN:#} {model:<10} {BOLD}{name}{BOLD:#} \
+         {DIM}{plugin} · priority {priority}{deadline} · {source}{DIM:#}"
+    )
 }
 
 fn points(environment: &Environment) -> Result<(), Problem> {

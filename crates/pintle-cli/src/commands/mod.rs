@@ -3,6 +3,7 @@
 pub(crate) mod approvals;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod explain;
 pub(crate) mod fire;
 pub(crate) mod hooks;
 pub(crate) mod init;

@@ -1,0 +1,115 @@
+//! What would happen to a call, without running it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pintle::{
+    Cx, Envelope, FireRecord, Outcome, Point, RecordSink,
+    points::{BeforeToolCall, ToolPre},
+};
+use serde_json::Value;
+
+use super::{
+    ground::{Finding, JudgedStep},
+    new_id, now_ms,
+};
+use crate::{Agent, call::ProposedCall, personality::UnknownPersonality};
+
+impl Agent {
+    /// Judges a call step by step as a run would, and runs nothing. Hooks are really fired: that is what they say.
+    ///
+    /// # Errors
+    /// When there is no such personality.
+    pub async fn explain(
+        &self,
+        personality: Option<&str>,
+        tool: &str,
+        args: Value,
+    ) -> Result<Vec<JudgedStep>, UnknownPersonality> {
+        let agent = &self.inner;
+        let personality =
+            agent.personalities.get(personality.unwrap_or(agent.personalities.default_id()))?;
+        let envelope = Envelope {
+            personality_id: Some(personality.id.clone()),
+            platform: "cli".into(),
+            trace_id: new_id(),
+            ts: now_ms(),
+            ..Envelope::default()
+        };
+        let records = Arc::new(Records::default());
+        let cx = Cx::new(envelope, personality.plugin_gate()).observed_by(records.clone());
+        let mut trail = Vec::new();
+
+        let mut call = ProposedCall { id: "explain".into(), tool: tool.to_string(), args };
+        let before = || BeforeToolCall {
+            tool_call_id: call.id.clone(),
+            tool_name: call.tool.clone(),
+            args: call.args.clone(),
+        };
+        let merged = agent.hooks.fire_modifying(&cx, before).await;
+        self.tell(&records, &mut trail);
+        let denial = match &merged {
+            Ok(merged) => merged.denial(),
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(detail) = denial {
+            trail.push(JudgedStep {
+                step: BeforeToolCall::NAME,
+                finding: Finding::Stops,
+                detail,
+                source: None,
+            });
+            return Ok(trail);
+        }
+        if let Some(args) = merged.ok().and_then(|merged| merged.patch.args) {
+            call.args = args;
+        }
+
+        let call = call.freeze();
+        let Ok(ground) = agent.ground(&[personality], &call, &mut trail) else { return Ok(trail) };
+        let mut outcome = agent.hooks.fire_gate(&cx, || ground.tool_pre(&call)).await;
+        let questions = outcome.take_questions();
+        self.tell(&records, &mut trail);
+        if outcome.blocked().is_none() {
+            let reasons = ground.reasons_to_ask(questions);
+            let (finding, detail) = match reasons.is_empty() {
+                true => (Finding::Passes, "nobody has to be asked: it would run".to_string()),
+                false => (Finding::Asks, reasons.join("; ")),
+            };
+            trail.push(JudgedStep { step: "approval", finding, detail, source: None });
+        }
+        Ok(trail)
+    }
+
+    /// What each handler said, and where it is written down.
+    fn tell(&self, records: &Records, trail: &mut Vec<JudgedStep>) {
+        let sources = self.inner.hooks.list();
+        for record in std::mem::take(&mut *records.0.lock().unwrap_or_else(PoisonError::into_inner))
+        {
+            for handler in &record.handlers {
+                let source = sources
+                    .iter()
+                    .find(|info| info.point == record.point && info.name == handler.name)
+                    .map(|info| info.source.to_string());
+                let binds = record.point == ToolPre::NAME;
+                let (finding, said) = match &handler.outcome {
+                    Outcome::Blocked(reason) => (Finding::Stops, format!("blocks: {reason}")),
+                    Outcome::Asked(reason) => (Finding::Asks, format!("asks: {reason}")),
+                    Outcome::Failed(failure) if binds => (Finding::Stops, failure.to_string()),
+                    Outcome::Failed(failure) => (Finding::Passes, failure.to_string()),
+                    other => (Finding::Passes, other.name().to_string()),
+                };
+                let detail = format!("`{}` {said}", handler.name);
+                trail.push(JudgedStep { step: record.point, finding, detail, source });
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Records(Mutex<Vec<FireRecord>>);
+
+impl RecordSink for Records {
+    fn record(&self, record: &FireRecord) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(record.clone());
+    }
+}

@@ -1,0 +1,124 @@
+//! The part of the judgement that asks nobody: is there such a tool, do the arguments fit, may this personality use it,
+//! does a guard object, how far does the call reach.
+
+use pintle::{Question, points::ToolPre};
+use pintle_policy::{Floor, Judged, guard, zone_of};
+use serde::Serialize;
+
+use crate::{agent::Inner, call::FinalCall, personality::Personality, toolbox::Known};
+
+/// One step of a judgement: what was looked at, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JudgedStep {
+    /// What was looked at.
+    pub step: &'static str,
+    /// What came of it.
+    pub finding: Finding,
+    /// In words.
+    pub detail: String,
+    /// Where the rule that decided is written down, when it is written down somewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+/// What came of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// It does not stand in the way.
+    Passes,
+    /// A person has to be asked.
+    Asks,
+    /// The call does not run.
+    Stops,
+}
+
+/// What is known of a call that nothing written down forbids.
+pub(super) struct Ground<'a> {
+    pub(super) known: &'a Known,
+    judged: Judged,
+    floor: Floor,
+}
+
+impl Ground<'_> {
+    pub(super) fn tool_pre(&self, call: &FinalCall) -> ToolPre {
+        ToolPre {
+            tool_call_id: call.id().to_string(),
+            tool_name: call.tool().to_string(),
+            tool_input: call.args().clone(),
+            zone: self.judged.zone.number(),
+        }
+    }
+
+    /// Why a person has to be asked, if so: the zone, and whoever wants it.
+    pub(super) fn reasons_to_ask(&self, questions: Vec<Question>) -> Vec<String> {
+        let zone = format!("zone `{}`: {}", self.judged.zone.name(), self.judged.why);
+        let by_zone = (self.floor == Floor::Ask).then_some(zone);
+        by_zone.into_iter().chain(questions.into_iter().map(|question| question.reason)).collect()
+    }
+}
+
+impl Inner {
+    /// The first "no" ends it. The trail says how far it came.
+    pub(super) fn ground(
+        &self,
+        lineage: &[&Personality],
+        call: &FinalCall,
+        trail: &mut Vec<JudgedStep>,
+    ) -> Result<Ground<'_>, String> {
+        let tool = call.tool();
+        let mut step = |step, found: Result<String, (String, Option<String>)>| {
+            let (finding, detail, source) = match found.clone() {
+                Ok(detail) => (Finding::Passes, detail, None),
+                Err((reason, source)) => (Finding::Stops, reason, source),
+            };
+            trail.push(JudgedStep { step, finding, detail, source });
+            found.map(drop).map_err(|(reason, _)| reason)
+        };
+
+        let known = self.tools.check(tool, call.args());
+        let found = known.as_ref().map(|_| format!("`{tool}` is there, and the arguments fit it"));
+        step("known tool", found.map_err(|reason| (reason.clone(), None)))?;
+        step("toolset", self.toolset(lineage, tool).map_err(|reason| (reason, None)))?;
+
+        let policy = &self.policy;
+        let found = match guard::judge_all(&policy.guards, tool, call.args(), &policy.workspace) {
+            Some(denial) => {
+                Err((format!("{} ({})", denial.reason, denial.source), Some(denial.source)))
+            }
+            None => Ok(format!("none of {} objects", policy.guards.len())),
+        };
+        step("guards", found)?;
+
+        let known = known?;
+        let judged = zone_of(tool, known.zone, call.args(), &policy.workspace);
+        let (zone, why) = (judged.zone.name(), &judged.why);
+        let floor = policy.level.floor(judged.zone);
+        let found = match floor {
+            Floor::Run => {
+                Ok(format!("`{zone}` runs by itself at level `{}`: {why}", policy.level.name()))
+            }
+            Floor::Ask => {
+                Ok(format!("`{zone}` is asked about at level `{}`: {why}", policy.level.name()))
+            }
+            Floor::Never => {
+                Err((format!("this call is in zone `{zone}` ({why}), which never runs here"), None))
+            }
+        };
+        step("zone", found)?;
+        Ok(Ground { known, judged, floor })
+    }
+
+    fn toolset(&self, lineage: &[&Personality], tool: &str) -> Result<String, String> {
+        if !self.policy.offers(tool) {
+            return Err(format!("the profile's `tools` do not offer `{tool}`"));
+        }
+        match lineage.iter().find(|personality| !personality.may_use(tool)) {
+            Some(personality) => {
+                Err(format!("the personality `{}` may not use `{tool}`", personality.id))
+            }
+            None => Ok("the personality may use it".into()),
+        }
+    }
+}
