@@ -111,6 +111,7 @@ async fn answer(
 ) -> Result<ExitCode, Problem> {
     let approval = find(store, id).await?;
     let by = by.unwrap_or_else(|| OPERATOR.to_string());
+    let locks = environment.data_dir()?.join("locks");
     let (id, args_hash) = (approval.id.clone(), approval.args_hash.clone());
     let result = store
         .answer_approval(Answer { id, args_hash, by: by.clone(), decision, reason }, now_ms())
@@ -119,7 +120,10 @@ async fn answer(
         AnswerResult::Accepted(approval) => approval,
         // Whoever answered died before the call ran: the answer stands, and the run goes on here.
         AnswerResult::AlreadyAnswered(approval)
-            if approval.state == ApprovalState::Approved && approval.consumed_at.is_none() =>
+            if matches!(decision, Decision::Approve(_))
+                && approval.state == ApprovalState::Approved
+                && approval.consumed_at.is_none()
+                && lock(&locks, &approval.id).is_some() =>
         {
             approval
         }
@@ -146,7 +150,7 @@ async fn answer(
         anstream::println!("{GREEN}{word}{GREEN:#} {} {}", approval.tool, short(&approval.id));
     }
     // Somebody who waits holds the question's lock. When nobody does, their process is gone: the run goes on here.
-    let Some(_lock) = lock(&environment.data_dir()?.join("locks"), &approval.id) else {
+    let Some(_lock) = lock(&locks, &approval.id) else {
         if environment.json {
             anstream::println!("{}", json!({ "answered": approval.id, "resumed": false }));
         }
