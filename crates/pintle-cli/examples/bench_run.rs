@@ -28,11 +28,12 @@ use futures_util::{
     future::{BoxFuture, join_all},
     stream::BoxStream,
 };
-use pintle::{Event, Hooks, Verdict, points::*};
+use pintle::{Cx, Envelope, Event, Hooks, ModelKind, PluginGate, Verdict, points::*};
 use pintle_agent::{
     Agent, Ask, Llm, LlmError, LlmEvent, LlmRequest, NewMessage, NewSession, Personalities,
     Personality, Policy, RunOutcome, Session, Store, StoreError, StoredMessage,
 };
+use pintle_exec::{WebhookOptions, WebhookQueue, WebhookSpec};
 use pintle_llm::Offline;
 use pintle_store::SqliteStore;
 use pintle_tools::{TerminalConfig, builtin};
@@ -69,7 +70,7 @@ async fn measure() {
     for (store, kept, rounds) in
         [(sqlite, "kept in SQLite", 600), (in_memory, "kept in memory", 3000)]
     {
-        let (bound, bare) = with_and_without_hooks(folder.path(), store, rounds).await;
+        let (bound, bare) = with_and_without_hooks(folder.path(), all_bound(), store, rounds).await;
         let row = json!({
             "row": format!("a run with every point of the loop bound to a no-op handler, {kept}"),
             "value": bound.as_nanos(),
@@ -81,6 +82,21 @@ async fn measure() {
         });
         println!("{row}");
     }
+
+    let queue = WebhookQueue::open(WebhookOptions::default()).unwrap();
+    let store = Arc::new(SqliteStore::open(folder.path().join("webhooks.db")).await.unwrap());
+    let hooks = webhooks_to_nobody(&queue).await;
+    let (bound, bare) = with_and_without_hooks(folder.path(), hooks, store, 600).await;
+    let row = json!({
+        "row": "a run with every lifecycle event sent to a dead webhook, 1,000 messages queued before",
+        "value": bound.as_nanos(),
+        "unit": "ns",
+        "against": "the same run with no hooks",
+        "base": bare.as_nanos(),
+        "ratio": bound.as_secs_f64() / bare.as_secs_f64(),
+        "hold": "≤ 1.05×",
+    });
+    println!("{row}");
 
     let mut alone = None;
     for sessions in AT_ONCE {
@@ -150,12 +166,27 @@ async fn timed(agent: &Agent) -> Duration {
     took
 }
 
+/// Every lifecycle event goes to an endpoint that nobody answers at, and a thousand messages wait already.
+async fn webhooks_to_nobody(queue: &WebhookQueue) -> Hooks {
+    let hooks = Hooks::new();
+    for point in hooks.known_points().iter().filter(|point| point.model == ModelKind::Gate) {
+        let webhook = queue.webhook(WebhookSpec::new("http://127.0.0.1:9/", "bench")).unwrap();
+        hooks.register_dyn(point.name, ModelKind::Gate, webhook).unwrap();
+    }
+    let cx = Cx::new(Envelope::default(), PluginGate::All);
+    for _ in 0..1000 {
+        let _ = hooks.fire_gate(&cx, || SessionEnd { reason: "end_turn".into() }).await;
+    }
+    hooks
+}
+
 async fn with_and_without_hooks(
     workspace: &Path,
+    hooks: Hooks,
     store: Arc<dyn Store>,
     rounds: usize,
 ) -> (Duration, Duration) {
-    let bound = agent(workspace, all_bound(), Arc::new(Offline), store.clone());
+    let bound = agent(workspace, hooks, Arc::new(Offline), store.clone());
     let bare = agent(workspace, Hooks::new(), Arc::new(Offline), store);
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for round in 0..rounds + 50 {
