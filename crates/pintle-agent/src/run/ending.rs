@@ -22,6 +22,7 @@ pub(super) async fn close(live: &Live, mut ending: Ending) {
     }
     live.emit(RunEventKind::Done { text: ending.text.clone(), outcome: ending.outcome });
     fire_last_points(live, ending).await;
+    live.emitter.flush();
 }
 
 /// A body that was dropped leaves sub-agents, running calls and calls without a stored result behind (R6.5).

@@ -1,5 +1,7 @@
 //! Step 10: may this very call run? The cheapest question first, a person last; the first "no" ends it.
 
+use std::time::Duration;
+
 use pintle::{Point, points::ToolPre};
 
 use super::{Live, new_id, now_ms};
@@ -9,6 +11,9 @@ use crate::{
     event::RunEventKind,
     toolbox::Kind,
 };
+
+/// How long an approver has to notice by itself that a question has lapsed.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// A call that every judge allowed: the only thing a tool accepts.
 ///
@@ -98,11 +103,15 @@ async fn approval(live: &Live, call: &FinalCall, reason: String) -> Result<Optio
     let approval_id = request.approval_id.clone();
     live.progress().open_approval = Some(approval_id.clone());
     let why = request.reason.clone();
-    // Whatever the approver does: after its time a question has no answer any more.
+    // An approver lets a question lapse itself. Whatever it does: after its time a question has no answer any more.
+    let expires_at = request.expires_at;
     let asked = live.agent().approver.ask(request);
-    let outcome = tokio::time::timeout(live.agent().policy.approval_timeout, asked)
-        .await
-        .unwrap_or(ApprovalOutcome::Expired);
+    let limit = live.agent().policy.approval_timeout.saturating_add(GRACE);
+    let outcome = match tokio::time::timeout(limit, asked).await {
+        Ok(ApprovalOutcome::Approved { .. }) if now_ms() > expires_at => ApprovalOutcome::Expired,
+        Ok(outcome) => outcome,
+        Err(_) => ApprovalOutcome::Expired,
+    };
     resolved(live, approval_id.clone(), &outcome);
     verdict(outcome, &why).map(|()| Some(approval_id))
 }

@@ -267,6 +267,9 @@ pub(crate) struct Emitter {
     observer: Option<Observer>,
     watch: Option<HandlerWatch>,
     parent: Option<Arc<Emitter>>,
+    /// Fires come in bursts, and waking the caller for each would cost more than the handlers do: they are sent
+    /// together, with the next event of another kind.
+    held: Mutex<Vec<RunEvent>>,
 }
 
 impl Emitter {
@@ -276,16 +279,35 @@ impl Emitter {
         lineage: Option<&Lineage>,
     ) -> Self {
         let (observer, watch) = (agent.observer.clone(), agent.watch.clone());
-        Self { caller, observer, watch, parent: lineage.map(|lineage| lineage.emitter.clone()) }
+        let parent = lineage.map(|lineage| lineage.emitter.clone());
+        Self { caller, observer, watch, parent, held: Mutex::default() }
     }
 
     pub(crate) fn emit(&self, event: RunEvent) {
+        self.observe(&event);
+        self.flush();
+        self.deliver(event);
+    }
+
+    /// Sends what was held back. To be called before the run waits for anything but a handler.
+    pub(crate) fn flush(&self) {
+        let held = std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner));
+        for event in held {
+            self.deliver(event);
+        }
+    }
+
+    fn observe(&self, event: &RunEvent) {
         if let Some(observer) = &self.observer {
             // Who only watches cannot bring a run down.
-            let _ = catch_unwind(AssertUnwindSafe(|| observer(&event)));
+            let _ = catch_unwind(AssertUnwindSafe(|| observer(event)));
         }
+    }
+
+    fn deliver(&self, event: RunEvent) {
         let mut above = self.parent.as_ref();
         while let Some(parent) = above {
+            parent.flush();
             let _ = parent.caller.send(event.clone());
             above = parent.parent.as_ref();
         }
@@ -294,10 +316,18 @@ impl Emitter {
     }
 }
 
+impl Drop for Emitter {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
 impl RecordSink for Emitter {
     fn record(&self, record: &FireRecord) {
         if !record.handlers.is_empty() {
-            self.emit(RunEvent { kind: record.into(), envelope: record.envelope.clone() });
+            let event = RunEvent { kind: record.into(), envelope: record.envelope.clone() };
+            self.observe(&event);
+            self.held.lock().unwrap_or_else(PoisonError::into_inner).push(event);
         }
     }
 

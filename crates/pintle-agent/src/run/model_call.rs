@@ -120,6 +120,7 @@ async fn stream(
     request: LlmRequest,
     shown: &mut Shown,
 ) -> Result<LlmResponse, LlmError> {
+    live.emitter.flush();
     let mut stream = live.agent().llm.stream(request);
     shown.restart();
     while let Some(event) = stream.next().await {
