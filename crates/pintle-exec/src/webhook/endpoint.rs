@@ -67,6 +67,14 @@ impl Endpoint {
     }
 
     /// Takes a message, or counts it as dropped when the queue is full. Never waits.
+    /// Whether the bound is reached: then the message counts as dropped, and nobody needs to write it.
+    pub(super) fn turns_away(&self) -> bool {
+        let mut state = self.lock();
+        let full = state.closed || state.queue.len() >= self.max_messages;
+        state.dropped += u64::from(full);
+        full
+    }
+
     pub(super) fn push(&self, message: Message) {
         let mut state = self.lock();
         let bytes = state.bytes + message.body.len();

@@ -312,6 +312,9 @@ impl fmt::Debug for Webhook {
 
 impl DynHandler for Webhook {
     fn call(&self, event: DynEvent) -> BoxFuture<'static, Result<Value, Failure>> {
+        if self.endpoint.turns_away() {
+            return Box::pin(ready(Ok(Value::Null)));
+        }
         let now = now_millis();
         let body = json!({
             "v": 1,
