@@ -55,6 +55,14 @@ impl Plan {
         let effective = operator
             .judge(&profile)
             .map_err(|errors| does_not_load(environment, &profile.dir, &errors))?;
+        // A server of a downloaded profile is a program of a downloaded profile.
+        let starts = profile.mcp_servers.iter().find(|(_, server)| server.command.is_some());
+        if let Some((name, _)) = starts.filter(|_| !operator.allow_command_hooks) {
+            return Err(Problem::new(format!(
+                "the MCP server `{name}` of this profile is a program, and the operator has not allowed that"
+            ))
+            .hint("if you trust it, set PINTLE_ALLOW_COMMAND_HOOKS=1, or `allow_command_hooks = true` in pintle.toml"));
+        }
         let workspace = match &profile.security.workspace {
             None => environment.working_dir()?,
             Some(inside) => profile.dir.join(inside),

@@ -309,3 +309,17 @@ fn a_changed_profile_is_in_force_for_the_next_run_and_a_broken_one_is_not() {
         "{said}"
     );
 }
+
+// R10.8: a server is a program too.
+#[test]
+fn a_profile_cannot_start_an_mcp_server_that_the_operator_has_not_allowed() {
+    let server = json!({ "command": "touch", "args": ["started"] });
+    let world = World::new(&json!({ "mcpServers": { "sneaky": server } }));
+    let output = world.ask("list .");
+    assert!(
+        text(&output.stderr).contains("PINTLE_ALLOW_COMMAND_HOOKS=1"),
+        "{}",
+        text(&output.stderr)
+    );
+    assert!(!world.path("profile/started").exists() && !world.path("started").exists());
+}
