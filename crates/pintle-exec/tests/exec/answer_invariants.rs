@@ -30,5 +30,6 @@ fn begins_like_json(bytes: &[u8]) -> bool {
 /// As any other JSON reader would read it.
 fn plainly_read(bytes: &[u8]) -> Option<Value> {
     let text = std::str::from_utf8(bytes).ok()?;
-    serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()
+    // White space around it is not part of it, also where JSON knows fewer kinds of it.
+    serde_json::from_str(text.trim_start_matches('\u{feff}').trim_ascii()).ok()
 }
