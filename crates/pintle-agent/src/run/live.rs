@@ -30,6 +30,8 @@ pub(crate) struct Live {
     pub(crate) emitter: Arc<Emitter>,
     opened: OnceLock<Opened>,
     progress: Mutex<Progress>,
+    /// The newest envelope. Fires and events come in bursts: those of one millisecond share it.
+    envelope: Mutex<Arc<Envelope>>,
     /// Held while it is this run's turn in its session.
     turn: Mutex<Option<OwnedMutexGuard<()>>>,
     /// Messages on their way to the store. They get there even if the run's body is dropped.
@@ -93,6 +95,7 @@ impl Live {
             emitter: Arc::new(emitter),
             opened: OnceLock::new(),
             progress: Mutex::default(),
+            envelope: Mutex::default(),
             turn: Mutex::default(),
             writes: TaskTracker::new(),
             begun: Notify::new(),
@@ -180,22 +183,33 @@ impl Live {
         })
     }
 
-    pub(crate) fn envelope(&self) -> Envelope {
-        let session = self.opened().map(|opened| &opened.session);
+    /// Where and when it is now.
+    pub(crate) fn envelope(&self) -> Arc<Envelope> {
+        let (turn, ts) = (self.progress().turn, now_ms());
+        let is_open = self.opened().is_some();
+        let mut newest = self.envelope.lock().unwrap_or_else(PoisonError::into_inner);
+        let still_true = newest.ts == ts
+            && newest.turn_index == Some(turn)
+            && newest.session_id.is_some() == is_open;
+        if !still_true {
+            *newest = Arc::new(self.envelope_at(turn, ts));
+        }
+        newest.clone()
+    }
+
+    fn envelope_at(&self, turn: u32, ts: u64) -> Envelope {
+        let opened = self.opened();
+        let lineage = self.ask.lineage.as_ref();
         Envelope {
-            session_id: session.map(|session| session.id.clone()),
-            session_key: session.map(|session| session.key.clone()),
+            session_id: opened.map(|opened| opened.session.id.clone()),
+            session_key: opened.map(|opened| opened.session.key.clone()),
             run_id: Some(self.run_id.clone()),
-            turn_index: Some(self.progress().turn),
-            personality_id: self.opened().map(|opened| opened.personality.id.clone()),
+            turn_index: Some(turn),
+            personality_id: opened.map(|opened| opened.personality.id.clone()),
             platform: self.ask.platform.clone(),
-            parent_session_id: self
-                .ask
-                .lineage
-                .as_ref()
-                .map(|lineage| lineage.parent_session.clone()),
+            parent_session_id: lineage.map(|lineage| lineage.parent_session.clone()),
             trace_id: self.trace_id.clone(),
-            ts: now_ms(),
+            ts,
         }
     }
 
@@ -207,7 +221,7 @@ impl Live {
     }
 
     pub(crate) fn emit(&self, kind: RunEventKind) {
-        self.emitter.emit(RunEvent { kind, envelope: Arc::new(self.envelope()) });
+        self.emitter.emit(RunEvent { kind, envelope: self.envelope() });
     }
 
     /// Tells of a gate's blocks, and keeps its words for the model.
@@ -263,7 +277,7 @@ impl Live {
 
 /// Where a run's events go: to its caller, the agent's observer, and for a sub-agent the parent's caller.
 pub(crate) struct Emitter {
-    caller: mpsc::UnboundedSender<RunEvent>,
+    caller: mpsc::UnboundedSender<Vec<RunEvent>>,
     observer: Option<Observer>,
     watch: Option<HandlerWatch>,
     parent: Option<Arc<Emitter>>,
@@ -274,7 +288,7 @@ pub(crate) struct Emitter {
 
 impl Emitter {
     pub(crate) fn new(
-        caller: mpsc::UnboundedSender<RunEvent>,
+        caller: mpsc::UnboundedSender<Vec<RunEvent>>,
         agent: &Inner,
         lineage: Option<&Lineage>,
     ) -> Self {
@@ -284,35 +298,36 @@ impl Emitter {
     }
 
     pub(crate) fn emit(&self, event: RunEvent) {
-        self.observe(&event);
+        self.hold(event);
         self.flush();
-        self.deliver(event);
     }
 
     /// Sends what was held back. To be called before the run waits for anything but a handler.
     pub(crate) fn flush(&self) {
-        let held = std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner));
-        for event in held {
-            self.deliver(event);
+        let held = std::mem::take(&mut *self.held());
+        if held.is_empty() {
+            return;
         }
-    }
-
-    fn observe(&self, event: &RunEvent) {
-        if let Some(observer) = &self.observer {
-            // Who only watches cannot bring a run down.
-            let _ = catch_unwind(AssertUnwindSafe(|| observer(event)));
-        }
-    }
-
-    fn deliver(&self, event: RunEvent) {
         let mut above = self.parent.as_ref();
         while let Some(parent) = above {
             parent.flush();
-            let _ = parent.caller.send(event.clone());
+            let _ = parent.caller.send(held.clone());
             above = parent.parent.as_ref();
         }
         // The caller may have stopped listening; the run ends in order all the same.
-        let _ = self.caller.send(event);
+        let _ = self.caller.send(held);
+    }
+
+    fn hold(&self, event: RunEvent) {
+        if let Some(observer) = &self.observer {
+            // Who only watches cannot bring a run down.
+            let _ = catch_unwind(AssertUnwindSafe(|| observer(&event)));
+        }
+        self.held().push(event);
+    }
+
+    fn held(&self) -> MutexGuard<'_, Vec<RunEvent>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -325,9 +340,7 @@ impl Drop for Emitter {
 impl RecordSink for Emitter {
     fn record(&self, record: &FireRecord) {
         if !record.handlers.is_empty() {
-            let event = RunEvent { kind: record.into(), envelope: record.envelope.clone() };
-            self.observe(&event);
-            self.held.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+            self.hold(RunEvent { kind: record.into(), envelope: record.envelope.clone() });
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pintle::{
-    PluginGate, Point, RecordSink,
+    Envelope, PluginGate, Point, RecordSink,
     points::{SessionStart, SessionStarted, UserPromptSubmit},
 };
 
@@ -41,7 +41,10 @@ pub(super) async fn open_session(live: &Live) -> Result<(), RunError> {
     };
     if let Some(asked) = personality.filter(|asked| session.personality.as_ref() != Some(asked)) {
         let witness = Some(live.emitter.clone() as Arc<dyn RecordSink>);
-        let switched = live.handle().switch(&session, &asked, live.envelope(), witness).await;
+        let switched = live
+            .handle()
+            .switch(&session, &asked, Envelope::clone(&live.envelope()), witness)
+            .await;
         switched.map_err(|error| RunError::new("personality", error.to_string()))?;
         session.personality = Some(asked);
     }

@@ -8,7 +8,7 @@ use std::{
 
 use futures_util::{FutureExt, future::join_all};
 use pintle::{
-    GateOutcome, HandlerRecord, ModelKind, Point,
+    Envelope, GateOutcome, HandlerRecord, ModelKind, Point,
     points::{
         AfterToolCall, BeforeToolCall, ToolCallResult, ToolEndWithPath, ToolOutcome, ToolPost,
     },
@@ -18,6 +18,7 @@ use serde_json::Value;
 use super::{
     Live, RunError, delegate,
     judge::{PermittedCall, judge},
+    now_ms,
 };
 use crate::{
     call::{FinalCall, ProposedCall},
@@ -309,13 +310,14 @@ async fn execute(live: &Live, call: PermittedCall, kind: Kind) -> (ToolOutcome, 
 
 fn progress_of(live: &Live, call_id: &str) -> Progress {
     let (emitter, envelope, tool_call_id) =
-        (live.emitter.clone(), Arc::new(live.envelope()), call_id.to_string());
+        (live.emitter.clone(), live.envelope(), call_id.to_string());
     Progress::new(move |text| {
+        let envelope = Arc::new(Envelope { ts: now_ms(), ..Envelope::clone(&envelope) });
         let kind = RunEventKind::ToolProgress {
             tool_call_id: tool_call_id.clone(),
             text: text.to_string(),
         };
-        emitter.emit(RunEvent { kind, envelope: envelope.clone() });
+        emitter.emit(RunEvent { kind, envelope });
     })
 }
 
