@@ -145,6 +145,18 @@ fn an_interrupt_after_the_answer_ends_the_wait_for_the_last_handlers() {
     assert_hook_is_gone(&world);
 }
 
+// P5
+#[test]
+fn a_program_that_is_killed_takes_its_hooks_along() {
+    let world = World::new();
+    slow_to_leave(&world);
+    let mut child = start_slow_to_leave(&world, &["chat", "-q", "list ."]);
+    world.wait_for("waiting");
+    signal(&child, "KILL");
+    assert!(!child.wait().unwrap().success());
+    assert_hook_is_gone(&world);
+}
+
 #[test]
 fn a_second_interrupt_ends_the_program_at_once() {
     let world = World::new();

@@ -23,8 +23,11 @@ pub(super) struct Endpoint {
     spool: Option<Arc<Spool>>,
     max_messages: usize,
     max_bytes: usize,
-    /// Rung when there is something to send, or a reason to hurry.
+    /// Rung when there is something to send. While the endpoint is given a rest nobody listens, and ringing it
+    /// wakes nobody.
     bell: Notify,
+    /// Rung when there is a reason to try again before time.
+    hurry: Notify,
     /// Rung when the queue has become empty.
     empty: Notify,
 }
@@ -54,6 +57,7 @@ impl Endpoint {
             max_messages: options.max_messages,
             max_bytes: options.max_bytes,
             bell: Notify::new(),
+            hurry: Notify::new(),
             empty: Notify::new(),
             key,
             url,
@@ -66,7 +70,6 @@ impl Endpoint {
         Arc::new(endpoint)
     }
 
-    /// Takes a message, or counts it as dropped when the queue is full. Never waits.
     /// Whether the bound is reached: then the message counts as dropped, and nobody needs to write it.
     pub(super) fn turns_away(&self) -> bool {
         let mut state = self.lock();
@@ -75,6 +78,7 @@ impl Endpoint {
         full
     }
 
+    /// Takes a message, or counts it as dropped when the queue is full. Never waits.
     pub(super) fn push(&self, message: Message) {
         let mut state = self.lock();
         let bytes = state.bytes + message.body.len();
@@ -121,22 +125,12 @@ impl Endpoint {
                     self.save();
                     select! {
                         () = sleep(pause(attempts, &options)) => {}
-                        () = self.hurried() => {}
+                        () = self.hurry.notified() => {}
                     }
                     continue;
                 }
             }
             attempts = 0;
-        }
-    }
-
-    /// The bell rings for every new message, but only closing is a reason to try again before time.
-    async fn hurried(&self) {
-        loop {
-            self.bell.notified().await;
-            if self.lock().closed {
-                return;
-            }
         }
     }
 
@@ -164,7 +158,7 @@ impl Endpoint {
     /// Takes no more messages, and wakes the task up for a last attempt.
     pub(super) fn close(&self) {
         self.lock().closed = true;
-        self.bell.notify_one();
+        self.hurry.notify_one();
     }
 
     pub(super) async fn emptied(&self) {
@@ -222,4 +216,24 @@ fn pause(attempts: u32, options: &WebhookOptions) -> Duration {
     let full = options.first_retry.saturating_mul(factor).min(options.longest_retry);
     let random = RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64;
     full.mul_f64(0.5 + random / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_the_longest_and_no_two_hosts_wait_alike() {
+        let options = WebhookOptions::default();
+        let (first, longest) = (options.first_retry, options.longest_retry);
+        for attempts in [1, 2, 3, 8, 9, 40, u32::MAX] {
+            let doublings = (attempts - 1).min(20);
+            let full = first.saturating_mul(1 << doublings).min(longest);
+            let pauses: BTreeSet<_> = (0..32).map(|_| pause(attempts, &options)).collect();
+            assert!(pauses.iter().all(|pause| (full / 2..=full).contains(pause)), "{attempts}");
+            assert!(pauses.len() > 16, "{attempts}: {pauses:?}");
+        }
+    }
 }

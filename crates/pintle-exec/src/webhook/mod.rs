@@ -35,6 +35,7 @@ pub use self::address::Lookup;
 #[derive(Clone)]
 pub struct WebhookOptions {
     /// The folder for what could not be delivered. Without one it is lost (and counted) when the queue closes.
+    /// Several processes may share it: each has a part of its own, and takes over what dead ones left.
     pub spool: Option<PathBuf>,
     /// How many messages wait for one endpoint, in memory and on disk; the default is 1,000.
     pub max_messages: usize,
@@ -119,8 +120,8 @@ pub enum WebhookError {
         /// What is wrong with it.
         detail: String,
     },
-    /// The folder for undelivered messages cannot be used; perhaps another process has it.
-    #[error("the folder `{}` for undelivered webhooks cannot be used (is another process using it?): {source}", path.display())]
+    /// The folder for undelivered messages cannot be used.
+    #[error("the folder `{}` for undelivered webhooks cannot be used: {source}", path.display())]
     Spool {
         /// The folder.
         path: PathBuf,
