@@ -20,6 +20,7 @@ mod golden;
 mod interceptors;
 mod judging;
 mod opening;
+mod outside;
 mod permit;
 mod reminders;
 mod results;
