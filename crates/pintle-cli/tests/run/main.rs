@@ -26,3 +26,4 @@ mod reminders;
 mod results;
 mod slow_store;
 mod support;
+mod swapped;
