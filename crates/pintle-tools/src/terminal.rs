@@ -222,8 +222,8 @@ fn start(config: &TerminalConfig, job: &Job, cx: &ToolCx) -> Result<(Group, Outp
     // otherwise the output would never end.
     let mut command = Command::new("/bin/sh");
     command
-        .arg("-c")
-        .arg(&job.command)
+        // Without the dashes, a command that starts with one would be an option of the shell: not what was judged.
+        .args(["-c", "--", &job.command])
         .current_dir(path_for_child(&folder, &job.cwd))
         .env_clear()
         .envs(config.env.iter().map(|(name, value)| (name, value)))

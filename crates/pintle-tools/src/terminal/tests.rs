@@ -151,6 +151,16 @@ async fn the_shell_is_not_a_login_shell() {
     );
 }
 
+// P3: it was judged as a program's name.
+#[tokio::test]
+async fn a_command_that_looks_like_an_option_is_still_a_command() {
+    let dir = tempdir().unwrap();
+    for command in ["-x", "-l", "+e", "--help", "-"] {
+        let said = run(&format!("{command}; echo ran"), dir.path()).await.unwrap();
+        assert!(said.contains("not found") && said.ends_with("ran\n"), "{command}: {said}");
+    }
+}
+
 #[tokio::test]
 async fn bytes_that_are_not_utf8_become_replacement_characters() {
     let dir = tempdir().unwrap();
