@@ -83,12 +83,14 @@ async fn measure() {
         println!("{row}");
     }
 
-    let queue = WebhookQueue::open(WebhookOptions::default()).unwrap();
+    // Room for everything: what is dropped at the bound would cost less than what is queued.
+    let room = WebhookOptions { max_messages: 100_000, max_bytes: 1 << 30, ..Default::default() };
+    let queue = WebhookQueue::open(room).unwrap();
     let store = Arc::new(SqliteStore::open(folder.path().join("webhooks.db")).await.unwrap());
     let hooks = webhooks_to_nobody(&queue).await;
     let (bound, bare) = with_and_without_hooks(folder.path(), hooks, store, 600).await;
     let row = json!({
-        "row": "a run with every lifecycle event sent to a dead webhook, 1,000 messages queued before",
+        "row": "a run with every lifecycle event queued for a dead webhook, behind 1,000 others",
         "value": bound.as_nanos(),
         "unit": "ns",
         "against": "the same run with no hooks",

@@ -13,6 +13,7 @@ use pintle::{
         AfterToolCall, BeforeToolCall, ToolCallResult, ToolEndWithPath, ToolOutcome, ToolPost,
     },
 };
+use pintle_policy::PATH_FIELDS;
 use serde_json::Value;
 
 use super::{
@@ -421,5 +422,5 @@ fn millis_since(started: Instant) -> u64 {
 
 fn path_in(args: &Value) -> Option<&str> {
     let named = |key: &&str| args.get(*key).and_then(Value::as_str).filter(|path| !path.is_empty());
-    ["path", "file_path", "filePath", "cwd"].iter().find_map(named)
+    PATH_FIELDS.iter().find_map(named)
 }

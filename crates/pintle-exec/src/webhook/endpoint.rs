@@ -13,7 +13,14 @@ use super::{
     EndpointStats, WebhookOptions,
     send::{Sender, Sent},
     spool::{Message, Spool},
+    telling::Telling,
 };
+
+/// After so many events that nobody has written down, the endpoint's task is woken to do it.
+const ENOUGH_TO_WRITE: usize = 16;
+
+/// When the task does not come round to it, whoever adds an event does: what is not written has no known size.
+const MOST_UNWRITTEN: usize = 64;
 
 pub(super) struct Endpoint {
     /// Tells endpoints apart, on disk too: same URL and same secret, same queue.
@@ -34,6 +41,9 @@ pub(super) struct Endpoint {
 
 #[derive(Default)]
 struct State {
+    /// Behind those in the queue. Writing them down takes longer than all else a run does for a webhook, so the
+    /// endpoint's task does it.
+    unwritten: VecDeque<Telling>,
     queue: VecDeque<Message>,
     bytes: usize,
     /// The queue is not what is on disk.
@@ -64,40 +74,58 @@ impl Endpoint {
             spool,
         };
         let left = endpoint.spool.as_ref().map(|spool| spool.load(&endpoint.key));
-        for message in left.into_iter().flatten() {
-            endpoint.push(message);
+        {
+            let mut state = endpoint.lock();
+            for message in left.into_iter().flatten() {
+                endpoint.queue(&mut state, message);
+            }
         }
         Arc::new(endpoint)
     }
 
-    /// Whether the bound is reached: then the message counts as dropped, and nobody needs to write it.
-    pub(super) fn turns_away(&self) -> bool {
+    /// Takes an event, or counts it as dropped when the queue is full. Never waits.
+    pub(super) fn push(&self, telling: Telling) {
         let mut state = self.lock();
-        let full = state.closed || state.queue.len() >= self.max_messages;
-        state.dropped += u64::from(full);
-        full
+        if state.closed || state.waiting() >= self.max_messages {
+            state.dropped += 1;
+            return;
+        }
+        state.unwritten.push_back(telling);
+        state.unsaved = true;
+        if state.unwritten.len() >= MOST_UNWRITTEN {
+            self.write(&mut state);
+        }
+        let wake = state.queue.is_empty() || state.unwritten.len() == ENOUGH_TO_WRITE;
+        drop(state);
+        if wake {
+            self.bell.notify_one();
+        }
     }
 
-    /// Takes a message, or counts it as dropped when the queue is full. Never waits.
-    pub(super) fn push(&self, message: Message) {
-        let mut state = self.lock();
+    fn write(&self, state: &mut State) {
+        for telling in std::mem::take(&mut state.unwritten) {
+            self.queue(state, telling.write());
+        }
+    }
+
+    /// Takes a message, or counts it as dropped when the queue is full.
+    fn queue(&self, state: &mut State, message: Message) {
         let bytes = state.bytes + message.body.len();
-        if state.closed || state.queue.len() >= self.max_messages || bytes > self.max_bytes {
+        if state.queue.len() >= self.max_messages || bytes > self.max_bytes {
             state.dropped += 1;
             return;
         }
         state.bytes = bytes;
-        state.unsaved = true;
         state.queue.push_back(message);
-        drop(state);
-        self.bell.notify_one();
     }
 
     pub(super) fn stats(&self) -> EndpointStats {
-        let state = self.lock();
+        let mut state = self.lock();
+        // Only what is written is known to fit.
+        self.write(&mut state);
         EndpointStats {
             url: self.url.clone(),
-            queued: state.queue.len(),
+            queued: state.waiting(),
             delivered: state.delivered,
             refused: state.refused,
             dropped: state.dropped,
@@ -110,7 +138,7 @@ impl Endpoint {
     pub(super) async fn deliver(self: Arc<Self>, sender: Sender, options: Arc<WebhookOptions>) {
         let mut attempts = 0_u32;
         loop {
-            let Some(message) = self.lock().queue.front().cloned() else {
+            let Some(message) = self.next() else {
                 self.bell.notified().await;
                 continue;
             };
@@ -126,11 +154,26 @@ impl Endpoint {
                     select! {
                         () = sleep(pause(attempts, &options)) => {}
                         () = self.hurry.notified() => {}
+                        () = self.keep_writing() => {}
                     }
                     continue;
                 }
             }
             attempts = 0;
+        }
+    }
+
+    /// The oldest message.
+    fn next(&self) -> Option<Message> {
+        let mut state = self.lock();
+        self.write(&mut state);
+        state.queue.front().cloned()
+    }
+
+    async fn keep_writing(&self) {
+        loop {
+            self.bell.notified().await;
+            self.write(&mut self.lock());
         }
     }
 
@@ -148,7 +191,7 @@ impl Endpoint {
             state.unsaved = true;
         }
         count(&mut state);
-        if state.queue.is_empty() {
+        if state.waiting() == 0 {
             drop(state);
             self.save();
             self.empty.notify_waiters();
@@ -164,7 +207,7 @@ impl Endpoint {
     pub(super) async fn emptied(&self) {
         loop {
             let emptied = self.empty.notified();
-            if self.lock().queue.is_empty() {
+            if self.lock().waiting() == 0 {
                 return;
             }
             emptied.await;
@@ -180,6 +223,7 @@ impl Endpoint {
         if !std::mem::take(&mut state.unsaved) {
             return;
         }
+        self.write(&mut state);
         let messages: Vec<Message> = state.queue.iter().cloned().collect();
         drop(state);
         if let Err(error) = spool.save(&self.key, &messages) {
@@ -194,9 +238,10 @@ impl Endpoint {
     pub(super) fn settle(&self) {
         self.save();
         let mut state = self.lock();
-        let lost = state.queue.len();
+        let lost = state.waiting();
         if lost > 0 && (self.spool.is_none() || state.unsaved) {
             state.dropped += lost as u64;
+            state.unwritten.clear();
             state.queue.clear();
             state.bytes = 0;
             let why = state.last_error.take().unwrap_or_else(|| "no folder to keep them in".into());
@@ -206,6 +251,12 @@ impl Endpoint {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn waiting(&self) -> usize {
+        self.queue.len() + self.unwritten.len()
     }
 }
 

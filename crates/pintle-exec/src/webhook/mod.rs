@@ -4,30 +4,29 @@ mod address;
 mod endpoint;
 mod send;
 mod spool;
+mod telling;
 
 use std::{
     collections::BTreeMap,
     fmt,
     path::PathBuf,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use futures_util::future::{BoxFuture, join_all, ready};
 use pintle::{DynEvent, DynHandler, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::{runtime::Handle, task::JoinHandle, time::timeout};
 
 use self::{
     address::Target,
     endpoint::Endpoint,
     send::Sender,
-    spool::{Message, Spool},
+    spool::Spool,
+    telling::{About, Telling},
 };
-use crate::spec::{Scrub, context_of};
+use crate::spec::Scrub;
 
 pub use self::address::Lookup;
 
@@ -300,11 +299,6 @@ pub struct Webhook {
     _queue: Arc<Inner>,
 }
 
-struct About {
-    profile: String,
-    scrub: Option<Scrub>,
-}
-
 impl fmt::Debug for Webhook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Webhook").field("endpoint", &self.endpoint.stats()).finish()
@@ -313,29 +307,7 @@ impl fmt::Debug for Webhook {
 
 impl DynHandler for Webhook {
     fn call(&self, event: DynEvent) -> BoxFuture<'static, Result<Value, Failure>> {
-        if self.endpoint.turns_away() {
-            return Box::pin(ready(Ok(Value::Null)));
-        }
-        let now = now_millis();
-        let body = json!({
-            "v": 1,
-            "ts": if event.envelope.ts > 0 { event.envelope.ts } else { now },
-            "profile": self.about.profile,
-            "event": event.point,
-            "context": context_of(&event, self.about.scrub.as_ref()),
-        });
-        self.endpoint.push(Message { id: delivery_id(now), body: body.to_string().into() });
+        self.endpoint.push(Telling::new(event, self.about.clone()));
         Box::pin(ready(Ok(Value::Null)))
     }
-}
-
-fn now_millis() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    since.as_millis().try_into().unwrap_or(u64::MAX)
-}
-
-fn delivery_id(now: u64) -> Arc<str> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    format!("{now:x}-{:x}-{count:x}", rustix::process::getpid().as_raw_nonzero()).into()
 }
