@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::{
     Cx, Envelope, Event, Failure, FireError, GateOutcome, Hooks, Model, ModelKind, PluginGate,
     Point, PointInfo, RegisterError, Registrar, Registration, envelope::ENVELOPE_FIELDS,
-    fire::outcome_of, model::from_object,
+    model::from_object,
 };
 
 /// A handler that takes and returns JSON. Closures from [`DynEvent`] to a future are handlers.
@@ -304,7 +304,7 @@ impl<P: Point> ErasedPoint for Erased<P> {
         payload: Value,
     ) -> Result<BoxFuture<'static, DynOutcome>, DynFireError> {
         let payload: P = payload_from_json(payload)?;
-        let fire = outcome_of(hooks.start(cx, move || payload));
+        let fire = hooks.start(cx, move || payload);
         Ok(Box::pin(async move { P::Model::outcome_to_dyn(fire.await) }))
     }
 }

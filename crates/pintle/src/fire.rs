@@ -1,27 +1,21 @@
-//! One fire under way: which handlers it reaches, how each is called, what is recorded of it.
+//! Firing a point: what its caller awaits, and what ends it early.
 
 use std::{
-    future::Future,
-    ops::ControlFlow,
-    pin::pin,
+    future::{Future, poll_fn},
+    mem,
+    pin::Pin,
     sync::Arc,
     task::{Context, Poll},
 };
 
-use futures_util::future::{BoxFuture, Either, poll_fn, select};
+use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Cx, Event, Failure, FailurePolicy, FireError, Hooks, IsClaiming, IsGate, IsModifying, IsVoid,
-    Model, Outcome, Point,
-    guarded::Shield,
-    model::{Notes, Said},
-    record::Recorder,
-    registry::{Entry, Slot},
+    Cx, Event, FireError, Hooks, IsClaiming, IsGate, IsModifying, IsVoid, Model, Point,
+    calls::Calls, record::Recorder, registry::Slot,
 };
 
-pub(crate) type Answer<P> = <<P as Point>::Model as Model>::Answer;
-pub(crate) type View<P> = <<P as Point>::Model as Model>::View;
 type OutcomeOf<P> = <<P as Point>::Model as Model>::Outcome;
 
 impl Hooks {
@@ -55,7 +49,7 @@ impl Hooks {
         F: FnOnce() -> P,
         P::Model: IsVoid,
     {
-        outcome_of(self.start(cx, payload))
+        self.start(cx, payload)
     }
 
     /// Fires a Modifying point: handlers amend in order, and per key the first value wins.
@@ -90,7 +84,7 @@ impl Hooks {
         F: FnOnce() -> P,
         P::Model: IsModifying,
     {
-        outcome_of(self.start(cx, payload))
+        self.start(cx, payload)
     }
 
     /// Fires a Claiming point: the first claim ends the chain; `None` is "not handled".
@@ -126,7 +120,7 @@ impl Hooks {
         F: FnOnce() -> P,
         P::Model: IsClaiming,
     {
-        outcome_of(self.start(cx, payload))
+        self.start(cx, payload)
     }
 
     /// Fires a Gate point. There is no error to mistake for an allow: whatever goes wrong is a block.
@@ -158,14 +152,18 @@ impl Hooks {
         F: FnOnce() -> P,
         P::Model: IsGate,
     {
-        outcome_of(self.start(cx, payload))
+        self.start(cx, payload)
     }
 
     /// All four models come through here. With nobody listening there is no fire: no allocation, no payload,
     /// one atomic load.
     #[inline]
-    pub(crate) fn start<P: Point>(&self, cx: &Cx, payload: impl FnOnce() -> P) -> Option<Fire<P>> {
-        if self.is_quiet(P::index()) && cx.sink.is_none() { None } else { self.begin(cx, payload) }
+    pub(crate) fn start<P: Point>(&self, cx: &Cx, payload: impl FnOnce() -> P) -> Firing<P> {
+        if self.is_quiet(P::index()) && cx.sink.is_none() {
+            Firing::Quiet
+        } else {
+            self.begin(cx, payload).map_or(Firing::Quiet, Firing::Begun)
+        }
     }
 
     fn begin<P: Point>(&self, cx: &Cx, payload: impl FnOnce() -> P) -> Option<Fire<P>> {
@@ -176,36 +174,53 @@ impl Hooks {
             .any(Option::is_some)
             .then(|| Box::new(Recorder::new(sinks, P::NAME, P::Model::KIND, cx.envelope.clone())));
         let slot = slot?.through(&cx.plugins)?;
-        let calls = Calls { event: Event::new(payload(), cx.envelope.clone()), recorder };
+        let calls = Calls::new(Event::new(payload(), cx.envelope.clone()), recorder);
         Some(Fire { slot, calls, cancel: cx.cancel.clone() })
     }
 }
 
-/// Ready at once when there is no fire.
-#[inline]
-pub(crate) fn outcome_of<P: Point>(
-    fire: Option<Fire<P>>,
-) -> impl Future<Output = OutcomeOf<P>> + Send + 'static {
-    let Some(mut fire) = fire else {
-        // The outcome is made when asked for: carried in the future, it would be moved about with it.
-        return Either::Left(poll_fn(|_| Poll::Ready(P::Model::quiet())));
-    };
-    // Boxed, so that a fire that reaches nobody moves a few bytes and not a whole state machine.
-    let running: BoxFuture<'static, _> = match fire.cancel.take() {
-        None => Box::pin(P::Model::run(fire)),
-        Some(cancel) => Box::pin(run_unless(cancel, fire)),
-    };
-    Either::Right(running)
+/// A fire as its caller awaits it. Small until a handler waits: most fires reach nobody, or are over at the first poll.
+pub(crate) enum Firing<P: Point> {
+    Quiet,
+    Begun(Fire<P>),
+    Waiting(BoxFuture<'static, OutcomeOf<P>>),
+    Over,
 }
 
-async fn run_unless<P: Point>(cancel: CancellationToken, fire: Fire<P>) -> OutcomeOf<P> {
-    if cancel.is_cancelled() {
-        return P::Model::cancelled(P::NAME);
+/// Nothing in it is ever pinned: what cannot be moved is in a box of its own.
+impl<P: Point> Unpin for Firing<P> {}
+
+impl<P: Point> Future for Firing<P> {
+    type Output = OutcomeOf<P>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if matches!(*self, Self::Quiet) {
+            return Poll::Ready(P::Model::quiet());
+        }
+        self.poll_fire(cx)
     }
-    // The handlers first, then the token: an outcome that is there is never lost.
-    match select(pin!(P::Model::run(fire)), pin!(cancel.cancelled())).await {
-        Either::Left((outcome, _)) => outcome,
-        Either::Right(_) => P::Model::cancelled(P::NAME),
+}
+
+impl<P: Point> Firing<P> {
+    fn poll_fire(&mut self, cx: &mut Context<'_>) -> Poll<OutcomeOf<P>> {
+        let mut waiting = match mem::replace(self, Self::Over) {
+            Self::Begun(fire) => match fire.first_poll(cx) {
+                Ok(outcome) => return Poll::Ready(outcome),
+                Err(waiting) => {
+                    *self = Self::Waiting(waiting);
+                    return Poll::Pending;
+                }
+            },
+            Self::Waiting(waiting) => waiting,
+            // Polled after its end: nothing that could be mistaken for a second outcome.
+            Self::Quiet | Self::Over => return Poll::Ready(P::Model::cancelled(P::NAME)),
+        };
+        let polled = waiting.as_mut().poll(cx);
+        if polled.is_pending() {
+            *self = Self::Waiting(waiting);
+        }
+        polled
     }
 }
 
@@ -223,150 +238,32 @@ impl<P: Point> Fire<P> {
     pub(crate) fn split(self) -> (Arc<Slot<P>>, Calls<P>) {
         (self.slot, self.calls)
     }
-}
 
-/// The calls of one fire, and the record of them.
-pub(crate) struct Calls<P: Point> {
-    event: Event<P>,
-    /// Only there when somebody watches (R4.15).
-    recorder: Option<Box<Recorder>>,
-}
-
-impl<P: Point> Calls<P> {
-    /// The next handler this fire reaches, in order.
-    #[inline]
-    pub(crate) fn next<'s>(
-        &mut self,
-        slot: &'s Slot<P>,
-        position: &mut usize,
-    ) -> Option<Reached<'s, P>> {
-        while let Some(entry) = slot.entries.get(*position) {
-            let at = *position;
-            *position += 1;
-            if !entry.meta.wants(self.event.tool()) {
-                continue;
-            }
-            let ticket = self.recorder.as_mut().map_or(0, |recorder| recorder.start(&entry.meta));
-            let reached = Reached { entry, position: at, ticket };
-            if entry.is_live() {
-                return Some(reached);
-            }
-            self.finish(&reached, Outcome::Removed, None);
-        }
-        None
-    }
-
-    /// Starts a handler within the shield and polls it once.
-    #[inline]
-    pub(crate) fn start(
-        &self,
-        reached: &Reached<'_, P>,
-        view: View<P>,
-        shield: &mut Shield<Said<Answer<P>>>,
+    /// The outcome, if every handler answers at once; else the rest of the fire.
+    fn first_poll(
+        mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Said<Answer<P>>, Box<Failure>>> {
-        let event = Event { shared: self.event.shared.clone(), view };
-        let entry = reached.entry;
-        shield.start(entry.meta.deadline, |seat| (entry.call)(event, seat), cx)
-    }
-
-    #[inline]
-    pub(crate) fn finish(&mut self, reached: &Reached<'_, P>, outcome: Outcome, notes: Notes) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.finish(reached.ticket, |record| {
-                record.outcome = outcome;
-                record.notes = notes.map(|notes| *notes).unwrap_or_default();
-            });
+    ) -> Result<OutcomeOf<P>, BoxFuture<'static, OutcomeOf<P>>> {
+        let cancel = self.cancel.take();
+        if cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
+            return Ok(P::Model::cancelled(P::NAME));
         }
-    }
-
-    pub(crate) fn finish_patch(
-        &mut self,
-        reached: &Reached<'_, P>,
-        won: impl Iterator<Item = &'static str>,
-        lost: impl Iterator<Item = &'static str>,
-        notes: Notes,
-    ) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.finish(reached.ticket, |record| {
-                record.outcome = Outcome::Patched;
-                record.won = won.collect();
-                record.lost = lost.collect();
-                record.notes = notes.map(|notes| *notes).unwrap_or_default();
-            });
+        let mut running = P::Model::run(self);
+        if let Poll::Ready(outcome) = Pin::new(&mut running).poll(cx) {
+            return Ok(outcome);
         }
-    }
-}
-
-/// What a model whose handlers run one after another makes of their answers.
-pub(crate) trait Chain<P: Point> {
-    /// What the next handler sees of the answers so far.
-    fn view(&self) -> View<P>;
-
-    /// Takes in one answer; `Break` ends the chain.
-    fn take(
-        &mut self,
-        calls: &mut Calls<P>,
-        reached: &Reached<'_, P>,
-        said: Result<Said<Answer<P>>, Box<Failure>>,
-    ) -> ControlFlow<()>;
-}
-
-/// Calls the handlers one after another. As long as they answer at once, this is a plain loop.
-pub(crate) fn in_turn<P: Point>(
-    slot: &Slot<P>,
-    calls: &mut Calls<P>,
-    chain: &mut (impl Chain<P> + Send),
-) -> impl Future<Output = ()> + Send {
-    let mut shield = Shield::new();
-    let mut position = 0;
-    let mut waited_for = None;
-    poll_fn(move |cx| {
-        loop {
-            let (reached, polled) = match waited_for.take() {
-                Some(reached) => (reached, shield.poll(cx)),
-                None => {
-                    let Some(reached) = calls.next(slot, &mut position) else {
-                        return Poll::Ready(());
-                    };
-                    let polled = calls.start(&reached, chain.view(), &mut shield, cx);
-                    (reached, polled)
-                }
-            };
-            let Poll::Ready(said) = polled else {
-                waited_for = Some(reached);
-                return Poll::Pending;
-            };
-            if chain.take(calls, &reached, said).is_break() {
-                return Poll::Ready(());
-            }
+        let Some(token) = cancel else { return Err(Box::pin(running)) };
+        let mut cancelled = Box::pin(token.cancelled_owned());
+        let mut or_cancelled = move |cx: &mut Context<'_>| {
+            cancelled.as_mut().poll(cx).map(|()| P::Model::cancelled(P::NAME))
+        };
+        if let Poll::Ready(outcome) = or_cancelled(cx) {
+            return Ok(outcome);
         }
-    })
-}
-
-/// A handler that a fire reaches.
-pub(crate) struct Reached<'s, P: Point> {
-    entry: &'s Entry<P>,
-    pub(crate) position: usize,
-    ticket: usize,
-}
-
-impl<P: Point> Reached<'_, P> {
-    pub(crate) fn name(&self) -> &Arc<str> {
-        &self.entry.meta.name
-    }
-
-    /// The error of the whole fire, if this handler may not fail.
-    pub(crate) fn if_fail_closed(&self, failure: &Failure) -> Option<FireError> {
-        (self.entry.meta.policy == FailurePolicy::FailClosed).then(|| FireError::FailClosed {
-            point: P::NAME,
-            handler: self.name().to_string(),
-            failure: failure.clone(),
-        })
-    }
-
-    /// A block without words still says who blocked.
-    pub(crate) fn reason_or_name(&self, reason: String) -> String {
-        if reason.is_empty() { format!("blocked by {}", self.name()) } else { reason }
+        // The handlers first, then the token: an outcome that is there is never lost.
+        Err(Box::pin(poll_fn(move |cx| match Pin::new(&mut running).poll(cx) {
+            Poll::Pending => or_cancelled(cx),
+            over => over,
+        })))
     }
 }

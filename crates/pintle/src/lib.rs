@@ -63,6 +63,7 @@
 // The macros name this crate as `::pintle`, in here too.
 extern crate self as pintle;
 
+mod calls;
 mod catalogue;
 mod cx;
 mod dynamic;
@@ -78,6 +79,7 @@ mod point;
 pub mod points;
 mod record;
 mod registry;
+mod seat;
 
 pub use catalogue::PointInfo;
 pub use cx::Cx;

@@ -1,6 +1,7 @@
 //! Claiming: handlers route. One after another, until one of them claims.
 
 use std::{
+    future::Future,
     marker::PhantomData,
     ops::{ControlFlow, Deref},
     sync::Arc,
@@ -12,7 +13,8 @@ use serde_json::Value;
 use super::{Model, ModelKind, Said, from_object, ignored_fields, kind_of};
 use crate::{
     Claim, DynOutcome, Failure, FireError, Outcome, Point,
-    fire::{Calls, Chain, Fire, Reached, in_turn},
+    calls::{Calls, Chain, InTurn, Reached},
+    fire::Fire,
 };
 
 /// Handlers route: they run one after another, and the first claim of type `C` ends the chain.
@@ -131,11 +133,10 @@ impl<C: Claim> Model for Claiming<C> {
         Err(FireError::Cancelled { point })
     }
 
-    async fn run<P: Point<Model = Self>>(fire: Fire<P>) -> Self::Outcome {
-        let (slot, mut calls) = fire.split();
-        let mut asking = Asking(Ok(None));
-        in_turn(&slot, &mut calls, &mut asking).await;
-        asking.0
+    fn run<P: Point<Model = Self>>(
+        fire: Fire<P>,
+    ) -> impl Future<Output = Self::Outcome> + Send + Unpin {
+        InTurn::new(fire, Asking(Ok(None)))
     }
 
     /// `{"handled": true, …}` claims; `{"handled": false}` and null pass; anything else is not understood.
@@ -231,5 +232,9 @@ impl<C: Claim, P: Point<Model = Claiming<C>>> Chain<P> for Asking<C> {
             }
         }
         ControlFlow::Continue(())
+    }
+
+    fn end(&mut self) -> Result<Option<Claimed<C>>, FireError> {
+        std::mem::replace(&mut self.0, Ok(None))
     }
 }

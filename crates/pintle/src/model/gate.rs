@@ -1,6 +1,6 @@
 //! Gate: handlers stop. One after another; a failure blocks, and that cannot be loosened.
 
-use std::{marker::PhantomData, ops::ControlFlow, sync::Arc, time::Duration};
+use std::{future::Future, marker::PhantomData, ops::ControlFlow, sync::Arc, time::Duration};
 
 use schemars::{Schema, SchemaGenerator};
 use serde_json::Value;
@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{
     DynOutcome, Failure, FailureKind, FailurePolicy, Outcome, Point,
-    fire::{Calls, Chain, Fire, Reached, in_turn},
+    calls::{Calls, Chain, InTurn, Reached},
+    fire::Fire,
 };
 
 /// Handlers stop: they run one after another and each returns a [`Verdict`]. A handler that fails **blocks**.
@@ -149,6 +150,12 @@ impl<F: Force, P: Point<Model = Gate<F>>> Chain<P> for Judging<F> {
         }
         ControlFlow::Continue(())
     }
+
+    fn end(&mut self) -> GateOutcome {
+        let mut gate = std::mem::take(&mut self.gate);
+        gate.settle_questions();
+        gate
+    }
 }
 
 /// A command that exits with a code other than 0 has said why on stderr (R8.1); of any other failure, the reason
@@ -213,12 +220,10 @@ impl<F: Force> Model for Gate<F> {
         GateOutcome { blocks: vec![block], ..GateOutcome::default() }
     }
 
-    async fn run<P: Point<Model = Self>>(fire: Fire<P>) -> GateOutcome {
-        let (slot, mut calls) = fire.split();
-        let mut judging = Judging { gate: GateOutcome::default(), force: PhantomData::<F> };
-        in_turn(&slot, &mut calls, &mut judging).await;
-        judging.gate.settle_questions();
-        judging.gate
+    fn run<P: Point<Model = Self>>(
+        fire: Fire<P>,
+    ) -> impl Future<Output = GateOutcome> + Send + Unpin {
+        InTurn::new(fire, Judging { gate: GateOutcome::default(), force: PhantomData::<F> })
     }
 
     fn answer_from_json(json: Value) -> Result<Said<Verdict>, Failure> {

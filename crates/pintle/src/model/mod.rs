@@ -93,7 +93,9 @@ pub trait Model: sealed::Sealed + Sized + 'static {
     fn cancelled(point: &'static str) -> Self::Outcome;
     /// Runs the handlers and combines what they say.
     #[doc(hidden)]
-    fn run<P: Point<Model = Self>>(fire: Fire<P>) -> impl Future<Output = Self::Outcome> + Send;
+    fn run<P: Point<Model = Self>>(
+        fire: Fire<P>,
+    ) -> impl Future<Output = Self::Outcome> + Send + Unpin;
     /// What a dynamic handler said, understood.
     #[doc(hidden)]
     fn answer_from_json(json: Value) -> Result<Said<Self::Answer>, Failure>;

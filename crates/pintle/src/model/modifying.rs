@@ -1,6 +1,7 @@
 //! Modifying: handlers amend. One after another, each with the original payload; per key the first value wins.
 
 use std::{
+    future::Future,
     marker::PhantomData,
     ops::{ControlFlow, Deref},
     sync::Arc,
@@ -12,7 +13,8 @@ use serde_json::Value;
 use super::{Model, ModelKind, Said, from_object, ignored_fields, kind_of};
 use crate::{
     DynOutcome, Failure, FireError, Outcome, Patch, Point,
-    fire::{Calls, Chain, Fire, Reached, in_turn},
+    calls::{Calls, Chain, InTurn, Reached},
+    fire::Fire,
 };
 
 /// Handlers amend: they run one after another, each returning a patch of type `T` or nothing.
@@ -138,17 +140,10 @@ impl<T: Patch> Model for Modifying<T> {
         Err(FireError::Cancelled { point })
     }
 
-    async fn run<P: Point<Model = Self>>(fire: Fire<P>) -> Self::Outcome {
-        let (slot, mut calls) = fire.split();
-        let mut merging = Merging { merged: None, winners: Vec::new(), fatal: None };
-        in_turn(&slot, &mut calls, &mut merging).await;
-        let Merging { merged, winners, fatal } = merging;
-        match fatal {
-            Some(error) => Err(error),
-            None => {
-                Ok(Merged { patch: merged.map(Arc::unwrap_or_clone).unwrap_or_default(), winners })
-            }
-        }
+    fn run<P: Point<Model = Self>>(
+        fire: Fire<P>,
+    ) -> impl Future<Output = Self::Outcome> + Send + Unpin {
+        InTurn::new(fire, Merging { merged: None, winners: Vec::new(), fatal: None })
     }
 
     fn answer_from_json(json: Value) -> Result<Said<Option<T>>, Failure> {
@@ -238,6 +233,16 @@ impl<T: Patch, P: Point<Model = Modifying<T>>> Chain<P> for Merging<T> {
             }
         }
         ControlFlow::Continue(())
+    }
+
+    fn end(&mut self) -> Result<Merged<T>, FireError> {
+        match self.fatal.take() {
+            Some(error) => Err(error),
+            None => Ok(Merged {
+                patch: self.merged.take().map(Arc::unwrap_or_clone).unwrap_or_default(),
+                winners: std::mem::take(&mut self.winners),
+            }),
+        }
     }
 }
 

@@ -1,16 +1,23 @@
 //! Void: handlers observe. All run concurrently and all are awaited; a failure is recorded.
 
-use std::{future::poll_fn, task::Poll};
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
 
-use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
+use futures_util::{StreamExt, stream::FuturesUnordered};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::Value;
 
 use super::{Model, ModelKind, Said, kind_of};
 use crate::{
     DynOutcome, Failure, FireError, Outcome, Point,
-    fire::{Calls, Fire, Reached},
-    guarded::Shield,
+    calls::{Calls, Reached, Waits},
+    fire::Fire,
+    registry::Slot,
+    seat::Started,
 };
 
 /// Handlers observe: they run concurrently in the caller's task, and all of them are awaited.
@@ -74,34 +81,11 @@ impl Model for Void {
         Err(FireError::Cancelled { point })
     }
 
-    async fn run<P: Point<Model = Self>>(fire: Fire<P>) -> Self::Outcome {
-        let (slot, mut fire) = fire.split();
-        let mut fatal: Option<(usize, FireError)> = None;
-        let mut waiting = None;
-        let mut shield = Shield::new();
-        // One pass over all: most handlers answer at once, and only those that wait pay for being waited for.
-        poll_fn(|cx| {
-            let mut position = 0;
-            while let Some(reached) = fire.next(&slot, &mut position) {
-                match fire.start(&reached, (), &mut shield, cx) {
-                    Poll::Ready(said) => settle(&mut fire, &reached, said, &mut fatal),
-                    Poll::Pending => {
-                        let waits = std::mem::replace(&mut shield, Shield::new());
-                        waiting
-                            .get_or_insert_with(FuturesUnordered::new)
-                            .push(waits.map(move |said| (reached, said)));
-                    }
-                }
-            }
-            Poll::Ready(())
-        })
-        .await;
-        if let Some(mut waiting) = waiting {
-            while let Some((reached, said)) = waiting.next().await {
-                settle(&mut fire, &reached, said, &mut fatal);
-            }
-        }
-        fatal.map_or(Ok(()), |(_, error)| Err(error))
+    fn run<P: Point<Model = Self>>(
+        fire: Fire<P>,
+    ) -> impl Future<Output = Self::Outcome> + Send + Unpin {
+        let (slot, calls) = fire.split();
+        Telling { waiting: None, fatal: None, calls, slot, position: 0 }
     }
 
     fn answer_from_json(json: Value) -> Result<Said<()>, Failure> {
@@ -120,6 +104,38 @@ impl Model for Void {
 
     fn answer_schema(_: &mut SchemaGenerator) -> Option<Schema> {
         None
+    }
+}
+
+/// All handlers are called at the first poll; those that wait are then waited for together.
+struct Telling<P: Point> {
+    // In the order they are dropped: first the handlers that are waited for, then the record of them.
+    waiting: Option<FuturesUnordered<Waits<P>>>,
+    fatal: Option<(usize, FireError)>,
+    calls: Calls<P>,
+    slot: Arc<Slot<P>>,
+    position: usize,
+}
+
+impl<P: Point<Model = Void>> Future for Telling<P> {
+    type Output = Result<(), FireError>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { waiting, fatal, calls, slot, position } = &mut *self;
+        // One pass over all: most handlers answer at once, and only those that wait pay for being waited for.
+        while let Some(reached) = calls.next(slot, position) {
+            match calls.start(&reached, (), cx) {
+                Started::Answered(said) => settle(calls, &reached, said, fatal),
+                Started::Waits(handler) => waiting.get_or_insert_default().push(handler),
+            }
+        }
+        if let Some(waiting) = waiting {
+            while let Some((handler, said)) = ready!(waiting.poll_next_unpin(cx)) {
+                settle(calls, &handler.reached(), said, fatal);
+            }
+        }
+        Poll::Ready(fatal.take().map_or(Ok(()), |(_, error)| Err(error)))
     }
 }
 

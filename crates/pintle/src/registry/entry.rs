@@ -8,6 +8,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    task::Context,
     time::Duration,
 };
 
@@ -16,14 +17,13 @@ use glob::Pattern;
 use serde::Serialize;
 
 use crate::{
-    Event, FailurePolicy, Model, ModelKind, PluginGate, Point,
-    guarded::{Seat, drop_quietly},
-    model::Said,
+    Event, Failure, FailureKind, FailurePolicy, Model, ModelKind, PluginGate, Point, calls::Answer,
+    guarded::drop_quietly, model::Said, seat::Started,
 };
 
-type Answer<P> = <<P as Point>::Model as Model>::Answer;
-/// Calls a handler: its future takes the seat.
-pub(crate) type Call<P> = Box<dyn Fn(Event<P>, &mut Seat<Said<Answer<P>>>) + Send + Sync>;
+/// Calls a handler, and polls it once.
+pub(crate) type Call<P> =
+    Box<dyn Fn(Event<P>, &mut Context<'_>) -> Started<Said<Answer<P>>> + Send + Sync>;
 
 /// A handler bound to a point.
 pub(crate) struct Entry<P: Point> {
@@ -52,7 +52,9 @@ impl<P: Point> Entry<P> {
 
 impl<P: Point> Drop for Entry<P> {
     fn drop(&mut self) {
-        let call = std::mem::replace(&mut self.call, Box::new(|_, _| {}));
+        let gone = || Box::new(Failure::new(FailureKind::Gone, ""));
+        let call =
+            std::mem::replace(&mut self.call, Box::new(move |_, _| Started::Answered(Err(gone()))));
         // What the handler captured is dropped by whoever held it last, perhaps a fire: it must not fall with it.
         drop_quietly(call);
     }

@@ -5,10 +5,11 @@ use std::{future::Future, panic::Location, sync::Arc};
 use super::{Entry, RegisterError, Registrar, Registration, Slot, entry::Call};
 use crate::{
     DynHandler, Event, Failure, Hooks, IntoAnswer, IsClaiming, IsGate, IsModifying, IsVoid, Model,
-    ModelKind, Point, guarded::sit, model::Said,
+    ModelKind, Point,
+    calls::Answer,
+    model::Said,
+    seat::{Place, start},
 };
-
-type Answer<P> = <<P as Point>::Model as Model>::Answer;
 
 /// With default options; see [`Registrar`] for the others.
 impl Hooks {
@@ -291,13 +292,11 @@ impl Registrar {
         F: Fn(Event<P>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output: IntoAnswer<Answer<P>>> + Send + 'static,
     {
-        self.insert(place, move |powers| {
-            Box::new(move |event, seat| {
-                let answer = handler(event);
-                sit(seat, async move {
-                    within::<P>(powers, Said::plainly(answer.await.into_answer()?))
-                });
-            })
+        self.insert(place, move |powers, seat| {
+            let understand = move |answer: Fut::Output| {
+                within::<P>(powers, Said::plainly(answer.into_answer().map_err(Box::new)?))
+            };
+            Box::new(move |event, cx| start(seat, || handler(event), understand, cx))
         })
     }
 
@@ -310,23 +309,21 @@ impl Registrar {
         P: Point,
         Fut: Future<Output = Result<Said<Answer<P>>, Failure>> + Send + 'static,
     {
-        self.insert(place, move |powers| {
-            Box::new(move |event, seat| {
-                let answer = call(event);
-                sit(seat, async move { within::<P>(powers, answer.await?) });
-            })
+        self.insert(place, move |powers, seat| {
+            let understand = move |said: Fut::Output| within::<P>(powers, said.map_err(Box::new)?);
+            Box::new(move |event, cx| start(seat, || call(event), understand, cx))
         })
     }
 
     fn insert<P: Point>(
         self,
         place: &'static Location<'static>,
-        call: impl FnOnce(u64) -> Call<P>,
+        call: impl FnOnce(u64, Place) -> Call<P>,
     ) -> Result<Registration, RegisterError> {
         let hooks = self.hooks().clone();
         let (mut meta, powers) = self.checked::<P>(place)?;
         // Stays out here if it is refused: what it captured must not be dropped under the writers' lock.
-        let mut call = Some(call(powers));
+        let mut call = Some(call(powers, Place::new()));
         hooks.write(|table, writer| {
             table.declare::<P>()?;
             let slot = table.slot::<P>().unwrap_or_else(|| Arc::new(Slot::empty()));
