@@ -15,16 +15,15 @@ use crate::{
     model::{Notes, Said},
     record::Recorder,
     registry::{Entry, Slot},
-    seat::Started,
+    seat::Answered,
 };
 
 pub(crate) type Answer<P> = <<P as Point>::Model as Model>::Answer;
-type View<P> = <<P as Point>::Model as Model>::View;
 type OutcomeOf<P> = <<P as Point>::Model as Model>::Outcome;
 
 /// The calls of one fire, and the record of them.
 pub(crate) struct Calls<P: Point> {
-    event: Event<P>,
+    pub(crate) event: Event<P>,
     /// Only there when somebody watches (R4.15).
     recorder: Option<Box<Recorder>>,
 }
@@ -57,24 +56,20 @@ impl<P: Point> Calls<P> {
         None
     }
 
-    /// Calls a handler and polls it once.
+    /// Calls a handler and polls it once: it answers, or it waits.
     #[inline]
     pub(crate) fn start(
         &self,
         reached: &Reached<'_, P>,
-        view: View<P>,
+        answered: &mut Answered<Answer<P>>,
         cx: &mut Context<'_>,
-    ) -> Started<Said<Answer<P>>, Waits<P>> {
-        let event = Event { shared: self.event.shared.clone(), view };
-        match (reached.entry.call)(event, cx) {
-            Started::Answered(said) => Started::Answered(said),
-            Started::Waits(running) => {
-                match Shield::raise(running, reached.entry.meta.deadline, cx) {
-                    Started::Answered(said) => Started::Answered(said),
-                    Started::Waits(shield) => {
-                        Started::Waits(Waits { shield, handler: reached.keep() })
-                    }
-                }
+    ) -> Option<Waits<P>> {
+        let running = (reached.entry.call)(self.event.clone(), answered, cx)?;
+        match Shield::raise(running, reached.entry.meta.deadline, cx) {
+            Ok(shield) => Some(Waits { shield, handler: reached.keep() }),
+            Err(failure) => {
+                *answered = Some(Said::Failed(failure));
+                None
             }
         }
     }
@@ -153,81 +148,70 @@ impl<P: Point> Kept<P> {
 
 /// A handler that a fire waits for.
 pub(crate) struct Waits<P: Point> {
-    shield: Shield<Said<Answer<P>>>,
+    shield: Shield<Answer<P>>,
     handler: Kept<P>,
 }
 
 impl<P: Point> Future for Waits<P> {
-    type Output = (Kept<P>, Result<Said<Answer<P>>, Box<Failure>>);
+    type Output = (Kept<P>, Said<Answer<P>>);
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.shield).poll(cx).map(|said| (self.handler.reached().keep(), said))
+        self.shield.poll(cx).map(|said| (self.handler.reached().keep(), said))
     }
 }
 
 /// What a model whose handlers run one after another makes of their answers.
 pub(crate) trait Chain<P: Point> {
-    /// What the next handler sees of the answers so far.
-    fn view(&self) -> View<P>;
-
     /// Takes in one answer; `Break` ends the chain.
     fn take(
         &mut self,
         calls: &mut Calls<P>,
         reached: &Reached<'_, P>,
-        said: Result<Said<Answer<P>>, Box<Failure>>,
+        answered: &mut Answered<Answer<P>>,
     ) -> ControlFlow<()>;
 
     /// What the answers come to, at the end of the chain.
-    fn end(&mut self) -> OutcomeOf<P>;
+    fn end(&mut self, calls: &mut Calls<P>) -> OutcomeOf<P>;
 }
 
-/// Calls the handlers one after another. As long as they answer at once, this is a plain loop.
-pub(crate) struct InTurn<P: Point, C> {
-    // In the order they are dropped: first the handler that is waited for, then the record of it.
+/// How far handlers that run one after another have come.
+pub struct InTurn<P: Point, C> {
     waits: Option<Waits<P>>,
     chain: C,
-    calls: Calls<P>,
-    slot: Arc<Slot<P>>,
     position: usize,
 }
 
-impl<P: Point, C> InTurn<P, C> {
-    pub(crate) fn new(fire: Fire<P>, chain: C) -> Self {
-        let (slot, calls) = fire.split();
-        Self { waits: None, chain, calls, slot, position: 0 }
+impl<P: Point, C: Default> Default for InTurn<P, C> {
+    #[inline]
+    fn default() -> Self {
+        Self { waits: None, chain: C::default(), position: 0 }
     }
 }
 
-/// Nothing in it is ever pinned.
-impl<P: Point, C> Unpin for InTurn<P, C> {}
-
-impl<P: Point, C: Chain<P>> Future for InTurn<P, C> {
-    type Output = OutcomeOf<P>;
-
-    #[inline]
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<OutcomeOf<P>> {
-        let Self { waits, chain, calls, slot, position } = &mut *self;
-        if let Some(waited_for) = waits {
-            let (handler, said) = ready!(Pin::new(waited_for).poll(cx));
-            *waits = None;
-            if chain.take(calls, &handler.reached(), said).is_break() {
-                return Poll::Ready(chain.end());
-            }
+/// Calls the handlers one after another. As long as they answer at once, this is a plain loop.
+#[inline]
+pub(crate) fn in_turn<P: Point, C: Chain<P>>(
+    fire: &mut Fire<P>,
+    InTurn { waits, chain, position }: &mut InTurn<P, C>,
+    cx: &mut Context<'_>,
+) -> Poll<OutcomeOf<P>> {
+    let (slot, calls) = fire.split();
+    if let Some(waited_for) = waits {
+        let (handler, said) = ready!(Pin::new(waited_for).poll(cx));
+        *waits = None;
+        if chain.take(calls, &handler.reached(), &mut Some(said)).is_break() {
+            return Poll::Ready(chain.end(calls));
         }
-        while let Some(reached) = calls.next(slot, position) {
-            match calls.start(&reached, chain.view(), cx) {
-                Started::Answered(said) => {
-                    if chain.take(calls, &reached, said).is_break() {
-                        break;
-                    }
-                }
-                Started::Waits(handler) => {
-                    *waits = Some(handler);
-                    return Poll::Pending;
-                }
-            }
-        }
-        Poll::Ready(chain.end())
     }
+    while let Some(reached) = calls.next(slot, position) {
+        let mut answered = None;
+        if let Some(handler) = calls.start(&reached, &mut answered, cx) {
+            *waits = Some(handler);
+            return Poll::Pending;
+        }
+        if chain.take(calls, &reached, &mut answered).is_break() {
+            break;
+        }
+    }
+    Poll::Ready(chain.end(calls))
 }

@@ -235,10 +235,25 @@ impl Hooks {
 
 fn nearest(asked: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
     known
-        .map(|name| (strsim::damerau_levenshtein(asked, name), name))
-        .filter(|(distance, name)| *distance <= name.len() / 3)
+        .map(|name| (edits(asked, name), name))
+        .filter(|(edits, name)| *edits <= name.len() / 3)
         .min()
         .map(|(_, name)| name)
+}
+
+/// How many letters it takes to get from one name to the other: one more, one less, another.
+fn edits(from: &str, to: &str) -> usize {
+    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
+    for (above, a) in from.chars().enumerate() {
+        let mut diagonal = above;
+        let mut left = above + 1;
+        for (cell, b) in row.iter_mut().skip(1).zip(to.chars()) {
+            let cheapest = (diagonal + usize::from(a != b)).min(left + 1).min(*cell + 1);
+            diagonal = std::mem::replace(cell, cheapest);
+            left = cheapest;
+        }
+    }
+    row.last().copied().unwrap_or_default()
 }
 
 /// A point without its type.
@@ -289,9 +304,9 @@ impl<P: Point> ErasedPoint for Erased<P> {
             let answer = handler.call(DynEvent {
                 point: P::NAME,
                 model: P::Model::KIND,
-                envelope: event.shared.envelope.clone(),
+                envelope: event.shared_envelope().clone(),
                 json: event.to_json(),
-                merged: P::Model::view_to_json(&event.view),
+                merged: P::Model::view_to_json(event.view()),
             });
             async move { P::Model::answer_from_json(answer.await?) }
         })

@@ -1,15 +1,13 @@
 //! Firing a point: what its caller awaits, and what ends it early.
 
 use std::{
-    future::{Future, poll_fn},
-    mem,
+    future::Future,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
 };
 
-use futures_util::future::BoxFuture;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::{
     Cx, Event, FireError, Hooks, IsClaiming, IsGate, IsModifying, IsVoid, Model, Point,
@@ -17,6 +15,7 @@ use crate::{
 };
 
 type OutcomeOf<P> = <<P as Point>::Model as Model>::Outcome;
+type Progress<P> = <<P as Point>::Model as Model>::Progress<P>;
 
 impl Hooks {
     /// Fires a Void point: every handler observes, all are awaited.
@@ -162,29 +161,45 @@ impl Hooks {
         if self.is_quiet(P::index()) && cx.sink.is_none() {
             Firing::Quiet
         } else {
-            self.begin(cx, payload).map_or(Firing::Quiet, Firing::Begun)
+            self.begin(cx, payload)
         }
     }
 
-    fn begin<P: Point>(&self, cx: &Cx, payload: impl FnOnce() -> P) -> Option<Fire<P>> {
+    fn begin<P: Point>(&self, cx: &Cx, payload: impl FnOnce() -> P) -> Firing<P> {
         let slot = self.snapshot::<P>();
-        let sinks = [self.sink(), cx.sink.clone()];
-        let recorder = sinks
-            .iter()
-            .any(Option::is_some)
-            .then(|| Box::new(Recorder::new(sinks, P::NAME, P::Model::KIND, cx.envelope.clone())));
-        let slot = slot?.through(&cx.plugins)?;
+        let watched = self.sink().is_some() || cx.sink.is_some();
+        let recorder = watched.then(|| self.recorder::<P>(cx));
+        let Some(slot) = slot.and_then(|slot| slot.through(&cx.plugins)) else {
+            return Firing::Quiet;
+        };
         let calls = Calls::new(Event::new(payload(), cx.envelope.clone()), recorder);
-        Some(Fire { slot, calls, cancel: cx.cancel.clone() })
+        let fire = Fire { calls, slot, cancel: cx.cancel.clone() };
+        Firing::Begun { waiting: None, fire }
+    }
+
+    #[cold]
+    fn recorder<P: Point>(&self, cx: &Cx) -> Box<Recorder> {
+        let sinks = [self.sink().cloned(), cx.sink.clone()];
+        Box::new(Recorder::new(sinks, P::NAME, P::Model::KIND, cx.envelope.clone()))
     }
 }
 
-/// A fire as its caller awaits it. Small until a handler waits: most fires reach nobody, or are over at the first poll.
+/// A fire as its caller awaits it: a few words until a handler waits, for most fires reach nobody, or are over at the
+/// first poll. It is polled where it is: moving it about would cost as much as a handler.
 pub(crate) enum Firing<P: Point> {
     Quiet,
-    Begun(Fire<P>),
-    Waiting(BoxFuture<'static, OutcomeOf<P>>),
+    Begun {
+        // In the order they are dropped: first the handlers, then the record of them.
+        waiting: Option<Box<Waiting<P>>>,
+        fire: Fire<P>,
+    },
     Over,
+}
+
+/// A fire that did not end at its first poll.
+pub(crate) struct Waiting<P: Point> {
+    progress: Progress<P>,
+    cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
 
 /// Nothing in it is ever pinned: what cannot be moved is in a box of its own.
@@ -195,75 +210,75 @@ impl<P: Point> Future for Firing<P> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if matches!(*self, Self::Quiet) {
-            return Poll::Ready(P::Model::quiet());
+        match *self {
+            Self::Quiet => Poll::Ready(P::Model::quiet()),
+            _ => self.poll_fire(cx),
         }
-        self.poll_fire(cx)
     }
 }
 
 impl<P: Point> Firing<P> {
     fn poll_fire(&mut self, cx: &mut Context<'_>) -> Poll<OutcomeOf<P>> {
-        let mut waiting = match mem::replace(self, Self::Over) {
-            Self::Begun(fire) => match fire.first_poll(cx) {
-                Ok(outcome) => return Poll::Ready(outcome),
-                Err(waiting) => {
-                    *self = Self::Waiting(waiting);
-                    return Poll::Pending;
-                }
-            },
-            Self::Waiting(waiting) => waiting,
+        let Self::Begun { waiting, fire } = self else {
             // Polled after its end: nothing that could be mistaken for a second outcome.
-            Self::Quiet | Self::Over => return Poll::Ready(P::Model::cancelled(P::NAME)),
+            return Poll::Ready(P::Model::cancelled(P::NAME));
         };
-        let polled = waiting.as_mut().poll(cx);
-        if polled.is_pending() {
-            *self = Self::Waiting(waiting);
+        let polled = match waiting {
+            None => fire.first_poll(waiting, cx),
+            Some(waiting) => waiting.poll(fire, cx),
+        };
+        if polled.is_ready() {
+            *self = Self::Over;
         }
         polled
     }
 }
 
-/// A fire that is about to start.
+impl<P: Point> Waiting<P> {
+    fn poll(&mut self, fire: &mut Fire<P>, cx: &mut Context<'_>) -> Poll<OutcomeOf<P>> {
+        // The handlers first, then the token: an outcome that is there is never lost.
+        match P::Model::run(fire, &mut self.progress, cx) {
+            Poll::Pending => self.poll_token(cx),
+            over => over,
+        }
+    }
+
+    fn poll_token(&mut self, cx: &mut Context<'_>) -> Poll<OutcomeOf<P>> {
+        let Some(cancelled) = &mut self.cancelled else { return Poll::Pending };
+        cancelled.as_mut().poll(cx).map(|()| P::Model::cancelled(P::NAME))
+    }
+}
+
+/// The handlers that a fire reaches, and its bookkeeping.
 #[doc(hidden)]
 pub struct Fire<P: Point> {
+    calls: Calls<P>,
     /// The handlers as they were when the fire began (R4.8). Owned: nothing is locked while they run.
     slot: Arc<Slot<P>>,
-    calls: Calls<P>,
     cancel: Option<CancellationToken>,
 }
 
 impl<P: Point> Fire<P> {
     /// Handlers and bookkeeping apart, so that one can be borrowed while the other is written.
-    pub(crate) fn split(self) -> (Arc<Slot<P>>, Calls<P>) {
-        (self.slot, self.calls)
+    pub(crate) fn split(&mut self) -> (&Slot<P>, &mut Calls<P>) {
+        (&self.slot, &mut self.calls)
     }
 
-    /// The outcome, if every handler answers at once; else the rest of the fire.
     fn first_poll(
-        mut self,
+        &mut self,
+        waiting: &mut Option<Box<Waiting<P>>>,
         cx: &mut Context<'_>,
-    ) -> Result<OutcomeOf<P>, BoxFuture<'static, OutcomeOf<P>>> {
-        let cancel = self.cancel.take();
-        if cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
-            return Ok(P::Model::cancelled(P::NAME));
+    ) -> Poll<OutcomeOf<P>> {
+        if self.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
+            return Poll::Ready(P::Model::cancelled(P::NAME));
         }
-        let mut running = P::Model::run(self);
-        if let Poll::Ready(outcome) = Pin::new(&mut running).poll(cx) {
-            return Ok(outcome);
-        }
-        let Some(token) = cancel else { return Err(Box::pin(running)) };
-        let mut cancelled = Box::pin(token.cancelled_owned());
-        let mut or_cancelled = move |cx: &mut Context<'_>| {
-            cancelled.as_mut().poll(cx).map(|()| P::Model::cancelled(P::NAME))
-        };
-        if let Poll::Ready(outcome) = or_cancelled(cx) {
-            return Ok(outcome);
-        }
-        // The handlers first, then the token: an outcome that is there is never lost.
-        Err(Box::pin(poll_fn(move |cx| match Pin::new(&mut running).poll(cx) {
-            Poll::Pending => or_cancelled(cx),
+        let mut progress = Progress::<P>::default();
+        match P::Model::run(self, &mut progress, cx) {
+            Poll::Pending => {
+                let cancelled = self.cancel.take().map(|token| Box::pin(token.cancelled_owned()));
+                waiting.insert(Box::new(Waiting { progress, cancelled })).poll_token(cx)
+            }
             over => over,
-        })))
+        }
     }
 }

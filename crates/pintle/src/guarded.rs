@@ -11,10 +11,7 @@ use std::{
 
 use tokio::time::{Sleep, sleep};
 
-use crate::{
-    Failure, FailureKind,
-    seat::{Running, Started},
-};
+use crate::{Failure, FailureKind, model::Said, seat::Running};
 
 /// Around a handler that waits: as far as it is polled it always comes to an end, with the handler's answer or with a
 /// failure.
@@ -33,15 +30,33 @@ impl<A> Shield<A> {
         running: Box<dyn Running<A>>,
         limit: Option<Duration>,
         cx: &mut Context<'_>,
-    ) -> Started<A, Self> {
+    ) -> Result<Self, Box<Failure>> {
         let mut shield = Self { running: Some(running), limit, timer: None };
         match shield.poll_clock(cx) {
-            Poll::Pending => Started::Waits(shield),
-            Poll::Ready(failure) => Started::Answered(Err(Box::new(failure))),
+            Poll::Pending => Ok(shield),
+            Poll::Ready(failure) => Err(failure),
         }
     }
 
-    fn poll_clock(&mut self, cx: &mut Context<'_>) -> Poll<Failure> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Said<A>> {
+        let mut answered = None;
+        let polled = catch_unwind(AssertUnwindSafe(|| {
+            if let Some(running) = &mut self.running {
+                running.poll(&mut answered, cx);
+            }
+        }));
+        match (polled, answered) {
+            (Ok(()), Some(said)) => Poll::Ready(said),
+            // The handler first, then the clock: an answer that is there is never lost.
+            (Ok(()), None) => self.poll_clock(cx).map(Said::Failed),
+            (Err(panic), _) => {
+                self.end();
+                Poll::Ready(Said::failed(panicked(panic)))
+            }
+        }
+    }
+
+    fn poll_clock(&mut self, cx: &mut Context<'_>) -> Poll<Box<Failure>> {
         let Some(limit) = self.limit else { return Poll::Pending };
         // Without a tokio runtime the timer panics: then the handler fails, and the host goes on.
         let waited = catch_unwind(AssertUnwindSafe(|| {
@@ -55,32 +70,12 @@ impl<A> Shield<A> {
             Err(panic) => panicked(panic),
         };
         self.end();
-        Poll::Ready(failure)
+        Poll::Ready(Box::new(failure))
     }
 
     /// Ends the handler now: its future is gone when this returns.
     fn end(&mut self) {
         drop_quietly(self.running.take());
-    }
-}
-
-impl<A> Future for Shield<A> {
-    type Output = Result<A, Box<Failure>>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(running) = &mut self.running else {
-            let failure = Failure::new(FailureKind::Gone, "polled after its end");
-            return Poll::Ready(Err(Box::new(failure)));
-        };
-        match catch_unwind(AssertUnwindSafe(|| running.poll(cx))) {
-            Ok(Poll::Ready(answer)) => Poll::Ready(answer),
-            // The handler first, then the clock: an answer that is there is never lost.
-            Ok(Poll::Pending) => self.poll_clock(cx).map(|failure| Err(Box::new(failure))),
-            Err(panic) => {
-                self.end();
-                Poll::Ready(Err(Box::new(panicked(panic))))
-            }
-        }
     }
 }
 

@@ -42,6 +42,7 @@ macro_rules! point {
             const DOC: &'static str = concat!($($doc, "\n"),*);
             $(
                 const HAS_TOOL: bool = true;
+                #[inline]
                 fn tool(&self) -> ::core::option::Option<&str> {
                     ::core::option::Option::Some(&self.$tool)
                 }
@@ -49,6 +50,7 @@ macro_rules! point {
             fn fields() -> &'static [&'static str] {
                 Self::wire_names()
             }
+            #[inline]
             fn index() -> usize {
                 static INDEX: $crate::__private::PointIndex = $crate::__private::PointIndex::new();
                 INDEX.get()

@@ -210,6 +210,7 @@ impl Recorder {
     }
 
     /// Notes that a handler starts; the ticket it returns is for [`Recorder::finish`].
+    #[cold]
     pub(crate) fn start(&mut self, meta: &Meta) -> usize {
         for sink in self.sinks.iter().flatten() {
             let _ = catch_unwind(AssertUnwindSafe(|| sink.started(self.record.point, &meta.name)));
@@ -230,6 +231,7 @@ impl Recorder {
         self.started.len() - 1
     }
 
+    #[cold]
     pub(crate) fn finish(&mut self, ticket: usize, finish: impl FnOnce(&mut HandlerRecord)) {
         let started = self.started.get_mut(ticket).and_then(Option::take);
         if let Some(handler) = self.record.handlers.get_mut(ticket) {

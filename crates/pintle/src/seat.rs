@@ -11,23 +11,23 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     sync::atomic::{AtomicUsize, Ordering},
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 
 use crate::{
     Failure, FailureKind,
     guarded::{drop_quietly, panicked},
+    model::Said,
 };
 
-/// A handler after its first poll.
-pub(crate) enum Started<A, W = Box<dyn Running<A>>> {
-    Answered(Result<A, Box<Failure>>),
-    Waits(W),
-}
+/// Where a handler's answer is put. It is written there once and read there: an answer that is handed up by value is
+/// copied at each call, and a copy of what was just written stalls the processor longer than the call takes.
+pub(crate) type Answered<A> = Option<Said<A>>;
 
 /// A handler that waits, without its type.
 pub(crate) trait Running<A>: Send {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<A, Box<Failure>>>;
+    /// Puts the answer into `answered`, if it is there.
+    fn poll(&mut self, answered: &mut Answered<A>, cx: &mut Context<'_>);
 }
 
 /// Creates a handler's future and polls it once; either may panic. All types are known in here: to whoever holds the
@@ -37,31 +37,30 @@ pub(crate) fn start<A, Fut, U>(
     place: Place,
     create: impl FnOnce() -> Fut,
     understand: U,
+    answered: &mut Answered<A>,
     cx: &mut Context<'_>,
-) -> Started<A>
+) -> Option<Box<dyn Running<A>>>
 where
     Fut: Future + Send + 'static,
-    U: Fn(Fut::Output) -> Result<A, Box<Failure>> + Copy + Send + 'static,
+    U: Fn(Fut::Output) -> Said<A> + Copy + Send + 'static,
 {
     let mut seat = place.take().unwrap_or_else(|| Seat::new(understand));
-    let polled = catch_unwind(AssertUnwindSafe(|| {
+    let ended = catch_unwind(AssertUnwindSafe(|| {
         // The place may have been another handler's with a future of the same type.
         seat.understand = understand;
         seat.future.set(Some(create()));
-        seat.poll(cx)
+        seat.poll(answered, cx);
     }));
-    match polled {
-        Ok(Poll::Ready(answer)) => {
-            place.keep(seat);
-            Started::Answered(answer)
-        }
-        Ok(Poll::Pending) => Started::Waits(seat),
+    match ended {
+        Ok(()) if answered.is_some() => place.keep(seat),
+        Ok(()) => return Some(seat),
         Err(panic) => {
             // Out here, where a destructor that panics too is one panic and not two.
             drop_quietly(seat);
-            Started::Answered(Err(Box::new(panicked(panic))))
+            *answered = Some(Said::failed(panicked(panic)));
         }
     }
+    None
 }
 
 struct Seat<Fut, U> {
@@ -78,20 +77,18 @@ impl<Fut, U> Seat<Fut, U> {
 impl<A, Fut, U> Running<A> for Seat<Fut, U>
 where
     Fut: Future + Send,
-    U: Fn(Fut::Output) -> Result<A, Box<Failure>> + Send,
+    U: Fn(Fut::Output) -> Said<A> + Send,
 {
     #[inline]
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<A, Box<Failure>>> {
+    fn poll(&mut self, answered: &mut Answered<A>, cx: &mut Context<'_>) {
         let Some(future) = self.future.as_mut().as_pin_mut() else {
-            return Poll::Ready(Err(Box::new(Failure::new(
-                FailureKind::Gone,
-                "polled after its end",
-            ))));
+            *answered = Some(Said::failed(Failure::new(FailureKind::Gone, "polled after its end")));
+            return;
         };
-        let answer = ready!(future.poll(cx));
+        let Poll::Ready(answer) = future.poll(cx) else { return };
         // A handler has answered when its future is gone: a destructor that panics is a failure like any other.
         self.future.set(None);
-        Poll::Ready((self.understand)(answer))
+        answered.get_or_insert_with(|| (self.understand)(answer));
     }
 }
 

@@ -1,10 +1,10 @@
 //! Modifying: handlers amend. One after another, each with the original payload; per key the first value wins.
 
 use std::{
-    future::Future,
     marker::PhantomData,
     ops::{ControlFlow, Deref},
     sync::Arc,
+    task::{Context, Poll},
 };
 
 use schemars::{Schema, SchemaGenerator};
@@ -13,8 +13,9 @@ use serde_json::Value;
 use super::{Model, ModelKind, Said, from_object, ignored_fields, kind_of};
 use crate::{
     DynOutcome, Failure, FireError, Outcome, Patch, Point,
-    calls::{Calls, Chain, InTurn, Reached},
+    calls::{Calls, Chain, InTurn, Reached, in_turn},
     fire::Fire,
+    seat::Answered,
 };
 
 /// Handlers amend: they run one after another, each returning a patch of type `T` or nothing.
@@ -119,7 +120,7 @@ impl<T> Deref for Merged<T> {
 
 impl<T: Patch> Model for Modifying<T> {
     type Answer = Option<T>;
-    type View = Option<Arc<T>>;
+    type View = Option<T>;
     type Outcome = Result<Merged<T>, FireError>;
 
     const KIND: ModelKind = ModelKind::Modifying;
@@ -140,15 +141,19 @@ impl<T: Patch> Model for Modifying<T> {
         Err(FireError::Cancelled { point })
     }
 
+    type Progress<P: Point<Model = Self>> = InTurn<P, Merging>;
+
     fn run<P: Point<Model = Self>>(
-        fire: Fire<P>,
-    ) -> impl Future<Output = Self::Outcome> + Send + Unpin {
-        InTurn::new(fire, Merging { merged: None, winners: Vec::new(), fatal: None })
+        fire: &mut Fire<P>,
+        progress: &mut Self::Progress<P>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Self::Outcome> {
+        in_turn(fire, progress, cx)
     }
 
     fn answer_from_json(json: Value) -> Result<Said<Option<T>>, Failure> {
         let mut object = match json {
-            Value::Null => return Ok(Said::plainly(None)),
+            Value::Null => return Ok(Said::Plainly(None)),
             Value::Object(object) => object,
             other => {
                 return Err(Failure::bad_output(format!(
@@ -174,8 +179,8 @@ impl<T: Patch> Model for Modifying<T> {
         Ok(Said::noting(Some(patch), notes))
     }
 
-    fn view_to_json(view: &Option<Arc<T>>) -> Value {
-        view.as_deref().and_then(|merged| serde_json::to_value(merged).ok()).unwrap_or_default()
+    fn view_to_json(view: &Option<T>) -> Value {
+        view.as_ref().and_then(|merged| serde_json::to_value(merged).ok()).unwrap_or_default()
     }
 
     fn outcome_to_dyn(outcome: Self::Outcome) -> DynOutcome {
@@ -196,29 +201,70 @@ impl<T: Patch> Model for Modifying<T> {
     }
 }
 
-/// The first value of each key wins.
-struct Merging<T> {
-    merged: Option<Arc<T>>,
+/// The first value of each key wins. The merged patch itself is in the event, where handlers see it.
+#[derive(Default)]
+pub struct Merging {
+    /// The keys that have a value, as bits.
+    set: u64,
     winners: Vec<(&'static str, Arc<str>)>,
     fatal: Option<FireError>,
 }
 
-impl<T: Patch, P: Point<Model = Modifying<T>>> Chain<P> for Merging<T> {
-    fn view(&self) -> Option<Arc<T>> {
-        self.merged.clone()
-    }
-
+impl<T: Patch, P: Point<Model = Modifying<T>>> Chain<P> for Merging {
+    #[inline(always)]
     fn take(
         &mut self,
         calls: &mut Calls<P>,
         reached: &Reached<'_, P>,
-        said: Result<Said<Option<T>>, Box<Failure>>,
+        answered: &mut Answered<Option<T>>,
     ) -> ControlFlow<()> {
-        match said {
-            Ok(Said { answer: None, notes }) => calls.finish(reached, Outcome::Passed, notes),
-            Ok(Said { answer: Some(patch), notes }) => {
+        match answered {
+            Some(Said::Plainly(None)) => {
+                calls.finish(reached, Outcome::Passed, None);
+                ControlFlow::Continue(())
+            }
+            Some(Said::Plainly(Some(patch))) if self.is_late(patch.set_keys()) => {
+                let lost = named::<T>(patch.set_keys());
+                calls.finish_patch(reached, named::<T>(0), lost, None);
+                ControlFlow::Continue(())
+            }
+            _ => self.hear(calls, reached, answered),
+        }
+    }
+
+    fn end(&mut self, calls: &mut Calls<P>) -> Result<Merged<T>, FireError> {
+        match self.fatal.take() {
+            Some(error) => Err(error),
+            None => Ok(Merged {
+                patch: calls.event.amend_view(Option::take).unwrap_or_default(),
+                winners: std::mem::take(&mut self.winners),
+            }),
+        }
+    }
+}
+
+impl Merging {
+    /// Whether a patch with these keys has values, and all of them were set before.
+    #[inline]
+    fn is_late(&self, set: u64) -> bool {
+        set != 0 && set & !self.set == 0
+    }
+
+    /// Out of the way of those who change nothing.
+    #[inline(never)]
+    fn hear<T: Patch, P: Point<Model = Modifying<T>>>(
+        &mut self,
+        calls: &mut Calls<P>,
+        reached: &Reached<'_, P>,
+        answered: &mut Answered<Option<T>>,
+    ) -> ControlFlow<()> {
+        match Said::heard(answered.take()) {
+            Ok((None, notes)) => calls.finish(reached, Outcome::Passed, notes),
+            Ok((Some(patch), notes)) => {
                 let set = patch.set_keys();
-                let won = Arc::make_mut(self.merged.get_or_insert_default()).merge(patch);
+                let won =
+                    calls.event.amend_view(|merged| merged.get_or_insert_default().merge(patch));
+                self.set |= won;
                 for key in named::<T>(won) {
                     self.winners.push((key, reached.name().clone()));
                 }
@@ -234,18 +280,12 @@ impl<T: Patch, P: Point<Model = Modifying<T>>> Chain<P> for Merging<T> {
         }
         ControlFlow::Continue(())
     }
-
-    fn end(&mut self) -> Result<Merged<T>, FireError> {
-        match self.fatal.take() {
-            Some(error) => Err(error),
-            None => Ok(Merged {
-                patch: self.merged.take().map(Arc::unwrap_or_clone).unwrap_or_default(),
-                winners: std::mem::take(&mut self.winners),
-            }),
-        }
-    }
 }
 
-fn named<T: Patch>(bits: u64) -> impl Iterator<Item = &'static str> {
-    T::keys().iter().enumerate().filter(move |(bit, _)| bits >> bit & 1 == 1).map(|(_, key)| *key)
+fn named<T: Patch>(mut bits: u64) -> impl Iterator<Item = &'static str> {
+    std::iter::from_fn(move || {
+        let key = (bits != 0).then(|| T::keys().get(bits.trailing_zeros() as usize))?;
+        bits &= bits - 1;
+        key.copied()
+    })
 }

@@ -1,11 +1,6 @@
 //! Void: handlers observe. All run concurrently and all are awaited; a failure is recorded.
 
-use std::{
-    future::Future,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll, ready},
-};
+use std::task::{Context, Poll, ready};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use schemars::{Schema, SchemaGenerator};
@@ -16,8 +11,7 @@ use crate::{
     DynOutcome, Failure, FireError, Outcome, Point,
     calls::{Calls, Reached, Waits},
     fire::Fire,
-    registry::Slot,
-    seat::Started,
+    seat::Answered,
 };
 
 /// Handlers observe: they run concurrently in the caller's task, and all of them are awaited.
@@ -81,11 +75,32 @@ impl Model for Void {
         Err(FireError::Cancelled { point })
     }
 
+    type Progress<P: Point<Model = Self>> = Telling<P>;
+
     fn run<P: Point<Model = Self>>(
-        fire: Fire<P>,
-    ) -> impl Future<Output = Self::Outcome> + Send + Unpin {
+        fire: &mut Fire<P>,
+        telling: &mut Telling<P>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Self::Outcome> {
+        let Telling { waiting, fatal, position } = telling;
         let (slot, calls) = fire.split();
-        Telling { waiting: None, fatal: None, calls, slot, position: 0 }
+        // One pass over all: most handlers answer at once, and only those that wait pay for being waited for.
+        while let Some(reached) = calls.next(slot, position) {
+            let mut answered = None;
+            match calls.start(&reached, &mut answered, cx) {
+                None if matches!(answered, Some(Said::Plainly(()))) => {
+                    calls.finish(&reached, Outcome::Finished, None);
+                }
+                None => settle(calls, &reached, answered, fatal),
+                Some(handler) => waiting.get_or_insert_default().push(handler),
+            }
+        }
+        if let Some(waiting) = waiting {
+            while let Some((handler, said)) = ready!(waiting.poll_next_unpin(cx)) {
+                settle(calls, &handler.reached(), Some(said), fatal);
+            }
+        }
+        Poll::Ready(fatal.take().map_or(Ok(()), |(_, error)| Err(error)))
     }
 
     fn answer_from_json(json: Value) -> Result<Said<()>, Failure> {
@@ -108,47 +123,29 @@ impl Model for Void {
 }
 
 /// All handlers are called at the first poll; those that wait are then waited for together.
-struct Telling<P: Point> {
-    // In the order they are dropped: first the handlers that are waited for, then the record of them.
+pub struct Telling<P: Point> {
     waiting: Option<FuturesUnordered<Waits<P>>>,
     fatal: Option<(usize, FireError)>,
-    calls: Calls<P>,
-    slot: Arc<Slot<P>>,
     position: usize,
 }
 
-impl<P: Point<Model = Void>> Future for Telling<P> {
-    type Output = Result<(), FireError>;
-
+impl<P: Point> Default for Telling<P> {
     #[inline]
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { waiting, fatal, calls, slot, position } = &mut *self;
-        // One pass over all: most handlers answer at once, and only those that wait pay for being waited for.
-        while let Some(reached) = calls.next(slot, position) {
-            match calls.start(&reached, (), cx) {
-                Started::Answered(said) => settle(calls, &reached, said, fatal),
-                Started::Waits(handler) => waiting.get_or_insert_default().push(handler),
-            }
-        }
-        if let Some(waiting) = waiting {
-            while let Some((handler, said)) = ready!(waiting.poll_next_unpin(cx)) {
-                settle(calls, &handler.reached(), said, fatal);
-            }
-        }
-        Poll::Ready(fatal.take().map_or(Ok(()), |(_, error)| Err(error)))
+    fn default() -> Self {
+        Self { waiting: None, fatal: None, position: 0 }
     }
 }
 
 /// Of several fatal failures, the handler that comes first in the order is named, whoever failed first.
-#[inline]
+#[inline(never)]
 fn settle<P: Point<Model = Void>>(
     fire: &mut Calls<P>,
     reached: &Reached<'_, P>,
-    said: Result<Said<()>, Box<Failure>>,
+    answered: Answered<()>,
     fatal: &mut Option<(usize, FireError)>,
 ) {
-    match said {
-        Ok(said) => fire.finish(reached, Outcome::Finished, said.notes),
+    match Said::heard(answered) {
+        Ok(((), notes)) => fire.finish(reached, Outcome::Finished, notes),
         Err(failure) => {
             if let Some(error) = reached.if_fail_closed(&failure)
                 && fatal.as_ref().is_none_or(|(first, _)| reached.position < *first)

@@ -17,13 +17,22 @@ use glob::Pattern;
 use serde::Serialize;
 
 use crate::{
-    Event, Failure, FailureKind, FailurePolicy, Model, ModelKind, PluginGate, Point, calls::Answer,
-    guarded::drop_quietly, model::Said, seat::Started,
+    Event, FailurePolicy, Model, ModelKind, PluginGate, Point,
+    calls::Answer,
+    guarded::drop_quietly,
+    seat::{Answered, Running},
 };
 
-/// Calls a handler, and polls it once.
-pub(crate) type Call<P> =
-    Box<dyn Fn(Event<P>, &mut Context<'_>) -> Started<Said<Answer<P>>> + Send + Sync>;
+/// Calls a handler and polls it once: it answers, or it waits.
+pub(crate) type Call<P> = Box<
+    dyn Fn(
+            Event<P>,
+            &mut Answered<Answer<P>>,
+            &mut Context<'_>,
+        ) -> Option<Box<dyn Running<Answer<P>>>>
+        + Send
+        + Sync,
+>;
 
 /// A handler bound to a point.
 pub(crate) struct Entry<P: Point> {
@@ -52,9 +61,7 @@ impl<P: Point> Entry<P> {
 
 impl<P: Point> Drop for Entry<P> {
     fn drop(&mut self) {
-        let gone = || Box::new(Failure::new(FailureKind::Gone, ""));
-        let call =
-            std::mem::replace(&mut self.call, Box::new(move |_, _| Started::Answered(Err(gone()))));
+        let call = std::mem::replace(&mut self.call, Box::new(|_, _, _| None));
         // What the handler captured is dropped by whoever held it last, perhaps a fire: it must not fall with it.
         drop_quietly(call);
     }

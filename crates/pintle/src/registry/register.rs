@@ -293,10 +293,13 @@ impl Registrar {
         Fut: Future<Output: IntoAnswer<Answer<P>>> + Send + 'static,
     {
         self.insert(place, move |powers, seat| {
-            let understand = move |answer: Fut::Output| {
-                within::<P>(powers, Said::plainly(answer.into_answer().map_err(Box::new)?))
+            let understand = move |answer: Fut::Output| match answer.into_answer() {
+                Ok(answer) => within::<P>(powers, Said::Plainly(answer)),
+                Err(failure) => Said::failed(failure),
             };
-            Box::new(move |event, cx| start(seat, || handler(event), understand, cx))
+            Box::new(move |event, answered, cx| {
+                start(seat, || handler(event), understand, answered, cx)
+            })
         })
     }
 
@@ -310,8 +313,13 @@ impl Registrar {
         Fut: Future<Output = Result<Said<Answer<P>>, Failure>> + Send + 'static,
     {
         self.insert(place, move |powers, seat| {
-            let understand = move |said: Fut::Output| within::<P>(powers, said.map_err(Box::new)?);
-            Box::new(move |event, cx| start(seat, || call(event), understand, cx))
+            let understand = move |said: Fut::Output| match said {
+                Ok(said) => within::<P>(powers, said),
+                Err(failure) => Said::failed(failure),
+            };
+            Box::new(move |event, answered, cx| {
+                start(seat, || call(event), understand, answered, cx)
+            })
         })
     }
 
@@ -354,16 +362,22 @@ impl Registrar {
 
 /// An answer that does more than its registration may is a failure, not an effect (R13.3).
 #[inline]
-fn within<P: Point>(powers: u64, said: Said<Answer<P>>) -> Result<Said<Answer<P>>, Box<Failure>> {
-    if powers == u64::MAX {
-        return Ok(said);
-    }
-    let beyond = P::Model::powers_used(&said.answer) & !powers;
+fn within<P: Point>(powers: u64, said: Said<Answer<P>>) -> Said<Answer<P>> {
+    if powers == u64::MAX { said } else { checked::<P>(powers, said) }
+}
+
+#[inline(never)]
+fn checked<P: Point>(powers: u64, said: Said<Answer<P>>) -> Said<Answer<P>> {
+    let answer = match &said {
+        Said::Plainly(answer) => answer,
+        Said::Noting(noted) => &noted.0,
+        Said::Failed(_) => return said,
+    };
+    let beyond = P::Model::powers_used(answer) & !powers;
     match P::Model::powers().get(beyond.trailing_zeros() as usize) {
-        None => Ok(said),
+        None => said,
         Some(power) => {
-            let detail = format!("its capabilities do not include `{power}`");
-            Err(Box::new(Failure::bad_output(detail)))
+            Said::failed(Failure::bad_output(format!("its capabilities do not include `{power}`")))
         }
     }
 }
