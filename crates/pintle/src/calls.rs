@@ -43,7 +43,7 @@ impl<P: Point> Calls<P> {
         while let Some(entry) = slot.entries.get(*position) {
             let at = *position;
             *position += 1;
-            if !entry.meta.wants(self.event.tool()) {
+            if !entry.meta.wants(|| self.event.tool()) {
                 continue;
             }
             let ticket = self.recorder.as_mut().map_or(0, |recorder| recorder.start(&entry.meta));
@@ -84,6 +84,7 @@ impl<P: Point> Calls<P> {
         }
     }
 
+    #[inline]
     pub(crate) fn finish_patch(
         &mut self,
         reached: &Reached<'_, P>,

@@ -70,6 +70,7 @@ impl<P: Point> Shared<P> {
 }
 
 impl<P: Point> Event<P> {
+    #[inline]
     pub(crate) fn new(payload: P, envelope: Arc<Envelope>) -> Self {
         let fact = Fact::Own(Occurrence { payload, envelope, json: OnceLock::new() });
         Self { shared: Arc::new(Shared { fact, view: Default::default() }) }

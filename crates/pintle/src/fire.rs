@@ -165,6 +165,8 @@ impl Hooks {
         }
     }
 
+    /// Inlined with its caller, so that the fire is made where it is awaited.
+    #[inline]
     fn begin<P: Point>(&self, cx: &Cx, payload: impl FnOnce() -> P) -> Firing<P> {
         let slot = self.snapshot::<P>();
         let watched = self.sink().is_some() || cx.sink.is_some();
@@ -173,8 +175,7 @@ impl Hooks {
             return Firing::Quiet;
         };
         let calls = Calls::new(Event::new(payload(), cx.envelope.clone()), recorder);
-        let fire = Fire { calls, slot, cancel: cx.cancel.clone() };
-        Firing::Begun { waiting: None, fire }
+        Firing::Begun(Fire { waiting: None, calls, slot, cancel: cx.cancel.clone() })
     }
 
     #[cold]
@@ -188,16 +189,12 @@ impl Hooks {
 /// first poll. It is polled where it is: moving it about would cost as much as a handler.
 pub(crate) enum Firing<P: Point> {
     Quiet,
-    Begun {
-        // In the order they are dropped: first the handlers, then the record of them.
-        waiting: Option<Box<Waiting<P>>>,
-        fire: Fire<P>,
-    },
+    Begun(Fire<P>),
     Over,
 }
 
-/// A fire that did not end at its first poll.
-pub(crate) struct Waiting<P: Point> {
+/// What a fire that did not end at its first poll waits for.
+struct Waiting<P: Point> {
     progress: Progress<P>,
     cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
@@ -219,13 +216,13 @@ impl<P: Point> Future for Firing<P> {
 
 impl<P: Point> Firing<P> {
     fn poll_fire(&mut self, cx: &mut Context<'_>) -> Poll<OutcomeOf<P>> {
-        let Self::Begun { waiting, fire } = self else {
+        let Self::Begun(fire) = self else {
             // Polled after its end: nothing that could be mistaken for a second outcome.
             return Poll::Ready(P::Model::cancelled(P::NAME));
         };
-        let polled = match waiting {
-            None => fire.first_poll(waiting, cx),
-            Some(waiting) => waiting.poll(fire, cx),
+        let polled = match fire.waiting.take() {
+            None => fire.first_poll(cx),
+            Some(waiting) => fire.poll_again(waiting, cx),
         };
         if polled.is_ready() {
             *self = Self::Over;
@@ -235,14 +232,6 @@ impl<P: Point> Firing<P> {
 }
 
 impl<P: Point> Waiting<P> {
-    fn poll(&mut self, fire: &mut Fire<P>, cx: &mut Context<'_>) -> Poll<OutcomeOf<P>> {
-        // The handlers first, then the token: an outcome that is there is never lost.
-        match P::Model::run(fire, &mut self.progress, cx) {
-            Poll::Pending => self.poll_token(cx),
-            over => over,
-        }
-    }
-
     fn poll_token(&mut self, cx: &mut Context<'_>) -> Poll<OutcomeOf<P>> {
         let Some(cancelled) = &mut self.cancelled else { return Poll::Pending };
         cancelled.as_mut().poll(cx).map(|()| P::Model::cancelled(P::NAME))
@@ -252,6 +241,8 @@ impl<P: Point> Waiting<P> {
 /// The handlers that a fire reaches, and its bookkeeping.
 #[doc(hidden)]
 pub struct Fire<P: Point> {
+    // Dropped in this order: first the handlers that are waited for, then the record of them.
+    waiting: Option<Box<Waiting<P>>>,
     calls: Calls<P>,
     /// The handlers as they were when the fire began (R4.8). Owned: nothing is locked while they run.
     slot: Arc<Slot<P>>,
@@ -264,21 +255,31 @@ impl<P: Point> Fire<P> {
         (&self.slot, &mut self.calls)
     }
 
-    fn first_poll(
-        &mut self,
-        waiting: &mut Option<Box<Waiting<P>>>,
-        cx: &mut Context<'_>,
-    ) -> Poll<OutcomeOf<P>> {
+    #[inline]
+    fn first_poll(&mut self, cx: &mut Context<'_>) -> Poll<OutcomeOf<P>> {
         if self.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
             return Poll::Ready(P::Model::cancelled(P::NAME));
         }
         let mut progress = Progress::<P>::default();
-        match P::Model::run(self, &mut progress, cx) {
-            Poll::Pending => {
-                let cancelled = self.cancel.take().map(|token| Box::pin(token.cancelled_owned()));
-                waiting.insert(Box::new(Waiting { progress, cancelled })).poll_token(cx)
-            }
-            over => over,
+        let polled = P::Model::run(self, &mut progress, cx);
+        if polled.is_ready() {
+            return polled;
         }
+        let cancelled = self.cancel.take().map(|token| Box::pin(token.cancelled_owned()));
+        self.waiting.insert(Box::new(Waiting { progress, cancelled })).poll_token(cx)
+    }
+
+    fn poll_again(
+        &mut self,
+        mut waiting: Box<Waiting<P>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<OutcomeOf<P>> {
+        // The handlers first, then the token: an outcome that is there is never lost.
+        let polled = match P::Model::run(self, &mut waiting.progress, cx) {
+            Poll::Pending => waiting.poll_token(cx),
+            over => over,
+        };
+        self.waiting = Some(waiting);
+        polled
     }
 }

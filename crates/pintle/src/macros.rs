@@ -107,6 +107,7 @@ macro_rules! patch {
                 Self::wire_names()
             }
 
+            #[inline]
             fn set_keys(&self) -> u64 {
                 let mut bit = 1_u64;
                 let mut keys = 0_u64;
@@ -120,6 +121,7 @@ macro_rules! patch {
                 keys
             }
 
+            #[inline]
             fn merge(&mut self, later: Self) -> u64 {
                 let mut bit = 1_u64;
                 let mut taken = 0_u64;

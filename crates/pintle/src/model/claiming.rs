@@ -234,6 +234,9 @@ impl<C: Claim, P: Point<Model = Claiming<C>>> Chain<P> for Asking<C> {
     }
 
     fn end(&mut self, _: &mut Calls<P>) -> Result<Option<Claimed<C>>, FireError> {
+        if matches!(self.0, Ok(None)) {
+            return Ok(None);
+        }
         std::mem::replace(&mut self.0, Ok(None))
     }
 }

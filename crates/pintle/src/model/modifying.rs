@@ -219,38 +219,51 @@ impl<T: Patch, P: Point<Model = Modifying<T>>> Chain<P> for Merging {
         answered: &mut Answered<Option<T>>,
     ) -> ControlFlow<()> {
         match answered {
-            Some(Said::Plainly(None)) => {
-                calls.finish(reached, Outcome::Passed, None);
-                ControlFlow::Continue(())
+            Some(Said::Plainly(None)) => calls.finish(reached, Outcome::Passed, None),
+            Some(Said::Plainly(Some(patch))) => {
+                let set = patch.set_keys();
+                // Most patches come too late; one without values still is a patch.
+                let late = set != 0 && set & !self.set == 0;
+                let won = if late { 0 } else { self.merge(calls, reached, patch) };
+                calls.finish_patch(reached, named::<T>(won), named::<T>(set & !won), None);
             }
-            Some(Said::Plainly(Some(patch))) if self.is_late(patch.set_keys()) => {
-                let lost = named::<T>(patch.set_keys());
-                calls.finish_patch(reached, named::<T>(0), lost, None);
-                ControlFlow::Continue(())
-            }
-            _ => self.hear(calls, reached, answered),
+            _ => return self.hear(calls, reached, answered),
         }
+        ControlFlow::Continue(())
     }
 
     fn end(&mut self, calls: &mut Calls<P>) -> Result<Merged<T>, FireError> {
-        match self.fatal.take() {
-            Some(error) => Err(error),
-            None => Ok(Merged {
-                patch: calls.event.amend_view(Option::take).unwrap_or_default(),
-                winners: std::mem::take(&mut self.winners),
-            }),
+        if self.fatal.is_some()
+            && let Some(error) = self.fatal.take()
+        {
+            return Err(error);
         }
+        Ok(Merged {
+            patch: calls.event.amend_view(Option::take).unwrap_or_default(),
+            winners: std::mem::take(&mut self.winners),
+        })
     }
 }
 
 impl Merging {
-    /// Whether a patch with these keys has values, and all of them were set before.
-    #[inline]
-    fn is_late(&self, set: u64) -> bool {
-        set != 0 && set & !self.set == 0
+    /// Takes the values that come first, and says which those are.
+    #[inline(never)]
+    fn merge<T: Patch, P: Point<Model = Modifying<T>>>(
+        &mut self,
+        calls: &mut Calls<P>,
+        reached: &Reached<'_, P>,
+        patch: &mut T,
+    ) -> u64 {
+        let patch = std::mem::take(patch);
+        let won = calls.event.amend_view(|merged| merged.get_or_insert_default().merge(patch));
+        self.set |= won;
+        for key in named::<T>(won) {
+            self.winners.push((key, reached.name().clone()));
+        }
+        won
     }
 
-    /// Out of the way of those who change nothing.
+    /// Out of the way of plain answers.
     #[inline(never)]
     fn hear<T: Patch, P: Point<Model = Modifying<T>>>(
         &mut self,
@@ -260,14 +273,9 @@ impl Merging {
     ) -> ControlFlow<()> {
         match Said::heard(answered.take()) {
             Ok((None, notes)) => calls.finish(reached, Outcome::Passed, notes),
-            Ok((Some(patch), notes)) => {
+            Ok((Some(mut patch), notes)) => {
                 let set = patch.set_keys();
-                let won =
-                    calls.event.amend_view(|merged| merged.get_or_insert_default().merge(patch));
-                self.set |= won;
-                for key in named::<T>(won) {
-                    self.winners.push((key, reached.name().clone()));
-                }
+                let won = self.merge(calls, reached, &mut patch);
                 calls.finish_patch(reached, named::<T>(won), named::<T>(set & !won), notes);
             }
             Err(failure) => {

@@ -100,6 +100,9 @@ impl Model for Void {
                 settle(calls, &handler.reached(), Some(said), fatal);
             }
         }
+        if fatal.is_none() {
+            return Poll::Ready(Ok(()));
+        }
         Poll::Ready(fatal.take().map_or(Ok(()), |(_, error)| Err(error)))
     }
 

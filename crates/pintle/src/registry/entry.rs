@@ -83,12 +83,9 @@ pub(crate) struct Meta {
 
 impl Meta {
     #[inline]
-    pub(crate) fn wants(&self, tool: Option<&str>) -> bool {
-        match (&self.tools, tool) {
-            (None, _) => true,
-            (Some(globs), Some(tool)) => globs.iter().any(|glob| glob.matches(tool)),
-            (Some(_), None) => false,
-        }
+    pub(crate) fn wants<'a>(&self, tool: impl FnOnce() -> Option<&'a str>) -> bool {
+        let Some(globs) = &self.tools else { return true };
+        tool().is_some_and(|tool| globs.iter().any(|glob| glob.matches(tool)))
     }
 }
 
@@ -191,10 +188,13 @@ impl<P: Point> Slot<P> {
     }
 
     /// The entries that a gate lets through, if any.
+    #[inline]
     pub(crate) fn through(self: Arc<Self>, gate: &PluginGate) -> Option<Arc<Self>> {
-        if matches!(gate, PluginGate::All) {
-            return (!self.entries.is_empty()).then_some(self);
-        }
+        // A slot is never empty: it goes with its last entry.
+        if matches!(gate, PluginGate::All) { Some(self) } else { self.sifted(gate) }
+    }
+
+    fn sifted(self: Arc<Self>, gate: &PluginGate) -> Option<Arc<Self>> {
         let same = |gated: &Gated<P>| match (&gated.gate, gate) {
             // The very same set: comparing what is in it would cost as much as asking it.
             (PluginGate::Only(one), PluginGate::Only(other)) => Arc::ptr_eq(one, other),
