@@ -10,9 +10,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    Cx, Envelope, Event, Failure, FireError, GateOutcome, Hooks, Model, ModelKind, PluginGate,
-    Point, PointInfo, RegisterError, Registrar, Registration, envelope::ENVELOPE_FIELDS,
-    model::from_object,
+    Cx, Envelope, Event, EventJson, Failure, FireError, GateOutcome, Hooks, Model, ModelKind,
+    PluginGate, Point, PointInfo, RegisterError, Registrar, Registration,
+    envelope::ENVELOPE_FIELDS, model::from_object,
 };
 
 /// A handler that takes and returns JSON. Closures from [`DynEvent`] to a future are handlers.
@@ -73,8 +73,8 @@ pub struct DynEvent {
     pub model: ModelKind,
     /// The circumstances.
     pub envelope: Arc<Envelope>,
-    /// Payload and envelope as one object. Shared by all handlers of the fire.
-    pub json: Arc<Value>,
+    /// Payload and envelope as one object.
+    pub json: EventJson,
     /// At a Modifying point: what earlier handlers have set; otherwise null.
     pub merged: Value,
 }

@@ -55,8 +55,8 @@ enum Fact<P: Point> {
 struct Occurrence<P> {
     payload: P,
     envelope: Arc<Envelope>,
-    /// Serialised once per fire, and only if a dynamic handler is reached.
-    json: OnceLock<Arc<Value>>,
+    /// Serialised once per fire, and only if somebody reads it.
+    json: OnceLock<Value>,
 }
 
 impl<P: Point> Shared<P> {
@@ -119,7 +119,7 @@ impl<P: Point> Event<P> {
         &self.envelope().platform
     }
 
-    /// Payload and envelope as one JSON object, as they go over the wire.
+    /// Payload and envelope as one JSON object, as they go over the wire. It is made when it is first read.
     ///
     /// ```
     /// use pintle::{Event, Hooks, points::SessionStart};
@@ -131,14 +131,67 @@ impl<P: Point> Event<P> {
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
-    pub fn to_json(&self) -> Arc<Value> {
-        let Occurrence { payload, envelope, json } = self.shared.occurrence();
+    pub fn to_json(&self) -> EventJson {
+        EventJson(self.shared.clone())
+    }
+}
+
+/// An event as JSON, made when it is first read and then shared by all handlers of the fire: who only passes it on, as a
+/// queue does, pays nothing for it. It derefs to the [`Value`].
+///
+/// ```
+/// use pintle::{DynEvent, Failure, Hooks, ModelKind};
+/// use serde_json::json;
+///
+/// let hooks = Hooks::new();
+/// hooks.register_dyn("tool.pre", ModelKind::Gate, |mut e: DynEvent| async move {
+///     let is_far = e.json["zone"].as_u64() > Some(2);
+///     e.json = json!({ "made": "by hand" }).into();
+///     Ok::<_, Failure>(json!({ "continue": !is_far, "reason": "too far" }))
+/// })?;
+/// # Ok::<(), pintle::RegisterError>(())
+/// ```
+#[derive(Clone)]
+pub struct EventJson(Arc<dyn AsJson>);
+
+trait AsJson: Send + Sync {
+    fn json(&self) -> &Value;
+}
+
+impl<P: Point> AsJson for Shared<P> {
+    fn json(&self) -> &Value {
+        let Occurrence { payload, envelope, json } = self.occurrence();
         json.get_or_init(|| {
             let mut object = object_of(serde_json::to_value(&**envelope));
             object.extend(object_of(serde_json::to_value(payload)));
-            Arc::new(Value::Object(object))
+            Value::Object(object)
         })
-        .clone()
+    }
+}
+
+impl AsJson for Value {
+    fn json(&self) -> &Value {
+        self
+    }
+}
+
+impl From<Value> for EventJson {
+    fn from(value: Value) -> Self {
+        Self(Arc::new(value))
+    }
+}
+
+impl Deref for EventJson {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        self.0.json()
+    }
+}
+
+impl fmt::Debug for EventJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.deref().fmt(f)
     }
 }
 

@@ -85,7 +85,7 @@ pub use catalogue::PointInfo;
 pub use cx::Cx;
 pub use dynamic::{DynEvent, DynFireError, DynHandler, DynOutcome};
 pub use envelope::Envelope;
-pub use event::Event;
+pub use event::{Event, EventJson};
 pub use failure::{Failure, FailureKind, FailurePolicy, FireError};
 pub use model::{
     Advisory, Binding, Block, Claimed, Claiming, Force, Gate, GateOutcome, IntoAnswer, IsClaiming,
