@@ -6,8 +6,6 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use std::ops::Range;
 
-/// Larger files are refused unread.
-const MAX_BYTES: usize = 1024 * 1024;
 const MAX_DEPTH: usize = 64;
 
 /// A value and where it stands.
@@ -91,10 +89,6 @@ impl Node {
 
 /// Parses strict JSON; only comments are allowed on top, so that a profile can explain itself.
 pub(crate) fn parse(source: &str) -> Result<Node, Problem> {
-    if source.len() > MAX_BYTES {
-        return Err(Problem::new(0..0, "the file is larger than 1 MiB")
-            .help("a profile is a page of text: move data elsewhere"));
-    }
     let options = ParseOptions {
         allow_comments: true,
         allow_loose_object_property_names: false,

@@ -1,5 +1,6 @@
 //! What is wrong with a profile, drawn like a compiler's.
 
+use crate::visible::on_one_line;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet, renderer::DecorStyle};
 use std::fmt;
 use std::ops::Range;
@@ -42,10 +43,8 @@ impl Problem {
 }
 
 /// The valid spelling closest to what was written, if it is close enough to be what was meant.
-pub(crate) fn nearest<'a>(
-    written: &str,
-    valid: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(written: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |text: &str| text.to_lowercase().replace(['_', '-', '.', ' '], "");
     let wanted = plain(written);
     let begins = |name: &str| {
@@ -79,6 +78,12 @@ pub struct ProfileError {
     span: Range<usize>,
 }
 
+impl ProfileError {
+    pub(crate) fn within(&self, span: &Range<usize>) -> bool {
+        span.contains(&self.span.start)
+    }
+}
+
 /// Everything that is wrong with a profile (R10.4). Shown whole, so that one look is enough.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProfileErrors {
@@ -95,6 +100,10 @@ impl ProfileErrors {
         &self.errors
     }
 
+    pub(crate) fn of(&self, file: &str) -> impl Iterator<Item = &ProfileError> {
+        self.errors.iter().filter(move |error| error.file == file)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.errors.is_empty()
     }
@@ -104,17 +113,20 @@ impl ProfileErrors {
             return;
         }
         problems.sort_by_key(|p| p.span.start);
-        self.sources.push((file.to_owned(), source.to_owned()));
+        // What a stranger wrote is quoted in all of these.
+        let shown = |text: String| on_one_line(&text).into_owned();
+        let file = shown(file.to_owned());
+        self.sources.push((file.clone(), source.to_owned()));
         for problem in problems {
             let (line, column) = place(source, problem.span.start);
             let Problem { span, message, label, helps } = problem;
             self.errors.push(ProfileError {
-                file: file.to_owned(),
+                file: file.clone(),
                 line,
                 column,
-                message,
-                label,
-                helps,
+                message: shown(message),
+                label: shown(label),
+                helps: helps.into_iter().map(shown).collect(),
                 span,
             });
         }

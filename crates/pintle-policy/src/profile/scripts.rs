@@ -46,5 +46,11 @@ pub(crate) fn of_document(file: &Node, folder: &Path) -> BTreeSet<String> {
         let argv = action.get("argv").map(Node::items).unwrap_or_default();
         found.extend(of_words(argv.iter().filter_map(Node::text), folder));
     }
+    let servers = file.get("mcpServers").map(Node::fields).unwrap_or_default();
+    for server in servers.iter().map(|field| &field.value) {
+        let args = server.get("args").map(Node::items).unwrap_or_default();
+        let words = server.get("command").into_iter().chain(args).filter_map(Node::text);
+        found.extend(of_words(words, folder));
+    }
     found
 }
