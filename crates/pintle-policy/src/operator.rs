@@ -1,7 +1,7 @@
 //! What the operator allows: the floor under every profile (R10.8, R11.3).
 
 use crate::Level;
-use crate::profile::{AGENT_FILE, Field, Node, Problem, Profile, ProfileErrors};
+use crate::profile::{AGENT_FILE, Field, Limits, Node, Problem, Profile, ProfileErrors};
 use crate::webhook::{WebhookAllowlist, is_loopback};
 use serde::Deserialize;
 use thiserror::Error;
@@ -17,6 +17,9 @@ struct OperatorFile {
     webhook_allowlist: Vec<String>,
     approvers: Option<Vec<String>>,
     approval_timeout_ms: Option<u64>,
+    max_turns: Option<u32>,
+    max_cost_usd: Option<f64>,
+    max_seconds: Option<u64>,
     secrets: Vec<String>,
 }
 
@@ -46,6 +49,8 @@ pub struct Operator {
     pub approvers: Option<Vec<String>>,
     /// The longest an approval may wait, in milliseconds.
     pub approval_timeout_ms: Option<u64>,
+    /// The most a run may take; what is left out is the profile's to say.
+    pub limits: Limits,
     /// Names of environment variables whose values are secrets, beside the ones the program knows.
     pub secrets: Vec<String>,
 }
@@ -70,7 +75,7 @@ pub enum OperatorError {
 }
 
 /// What holds for a profile once the operator has had their say.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Effective {
     /// The level.
     pub level: Level,
@@ -78,6 +83,8 @@ pub struct Effective {
     pub approvers: Option<Vec<String>>,
     /// How long an approval waits, in milliseconds.
     pub approval_timeout_ms: u64,
+    /// What ends a run.
+    pub limits: Limits,
 }
 
 /// Who answers when nobody is named: the person at the machine.
@@ -103,6 +110,11 @@ impl Operator {
             webhooks: WebhookAllowlist::new(entries).map_err(OperatorError::Webhook)?,
             approvers: file.approvers,
             approval_timeout_ms: file.approval_timeout_ms,
+            limits: Limits {
+                max_turns: file.max_turns,
+                max_cost_usd: file.max_cost_usd,
+                max_seconds: file.max_seconds,
+            },
             secrets: file.secrets,
         })
     }
@@ -131,6 +143,7 @@ impl Operator {
         self.judge_level(profile, security, &mut problems);
         self.judge_approvers(security, &mut problems);
         self.judge_timeout(profile, security, &mut problems);
+        let limits = self.judge_limits(profile, &mut problems);
         let buckets = profile.document.get("hooks").map(Node::fields).unwrap_or_default();
         for action in buckets.iter().flat_map(|b: &Field| b.value.items()) {
             self.judge_action(action, &mut problems);
@@ -156,6 +169,7 @@ impl Operator {
                 level: profile.security.level.unwrap_or(self.level),
                 approvers: profile.security.approvers.clone().or_else(|| self.approvers.clone()),
                 approval_timeout_ms: timeout,
+                limits,
             });
         }
         let mut errors = ProfileErrors::default();
@@ -227,6 +241,38 @@ impl Operator {
                     "write {most} or less; the operator sets `approval_timeout_ms` in pintle.toml"
                 )),
             );
+        }
+    }
+
+    /// The profile's limits, and the operator's where it has none.
+    fn judge_limits(&self, profile: &Profile, problems: &mut Vec<Problem>) -> Limits {
+        let (own, most) = (profile.limits, self.limits);
+        #[allow(clippy::cast_precision_loss, reason = "seconds beyond 2^53 do not come to pass")]
+        let seconds = |limits: Limits| limits.max_seconds.map(|seconds| seconds as f64);
+        for (field, variable, wanted, most) in [
+            ("maxTurns", "max_turns", own.max_turns.map(f64::from), most.max_turns.map(f64::from)),
+            ("maxCostUsd", "max_cost_usd", own.max_cost_usd, most.max_cost_usd),
+            ("maxSeconds", "max_seconds", seconds(own), seconds(most)),
+        ] {
+            let node = profile.document.get("limits").and_then(|limits| limits.get(field));
+            let (Some(node), Some(wanted), Some(most)) = (node, wanted, most) else { continue };
+            if wanted > most {
+                problems.push(
+                    Problem::new(
+                        node.span.clone(),
+                        format!("`{field}` is more than the operator's {most}"),
+                    )
+                    .label("a profile can only tighten")
+                    .help(format!(
+                        "write {most} or less; the operator sets `{variable}` in pintle.toml"
+                    )),
+                );
+            }
+        }
+        Limits {
+            max_turns: own.max_turns.or(most.max_turns),
+            max_cost_usd: own.max_cost_usd.or(most.max_cost_usd),
+            max_seconds: own.max_seconds.or(most.max_seconds),
         }
     }
 

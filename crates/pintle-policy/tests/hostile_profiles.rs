@@ -86,6 +86,28 @@ fn a_personalities_folder_that_leads_elsewhere_is_refused() {
     );
 }
 
+#[test]
+fn more_than_anybody_writes_is_refused_and_more_than_anybody_reads_is_counted() {
+    let folder = folder();
+    let write = |text: String| std::fs::write(folder.path().join("agent.json"), text).unwrap();
+    let list = |one: &str, n: usize| vec![one; n].join(",");
+    write(format!(
+        "{{ \"hooks\": {{ \"onStart\": [{}] }} }}",
+        list("{\"action\":\"log\"}", 20_000)
+    ));
+    assert!(refused(folder.path()).contains("20000 entries, and at most 256 are read"));
+    let keys: Vec<String> = (0..60_000).map(|n| format!("\"k{n}\": 1")).collect();
+    write(format!("{{ {} }}", keys.join(",\n")));
+    assert!(refused(folder.path()).contains("60000 entries"));
+    // Within those bounds, as much wrong as there can be, all on one line.
+    let policy = format!("{{ {} }}", keys[..200].join(","));
+    write(format!("{{ \"policies\": [{}] }}", list(&policy, 250)));
+    let errors = Profile::load(folder.path()).unwrap_err();
+    assert!(errors.errors().len() > 50_000);
+    let said = errors.to_string();
+    assert!(said.contains("errors, of which 50 are shown") && said.len() < 100_000);
+}
+
 // R10.4
 #[test]
 fn what_a_profile_is_called_looks_like_what_it_is() {
@@ -199,8 +221,8 @@ fn every_way_of_speaking_of_tools_is_known_with_its_line() {
   "tools": { "allow": ["d"], "deny": ["e"] } }"#;
     std::fs::write(folder.path().join("agent.json"), source).unwrap();
     let profile = Profile::load(folder.path()).unwrap();
-    let found: Vec<String> =
-        profile.tool_globs().into_iter().map(|g| format!("{} {}", g.glob, g.source)).collect();
+    let idle = profile.check_tools(&["terminal".into()]).unwrap();
+    let found: Vec<String> = idle.into_iter().map(|g| format!("{} {}", g.glob, g.source)).collect();
     let expected = [
         "a agent.json:1",
         "b agent.json:2",
@@ -210,6 +232,15 @@ fn every_way_of_speaking_of_tools_is_known_with_its_line() {
         "f personalities/reader/config.json",
     ];
     assert_eq!(found, expected);
+    assert!(
+        profile
+            .check_tools(&["abcdef", "a", "b", "c", "d", "e", "f"].map(String::from))
+            .unwrap()
+            .is_empty()
+    );
+    // Close to a tool there is: each is an error, at its place.
+    let errors = profile.check_tools(&["x".into()]).unwrap_err();
+    assert_eq!((errors.errors().len(), errors.errors()[1].line), (6, 2), "{errors}");
     assert_eq!(profile.written(&["tools", "deny"]).unwrap(), "agent.json:4");
     assert_eq!(profile.written(&["security", "level"]), None);
 }

@@ -161,3 +161,26 @@ fn servers_and_channels_are_the_operators_to_allow() {
     let all = "allow_command_hooks = true\nwebhook_allowlist = [\"https://evil.example\"]";
     assert!(operator(all).judge(&profile).is_ok());
 }
+
+#[test]
+fn a_run_takes_no_more_than_the_operator_allows() {
+    let floor = operator("max_turns = 10\nmax_cost_usd = 0.5\nmax_seconds = 60\n");
+    let (_folder, greedy) = profile(
+        "{\n  \"limits\": { \"maxTurns\": 11, \"maxCostUsd\": 0.51, \"maxSeconds\": 61 }\n}\n",
+    );
+    let errors = floor.judge(&greedy).unwrap_err();
+    let found: Vec<&str> = errors.errors().iter().map(|e| e.message.as_str()).collect();
+    let expected = [
+        "`maxTurns` is more than the operator's 10",
+        "`maxCostUsd` is more than the operator's 0.5",
+        "`maxSeconds` is more than the operator's 60",
+    ];
+    assert_eq!(found, expected);
+    let (_folder, modest) = profile("{ \"limits\": { \"maxTurns\": 3 } }");
+    let limits = floor.judge(&modest).unwrap().limits;
+    assert_eq!(
+        (limits.max_turns, limits.max_cost_usd, limits.max_seconds),
+        (Some(3), Some(0.5), Some(60))
+    );
+    assert_eq!(operator("").judge(&greedy).unwrap().limits.max_turns, Some(11));
+}

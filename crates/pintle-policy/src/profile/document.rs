@@ -7,6 +7,8 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use std::ops::Range;
 
 const MAX_DEPTH: usize = 64;
+/// More entries than anybody writes; checking them would take longer than anybody waits.
+const MAX_ENTRIES: usize = 256;
 
 /// A value and where it stands.
 #[derive(Debug, Clone)]
@@ -122,6 +124,19 @@ fn convert(value: &Ast<'_>, depth: usize) -> Result<Node, Problem> {
     if depth > MAX_DEPTH {
         return Err(Problem::new(span, format!("nested more than {MAX_DEPTH} deep"))
             .help("no field of a profile nests like this"));
+    }
+    let entries = match value {
+        Ast::Array(list) => list.elements.len(),
+        Ast::Object(object) => object.properties.len(),
+        _ => 0,
+    };
+    if entries > MAX_ENTRIES {
+        let start = span.start..span.start.saturating_add(1);
+        return Err(Problem::new(
+            start,
+            format!("{entries} entries, and at most {MAX_ENTRIES} are read"),
+        )
+        .help("a profile is a page of text: move data elsewhere"));
     }
     let deeper = depth.saturating_add(1);
     let kind = match value {

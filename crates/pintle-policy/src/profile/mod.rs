@@ -20,7 +20,7 @@ pub use hook::{Action, Bucket, Hook, Run};
 pub use personality::Personality;
 pub use places::ToolGlob;
 pub use read::read_inside;
-pub use report::{ProfileError, ProfileErrors, nearest};
+pub use report::{ProfileError, ProfileErrors};
 pub use schema::agent_schema;
 
 pub(crate) use document::{Field, Node, parse};

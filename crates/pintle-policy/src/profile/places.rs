@@ -1,7 +1,8 @@
 //! Where a profile says what: for showing which rule decided, and for finding rules that can never apply.
 
 use super::document::Node;
-use super::{Profile, scripts, written_at};
+use super::report::{Problem, ProfileErrors, nearest};
+use super::{AGENT_FILE, Profile, scripts, written_at};
 use std::collections::BTreeSet;
 
 /// A glob of tools, and where it is written.
@@ -21,9 +22,50 @@ impl Profile {
         Some(written_at(&self.source, node))
     }
 
-    /// Every glob by which the profile speaks of tools: in hooks, guards, personalities and its own selection.
-    #[must_use]
-    pub fn tool_globs(&self) -> Vec<ToolGlob> {
+    /// Holds every glob by which the profile speaks of tools (in hooks, guards, personalities and its own selection)
+    /// against the tools there are. One that fits none may be for tools of another day: it is returned, to be told.
+    ///
+    /// # Errors
+    /// With each glob that fits no tool and nearly names one: a slip of the pen that would guard nothing.
+    pub fn check_tools(&self, tools: &[String]) -> Result<Vec<ToolGlob>, ProfileErrors> {
+        let (mut slips, mut idle) = (Vec::new(), Vec::new());
+        let mut errors = ProfileErrors::default();
+        let fits = |glob: &str| {
+            glob::Pattern::new(glob).is_ok_and(|glob| tools.iter().any(|tool| glob.matches(tool)))
+        };
+        let near = |glob: &str| nearest(glob, tools.iter().map(String::as_str));
+        let slip = |glob: &str, span, near: &str| {
+            Problem::new(span, format!("there is no tool `{glob}`"))
+                .label("fits no tool: it would never apply")
+                .help(format!("did you mean `{near}`?"))
+        };
+        for node in self.globs() {
+            let Some(glob) = node.text().filter(|glob| !fits(glob)) else { continue };
+            let source = written_at(&self.source, &node);
+            match near(glob) {
+                Some(near) => slips.push(slip(glob, node.span.clone(), near)),
+                None => idle.push(ToolGlob { glob: glob.to_owned(), source }),
+            }
+        }
+        errors.add(AGENT_FILE, &self.source, slips);
+        let inline = self.document.get("personalities");
+        for (name, personality) in &self.personalities {
+            if inline.is_some_and(|inline| inline.get(name).is_some()) {
+                continue;
+            }
+            let file = format!("personalities/{name}/config.json");
+            for glob in personality.tools.iter().flatten().filter(|glob| !fits(glob)) {
+                match near(glob) {
+                    Some(near) => errors.add(&file, "", vec![slip(glob, 0..0, near)]),
+                    None => idle.push(ToolGlob { glob: glob.clone(), source: file.clone() }),
+                }
+            }
+        }
+        if errors.is_empty() { Ok(idle) } else { Err(errors) }
+    }
+
+    /// The globs of tools that stand in agent.json.
+    fn globs(&self) -> Vec<Node> {
         let fields = |key: &str| self.document.get(key).map(Node::fields).unwrap_or_default();
         let items = |node: Option<&Node>| node.map(Node::items).unwrap_or_default().to_vec();
         let mut nodes = Vec::new();
@@ -36,25 +78,7 @@ impl Profile {
             nodes.extend(items(personality.value.get("tools")));
         }
         nodes.extend(fields("tools").iter().flat_map(|list| list.value.items().to_vec()));
-        let mut globs: Vec<ToolGlob> = nodes
-            .iter()
-            .filter_map(|node| {
-                let source = written_at(&self.source, node);
-                Some(ToolGlob { glob: node.text()?.to_owned(), source })
-            })
-            .collect();
-        let inline: BTreeSet<&str> =
-            fields("personalities").iter().map(|field| field.key.as_str()).collect();
-        for (name, personality) in &self.personalities {
-            if !inline.contains(name.as_str()) {
-                let source = format!("personalities/{name}/config.json");
-                let of_folder = personality.tools.iter().flatten();
-                globs.extend(
-                    of_folder.map(|glob| ToolGlob { glob: glob.clone(), source: source.clone() }),
-                );
-            }
-        }
-        globs
+        nodes
     }
 
     /// The files that the profile's programs are made of, as they are on the disk now. A script may come to be after the

@@ -43,8 +43,10 @@ impl Problem {
 }
 
 /// The valid spelling closest to what was written, if it is close enough to be what was meant.
-#[must_use]
-pub fn nearest<'a>(written: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(
+    written: &str,
+    valid: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     let plain = |text: &str| text.to_lowercase().replace(['_', '-', '.', ' '], "");
     let wanted = plain(written);
     let begins = |name: &str| {
@@ -84,6 +86,9 @@ impl ProfileError {
     }
 }
 
+/// Nobody reads more, and each is drawn with its line.
+const MOST_DRAWN: usize = 50;
+
 /// Everything that is wrong with a profile (R10.4). Shown whole, so that one look is enough.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProfileErrors {
@@ -117,8 +122,16 @@ impl ProfileErrors {
         let shown = |text: String| on_one_line(&text).into_owned();
         let file = shown(file.to_owned());
         self.sources.push((file.clone(), source.to_owned()));
+        // In the order written, so that the text is gone through once, however many there are.
+        let (mut at, mut line, mut column) = (0_usize, 1_usize, 1_usize);
         for problem in problems {
-            let (line, column) = place(source, problem.span.start);
+            for c in source.get(at..problem.span.start).unwrap_or_default().chars() {
+                (line, column) = match c {
+                    '\n' => (line.saturating_add(1), 1),
+                    _ => (line, column.saturating_add(1)),
+                };
+            }
+            at = at.max(problem.span.start);
             let Problem { span, message, label, helps } = problem;
             self.errors.push(ProfileError {
                 file: file.clone(),
@@ -138,9 +151,12 @@ impl ProfileErrors {
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
         let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(120);
         let drawn: Vec<String> =
-            self.errors.iter().map(|error| self.draw(error, &renderer)).collect();
+            self.errors.iter().take(MOST_DRAWN).map(|error| self.draw(error, &renderer)).collect();
         let count = match self.errors.len() {
             1 => "1 error: the profile was not loaded".to_owned(),
+            n if n > MOST_DRAWN => {
+                format!("{n} errors, of which {MOST_DRAWN} are shown: the profile was not loaded")
+            }
             n => format!("{n} errors: the profile was not loaded"),
         };
         format!("{}\n\n{count}", drawn.join("\n\n"))

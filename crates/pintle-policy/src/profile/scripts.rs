@@ -14,9 +14,10 @@ pub(crate) fn of_words<'w>(
     words
         .map(|word| word.rsplit('=').next().unwrap_or(word))
         .filter(|word| {
+            // Most words name no file at all: that is the cheaper question.
             !word.is_empty()
-                && is_inside(folder, folder, Path::new(word))
                 && folder.join(word).is_file()
+                && is_inside(folder, folder, Path::new(word))
         })
         .map(|word| match Path::new(word).strip_prefix(folder) {
             Ok(inner) => normal(&inner.to_string_lossy()),
