@@ -3,18 +3,19 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use pintle::{Event, Hooks, Verdict, points::ToolPre};
-use pintle_agent::{Agent, HandlerWatch, Llm, SwitchError};
-use pintle_policy::shell;
+use pintle_agent::{Agent, HandlerWatch, Llm, SwitchError, Tool};
+use pintle_policy::{Operator, Profile, shell};
 use pintle_store::SqliteStore;
 use pintle_tools::{McpLimits, McpServer, McpTransport, TerminalConfig};
 
 use crate::{
     args::Who,
-    bindings::{self, Bound},
+    bindings::{self, Bound, Trust},
     chat::{Ears, StoredApprover},
     environment::Environment,
+    own_profile,
     problem::{Problem, YELLOW},
-    profile::Plan,
+    profile::{self, Plan},
     recorder::Recorder,
 };
 
@@ -25,6 +26,9 @@ pub(crate) struct Assembled {
     pub(crate) model: String,
     servers: Vec<McpServer>,
     pub(crate) bound: Bound,
+    /// The profile it was made from, and what the operator says to it.
+    pub(crate) profile: Option<Profile>,
+    pub(crate) operator: Operator,
 }
 
 /// What a command adds to the agent it needs.
@@ -36,6 +40,8 @@ pub(crate) struct Extras {
     pub(crate) hooks: Option<Hooks>,
     /// Where questions are locked; the data folder unless said.
     pub(crate) state: Option<PathBuf>,
+    /// Starts no server: for commands that only look.
+    pub(crate) only_looks: bool,
 }
 
 impl Assembled {
@@ -48,8 +54,10 @@ impl Assembled {
         if let Some(asked) = &who.personality {
             plan.personalities.get(asked)?;
         }
-        let profile_model = plan.profile.as_ref().and_then(|profile| profile.model.clone());
-        let model = who.model.clone().or_else(|| environment.model.clone()).or(profile_model);
+        let model = match who.model.clone().or_else(|| environment.model.clone()) {
+            Some(model) => Some(model),
+            None => plan.profile.as_ref().map(profile::model).transpose()?.flatten(),
+        };
         let llm =
             pintle_llm::open(model.as_deref().unwrap_or("offline"), &environment.llm_settings())?;
         let store = SqliteStore::open(environment.database()?).await?;
@@ -65,17 +73,24 @@ impl Assembled {
     ) -> Result<Self, Problem> {
         let hooks = extras.hooks.unwrap_or_default();
         bind_built_ins(&hooks)?;
+        if let Some(profile) = &plan.profile {
+            own_profile::bind(&hooks, profile, &environment.data_dir()?, &plan.policy.workspace)?;
+        }
         let bound = match &plan.profile {
             Some(profile) => bindings::bind(environment, &plan.operator, profile, &hooks)?,
             None => Bound::default(),
         };
         if !bound.disabled.is_empty() {
-            let names = bound.disabled.join(", ");
+            let names: Vec<_> = bound.disabled.iter().map(|hook| hook.name.as_str()).collect();
+            let names = names.join(", ");
             anstream::eprintln!(
                 "{YELLOW}warning{YELLOW:#}: PINTLE_DISABLE_HOOKS switches off {names}; what guards stays on"
             );
         }
-        let servers = connect_servers(environment, &plan).await?;
+        let servers = match extras.only_looks {
+            true => Vec::new(),
+            false => connect_servers(environment, &plan).await?,
+        };
         let model = llm.name().to_string();
         let approvers = plan.approvers.unwrap_or_default();
         let state = match extras.state {
@@ -88,18 +103,27 @@ impl Assembled {
             env: environment.passed_on(),
             default_timeout: Duration::from_secs(120),
         };
+        let mut tools = pintle_tools::builtin(terminal);
+        tools.extend(servers.iter().flat_map(McpServer::tools));
+        if let Some(profile) = &plan.profile
+            && servers.len() == profile.mcp_servers.len()
+        {
+            for warning in profile::check_tools(environment, profile, &names(&tools))? {
+                anstream::eprintln!("{YELLOW}warning{YELLOW:#}: {warning}");
+            }
+        }
         let mut builder =
             Agent::builder(hooks, llm, Arc::new(store.clone()), plan.personalities, plan.policy)
                 .limits(plan.limits)
                 .approver(Arc::new(approver))
-                .tools(pintle_tools::builtin(terminal))
-                .tools(servers.iter().flat_map(McpServer::tools))
+                .tools(tools)
                 .observer(move |event| recorder.record(event));
         if let Some(watch) = extras.watch {
             builder = builder.watch_handlers(move |point, handler| watch(point, handler));
         }
         let agent = builder.build().map_err(Problem::new)?;
-        Ok(Self { agent, store, model, servers, bound })
+        let (profile, operator) = (plan.profile, plan.operator);
+        Ok(Self { agent, store, model, servers, bound, profile, operator })
     }
 
     /// Waits for everything that still runs, in order.
@@ -126,8 +150,13 @@ impl Assembled {
     }
 }
 
+/// The names of all tools, also of the one that the agent brings itself.
+pub(crate) fn names(tools: &[Arc<dyn Tool>]) -> Vec<String> {
+    tools.iter().map(|tool| tool.spec().name.clone()).chain(["delegate".to_string()]).collect()
+}
+
 /// The terminal guard: an ordinary handler on a public point.
-fn bind_built_ins(hooks: &Hooks) -> Result<(), Problem> {
+pub(crate) fn bind_built_ins(hooks: &Hooks) -> Result<(), Problem> {
     let guard = |e: Event<ToolPre>| async move {
         match e
             .tool_input
@@ -149,7 +178,16 @@ async fn connect_servers(
     plan: &Plan,
 ) -> Result<Vec<McpServer>, Problem> {
     let mut servers = Vec::new();
-    let Some(profile) = &plan.profile else { return Ok(servers) };
+    let Some(profile) = plan.profile.as_ref().filter(|profile| !profile.mcp_servers.is_empty())
+    else {
+        return Ok(servers);
+    };
+    // Whom a downloaded profile talks to, and what it starts, is seen by somebody first.
+    let trust = Trust::read(environment, profile)?;
+    trust.check().map_err(|why| {
+        Problem::new(format!("the MCP servers of this profile are not trusted: {why}"))
+            .hint(trust.way_out())
+    })?;
     for (name, server) in &profile.mcp_servers {
         let transport = match (&server.command, &server.url) {
             (Some(command), _) => {

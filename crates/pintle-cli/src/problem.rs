@@ -3,6 +3,7 @@
 use std::fmt;
 
 use anstyle::{AnsiColor, Style};
+use pintle_policy::visible;
 use serde_json::{Value, json};
 
 /// A failure of a command, with hints.
@@ -13,12 +14,18 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
+    /// What it quotes may be a stranger's: nothing in it reaches the terminal as a command to it.
     pub(crate) fn new(what: impl fmt::Display) -> Self {
-        Self { what: what.to_string(), hints: Vec::new() }
+        Self { what: visible(&what.to_string()).into_owned(), hints: Vec::new() }
+    }
+
+    /// For a text that is fit to be seen already, colours and all.
+    pub(crate) fn drawn(what: String) -> Self {
+        Self { what, hints: Vec::new() }
     }
 
     pub(crate) fn hint(mut self, hint: impl fmt::Display) -> Self {
-        self.hints.push(hint.to_string());
+        self.hints.push(visible(&hint.to_string()).into_owned());
         self
     }
 

@@ -12,6 +12,7 @@ mod approval;
 mod approvals;
 mod clock;
 mod error;
+mod fired;
 mod group;
 mod migrations;
 mod open;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pintle::{DynEvent, DynHandler, Failure};
-use pintle_policy::{Scrubber, profile::LogLevel};
+use pintle_policy::{Scrubber, on_one_line, profile::LogLevel};
 use serde_json::Value;
 
 use crate::problem::{DIM, RED, YELLOW};
@@ -25,11 +25,17 @@ struct Log {
 
 impl DynHandler for Log {
     fn call(&self, event: DynEvent) -> BoxFuture<'static, Result<Value, Failure>> {
-        let shown = |key: &&str| event.json.get(*key).map(|value| format!(" {key}={value}"));
+        let shown = |key: &&str| {
+            let mut value = event.json.get(*key)?.clone();
+            // Before it is written as JSON: a secret that was escaped already would be so once more.
+            self.scrubber.scrub_json(&mut value);
+            Some(format!(" {key}={value}"))
+        };
         let fields: String = SHOWN.iter().filter_map(shown).collect();
         let session = event.envelope.session_id.as_deref().unwrap_or("-");
         let line = format!("{} {} session={session}{fields}", self.name, event.point);
         let line = self.scrubber.scrub(&line);
+        let line = on_one_line(&line);
         match self.level {
             LogLevel::Debug => anstream::eprintln!("{DIM}debug {line}{DIM:#}"),
             LogLevel::Info => anstream::eprintln!("{DIM}info{DIM:#}  {line}"),

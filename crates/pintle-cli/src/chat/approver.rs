@@ -10,11 +10,14 @@ use std::{
 
 use futures_util::future::{BoxFuture, FutureExt};
 use pintle_agent::{ApprovalOutcome, ApprovalRequest, Approver, Prepared, StoreError};
+use pintle_policy::visible;
 use pintle_store::{
     Answer, AnswerResult, Approval, ApprovalFilter, ApprovalState, Decision, NewApproval, OPERATOR,
     Scope, SqliteStore,
 };
 use tokio::sync::{mpsc, oneshot};
+
+use crate::problem::YELLOW;
 
 pub(crate) type Question = (ApprovalRequest, oneshot::Sender<TerminalAnswer>);
 pub(crate) type Questions = mpsc::UnboundedReceiver<Question>;
@@ -204,10 +207,21 @@ impl Inner {
         let (id, args_hash) = (request.approval_id.clone(), request.args_hash.clone());
         let answer = Answer { id, args_hash, by: OPERATOR.into(), decision, reason };
         Ok(match self.store.answer_approval(answer, now_ms()).await? {
-            AnswerResult::Accepted(approval) | AnswerResult::AlreadyAnswered(approval) => {
+            AnswerResult::Accepted(approval) => outcome_of(&approval),
+            AnswerResult::AlreadyAnswered(approval) => {
+                let (state, by) = (approval.state.as_str(), approval.answered_by.as_deref());
+                let by = visible(by.unwrap_or("nobody")).into_owned();
+                anstream::eprintln!(
+                    "  {YELLOW}too late: it was {state} already, by {by}; your answer changed nothing{YELLOW:#}"
+                );
                 outcome_of(&approval)
             }
-            AnswerResult::Expired => ApprovalOutcome::Expired,
+            AnswerResult::Expired => {
+                anstream::eprintln!(
+                    "  {YELLOW}too late: the question lapsed; your answer changed nothing{YELLOW:#}"
+                );
+                ApprovalOutcome::Expired
+            }
             AnswerResult::WrongHash | AnswerResult::NotAllowed | AnswerResult::Unknown => {
                 ApprovalOutcome::Cancelled
             }

@@ -24,7 +24,7 @@ pub(crate) use screen::Screen;
 
 use crate::{
     args::Chat,
-    assembly::{Assembled, Extras},
+    assembly::Assembled,
     environment::Environment,
     problem::{BOLD, DIM, Problem},
 };
@@ -58,9 +58,9 @@ fn ask(chat: &Chat, text: String, begin: bool) -> Ask {
 /// The events of the question's run, or of one run per line of standard input: one JSON object per line.
 async fn as_json(environment: &Environment, chat: &Chat) -> Result<ExitCode, Problem> {
     let mut interrupts = Interrupts::listen();
-    let ears = Ears { terminal: None, elsewhere: chat.wait_for_approval };
-    let extras = Extras { ears, ..Extras::default() };
-    let assembled = Assembled::new(environment, &chat.who, extras).await?;
+    let waiting = Screen::quiet(environment).waiting();
+    let recipe = Recipe { terminal: None, elsewhere: chat.wait_for_approval, waiting };
+    let mut current = Current::new(environment, chat, recipe).await?;
     let lines = Lines::open(false, std::path::PathBuf::new());
     let mut asked = chat.question.clone();
     let mut begin = chat.new;
@@ -78,7 +78,8 @@ async fn as_json(environment: &Environment, chat: &Chat) -> Result<ExitCode, Pro
                 () = interrupts.next() => return Ok(INTERRUPTED.into()),
             },
         };
-        let run = assembled.agent.run(ask(chat, text, begin));
+        current.refresh(environment, chat).await;
+        let run = current.assembled.agent.run(ask(chat, text, begin));
         begin = false;
         match print_events(run, &mut interrupts).await? {
             None => return Ok(INTERRUPTED.into()),
@@ -87,7 +88,7 @@ async fn as_json(environment: &Environment, chat: &Chat) -> Result<ExitCode, Pro
         }
     }
     tokio::select! {
-        () = assembled.close() => Ok(code),
+        () = current.assembled.close() => Ok(code),
         () = interrupts.next() => Ok(INTERRUPTED.into()),
     }
 }
@@ -217,7 +218,7 @@ async fn converse(environment: &Environment, chat: Chat) -> Result<ExitCode, Pro
                 );
             }
             _ => {
-                current.refresh(environment, &chat).await?;
+                current.refresh(environment, &chat).await;
                 let run = current.assembled.agent.run(ask(&chat, text.to_string(), begin));
                 begin = false;
                 if let Ended::Quit = player.play(run).await {

@@ -9,6 +9,7 @@ use std::{
 use indicatif::{ProgressBar, ProgressStyle};
 use pintle::points::ToolOutcome;
 use pintle_agent::{ApprovalRequest, RunEvent, RunEventKind, RunOutcome};
+use pintle_policy::{on_one_line, visible};
 use serde_json::Value;
 
 use crate::{
@@ -122,7 +123,7 @@ impl Screen {
             let shown = self.bar.is_some();
             self.clear();
             self.break_line();
-            anstream::eprintln!("  {DIM}{text}{DIM:#}");
+            anstream::eprintln!("  {DIM}{}{DIM:#}", visible(text));
             if shown {
                 self.begin();
             }
@@ -142,13 +143,17 @@ impl Screen {
     pub(crate) fn question(&mut self, request: &ApprovalRequest) {
         self.clear();
         self.break_line();
-        anstream::eprintln!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} wants to run", request.tool_name);
+        anstream::eprintln!(
+            "{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} wants to run",
+            on_one_line(&request.tool_name)
+        );
         let shown = serde_json::to_string_pretty(&request.args)
             .unwrap_or_else(|_| request.args.to_string());
-        for line in shown.lines() {
+        // Nothing in them may hide or move what the person reads.
+        for line in visible(&shown).lines() {
             anstream::eprintln!("    {line}");
         }
-        anstream::eprintln!("  {DIM}{}{DIM:#}", request.reason);
+        anstream::eprintln!("  {DIM}{}{DIM:#}", visible(&request.reason));
     }
 
     pub(crate) fn show(&mut self, event: &RunEvent, own: bool) {
@@ -156,7 +161,7 @@ impl Screen {
         match &event.kind {
             RunEventKind::TextDelta { text } if own && self.streams_text => {
                 self.clear();
-                anstream::print!("{text}");
+                anstream::print!("{}", visible(text));
                 let _ = std::io::stdout().flush();
                 self.in_line = !text.ends_with('\n');
             }
@@ -171,7 +176,8 @@ impl Screen {
             RunEventKind::ToolEnd { tool_name, outcome: ToolOutcome::Rejected, error, .. } => {
                 let reason = error.as_deref().unwrap_or_default();
                 self.line(&format!(
-                    "{indent}{RED}✗{RED:#} {tool_name} {RED}blocked{RED:#}: {reason}"
+                    "{indent}{RED}✗{RED:#} {tool_name} {RED}blocked{RED:#}: {}",
+                    visible(reason)
                 ));
             }
             RunEventKind::ToolEnd { tool_name, ok: true, duration_ms, .. } => {
@@ -229,6 +235,6 @@ fn plain(value: &Value) -> String {
 
 fn first_line(text: &str) -> String {
     let mut lines = text.lines();
-    let first = lines.next().unwrap_or_default();
+    let first = on_one_line(lines.next().unwrap_or_default());
     if lines.next().is_some() { format!("{first} …") } else { first.to_string() }
 }

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use pintle_agent::{Finished, RunOutcome};
+use pintle_policy::{on_one_line, visible};
 use pintle_store::{
     Answer, AnswerResult, Approval, ApprovalFilter, ApprovalState, Decision, OPERATOR, Scope,
     SqliteStore,
@@ -51,12 +52,12 @@ async fn list(
         anstream::println!("nothing waits for an answer");
     }
     for approval in &approvals {
-        let state = format!("{:?}", approval.state).to_lowercase();
+        let state = approval.state.as_str();
         anstream::println!(
             "{CYAN}{}{CYAN:#}  {YELLOW}{state:<9}{YELLOW:#} {BOLD}{}{BOLD:#} {}",
             short(&approval.id),
-            approval.tool,
-            approval.args
+            on_one_line(&approval.tool),
+            on_one_line(&approval.args.to_string())
         );
     }
     Ok(ExitCode::SUCCESS)
@@ -72,18 +73,19 @@ fn show(environment: &Environment, approval: &Approval) -> Result<ExitCode, Prob
         anstream::println!("{}", serde_json::to_string_pretty(approval).map_err(Problem::new)?);
         return Ok(ExitCode::SUCCESS);
     }
-    anstream::println!("{BOLD}{}{BOLD:#} {DIM}{}{DIM:#}", approval.tool, approval.id);
+    anstream::println!("{BOLD}{}{BOLD:#} {DIM}{}{DIM:#}", on_one_line(&approval.tool), approval.id);
     let args = serde_json::to_string_pretty(&approval.args).map_err(Problem::new)?;
     anstream::println!(
-        "{args}\n{DIM}why    {}\nhash   {}\nstate  {:?}{DIM:#}",
-        approval.reason,
+        "{}\n{DIM}why    {}\nhash   {}\nstate  {}{DIM:#}",
+        visible(&args),
+        on_one_line(&approval.reason),
         approval.args_hash,
-        approval.state
+        approval.state.as_str()
     );
     if let Some(by) = &approval.answered_by {
         anstream::println!(
             "{DIM}by     {by} {}{DIM:#}",
-            approval.answer_reason.as_deref().unwrap_or_default()
+            on_one_line(approval.answer_reason.as_deref().unwrap_or_default())
         );
     }
     Ok(ExitCode::SUCCESS)
@@ -128,7 +130,7 @@ async fn answer(
             approval
         }
         AnswerResult::AlreadyAnswered(approval) => {
-            let state = format!("{:?}", approval.state).to_lowercase();
+            let state = approval.state.as_str();
             let who = approval.answered_by.as_deref().unwrap_or("nobody");
             return Err(Problem::new(format!(
                 "it was {state} already, by {who}; nothing was changed"

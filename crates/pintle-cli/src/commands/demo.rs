@@ -44,7 +44,7 @@ pub(crate) async fn run(environment: &Environment, demo: Demo) -> Result<ExitCod
     let screen = Screen::full(environment);
     let ears = Ears { terminal: can_ask.then_some(sender), elsewhere: false };
     let extras =
-        Extras { ears, watch: None, hooks: Some(hooks), state: Some(folder.path().into()) };
+        Extras { ears, hooks: Some(hooks), state: Some(folder.path().into()), ..Extras::default() };
     let llm = pintle_llm::open("offline", &environment.llm_settings())?;
     let assembled = Assembled::from_parts(environment, plan, llm, store, extras).await?;
     let lines = Lines::open(environment.stdin_is_terminal, folder.path().join("history"));

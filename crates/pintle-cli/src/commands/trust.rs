@@ -2,7 +2,10 @@
 
 use std::process::ExitCode;
 
-use pintle_policy::trust::{Change, ChangeKind};
+use pintle_policy::{
+    on_one_line,
+    trust::{Change, ChangeKind},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -31,7 +34,11 @@ pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, 
             ChangeKind::Changed => YELLOW,
             ChangeKind::Removed => RED,
         };
-        anstream::println!("{style}{:<8}{style:#} {}", word(change.kind), change.what);
+        anstream::println!(
+            "{style}{:<8}{style:#} {}",
+            word(change.kind),
+            on_one_line(&change.what)
+        );
     }
     match (changed.is_empty(), trust.accept) {
         (true, false) => anstream::println!("{GREEN}trusted{GREEN:#}: nothing changed"),

@@ -1,7 +1,7 @@
 """Plays a person at a terminal: waits for text, then types.
 
-Reads one JSON object from standard input: argv, env, cwd, steps. A step is {"wait": TEXT}, {"type": KEYS} or
-{"make": FILE}, which makes an empty file.
+Reads one JSON object from standard input: argv, env, cwd, steps. A step is {"wait": TEXT}, {"type": KEYS},
+{"make": FILE}, which makes an empty file, or {"run": ARGV}, which waits for another program in the same surroundings.
 Prints one JSON object: what was on the screen, the exit code, and the step it got stuck at, if it did.
 """
 
@@ -9,6 +9,7 @@ import json
 import os
 import pty
 import select
+import subprocess
 import sys
 import time
 
@@ -46,6 +47,9 @@ for step in play["steps"]:
         continue
     if "make" in step:
         open(step["make"], "w").close()
+        continue
+    if "run" in step:
+        subprocess.run(step["run"], cwd=play["cwd"], env=play["env"], stdin=subprocess.DEVNULL, capture_output=True)
         continue
     awaited = step["wait"].encode()
     while (found := seen.find(awaited, looked_at)) < 0:
