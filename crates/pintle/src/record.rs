@@ -218,10 +218,8 @@ impl Recorder {
         self.record.handlers.push(HandlerRecord {
             name: meta.name.clone(),
             plugin: meta.plugin.clone(),
-            outcome: Outcome::Failed(Failure::new(
-                FailureKind::Cancelled,
-                "the fire ended before it did",
-            )),
+            // Until it ends, or the fire does.
+            outcome: Outcome::Removed,
             duration: Duration::ZERO,
             won: Vec::new(),
             lost: Vec::new(),
@@ -246,6 +244,10 @@ impl Drop for Recorder {
         for (handler, started) in self.record.handlers.iter_mut().zip(&self.started) {
             if let Some(at) = started {
                 handler.duration = at.elapsed();
+                handler.outcome = Outcome::Failed(Failure::new(
+                    FailureKind::Cancelled,
+                    "the fire ended before it did",
+                ));
             }
         }
         for sink in self.sinks.iter().flatten() {
