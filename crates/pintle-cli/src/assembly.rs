@@ -1,6 +1,6 @@
 //! An agent put together from what the command line, the environment and the profile say.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use pintle::{Event, Hooks, Verdict, points::ToolPre};
 use pintle_agent::{Agent, HandlerWatch, Llm, SwitchError, Tool};
@@ -13,6 +13,7 @@ use crate::{
     bindings::{self, Bound, Trust},
     chat::{Ears, StoredApprover},
     environment::Environment,
+    origin::origin_of,
     own_profile,
     problem::{Problem, YELLOW},
     profile::{self, Plan},
@@ -38,8 +39,6 @@ pub(crate) struct Extras {
     pub(crate) ears: Ears,
     pub(crate) watch: Option<HandlerWatch>,
     pub(crate) hooks: Option<Hooks>,
-    /// Where questions are locked; the data folder unless said.
-    pub(crate) state: Option<PathBuf>,
     /// Starts no server: for commands that only look.
     pub(crate) only_looks: bool,
 }
@@ -58,16 +57,17 @@ impl Assembled {
             Some(model) => Some(model),
             None => plan.profile.as_ref().map(profile::model).transpose()?.flatten(),
         };
-        let llm =
-            pintle_llm::open(model.as_deref().unwrap_or("offline"), &environment.llm_settings())?;
+        let model = model.as_deref().unwrap_or("offline");
+        let llm = pintle_llm::open(model, &environment.llm_settings())?;
         let store = SqliteStore::open(environment.database()?).await?;
-        Self::from_parts(environment, plan, llm, store, extras).await
+        Self::from_parts(environment, plan, (model, llm), store, extras).await
     }
 
+    /// The model comes with what was said to open it.
     pub(crate) async fn from_parts(
         environment: &Environment,
         plan: Plan,
-        llm: Arc<dyn Llm>,
+        (said, llm): (&str, Arc<dyn Llm>),
         store: SqliteStore,
         extras: Extras,
     ) -> Result<Self, Problem> {
@@ -92,12 +92,9 @@ impl Assembled {
             false => connect_servers(environment, &plan).await?,
         };
         let model = llm.name().to_string();
+        let origin = origin_of(&plan, said);
         let approvers = plan.approvers.unwrap_or_default();
-        let state = match extras.state {
-            Some(state) => state,
-            None => environment.data_dir()?,
-        };
-        let approver = StoredApprover::new(store.clone(), extras.ears, approvers, &state);
+        let approver = StoredApprover::new(store.clone(), extras.ears, approvers, origin);
         let recorder = Recorder::new(store.clone());
         let terminal = TerminalConfig {
             env: environment.passed_on(),

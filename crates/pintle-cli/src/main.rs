@@ -6,6 +6,7 @@ mod bindings;
 mod chat;
 mod commands;
 mod environment;
+mod origin;
 mod own_profile;
 mod problem;
 mod profile;

@@ -10,12 +10,14 @@
 mod answers;
 mod approval;
 mod approvals;
+mod claim;
 mod clock;
 mod error;
 mod fired;
 mod group;
 mod migrations;
 mod open;
+mod origin;
 mod record_queue;
 mod records;
 mod sessions;
@@ -24,6 +26,7 @@ mod worker;
 
 pub use answers::{Answer, AnswerResult, Decision};
 pub use approval::{Approval, ApprovalFilter, ApprovalState, NewApproval, OPERATOR, Scope};
+pub use origin::Origin;
 pub use pintle_agent::{args_hash, canonical_json};
 pub use record_queue::RecordLoss;
 pub use records::{NewEvent, NewRun, Run, RunEnd, RunEvent};

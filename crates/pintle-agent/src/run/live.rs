@@ -19,7 +19,7 @@ use crate::{
     message::Message,
     personality::Personality,
     reminders::Reminders,
-    store::{NewMessage, Session},
+    store::{Claim, NewMessage, Session},
 };
 
 pub(crate) struct Live {
@@ -33,13 +33,19 @@ pub(crate) struct Live {
     /// The newest envelope. Fires and events come in bursts: those of one millisecond share it.
     envelope: Mutex<Arc<Envelope>>,
     /// Held while it is this run's turn in its session.
-    turn: Mutex<Option<OwnedMutexGuard<()>>>,
+    turn: Mutex<Option<Turn>>,
     /// Messages on their way to the store. They get there even if the run's body is dropped.
     writes: TaskTracker,
     /// Rung when it is this run's turn: its time limit counts from then on.
     pub(crate) begun: Notify,
     /// Cancelled when the run's body is over.
     pub(crate) over: CancellationToken,
+}
+
+/// A run's turn in its session, among this agent's runs and among processes.
+pub(crate) struct Turn {
+    pub(crate) _among_runs: OwnedMutexGuard<()>,
+    pub(crate) _among_processes: Claim,
 }
 
 /// What step 1 settles for the whole run.
@@ -76,7 +82,6 @@ pub(crate) struct Progress {
 pub(crate) struct Lineage {
     pub(crate) parent_session: String,
     pub(crate) trace_id: String,
-    pub(crate) depth: u32,
     /// What its ancestors had spent when it began: the limit is for all of them together.
     pub(crate) spent_usd: f64,
     pub(crate) plugins: PluginGate,
@@ -124,10 +129,8 @@ impl Live {
         self.opened.get()
     }
 
-    /// Waits until no other run of the session is under way.
-    pub(crate) async fn take_turn(&self, turn: Arc<tokio::sync::Mutex<()>>) {
-        let held = turn.lock_owned().await;
-        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
+    pub(crate) fn take_turn(&self, turn: Turn) {
+        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn);
         self.begun.notify_one();
     }
 
@@ -160,7 +163,8 @@ impl Live {
     }
 
     pub(crate) fn depth(&self) -> u32 {
-        self.ask.lineage.as_ref().map_or(0, |lineage| lineage.depth)
+        let ancestors = self.opened().map_or(0, |opened| opened.ancestors.len());
+        u32::try_from(ancestors).unwrap_or(u32::MAX)
     }
 
     fn spent_usd(&self) -> f64 {
@@ -175,7 +179,6 @@ impl Live {
         Some(Lineage {
             parent_session: opened.session.id.clone(),
             trace_id: self.trace_id.clone(),
-            depth: self.depth() + 1,
             spent_usd: self.spent_usd(),
             plugins: opened.plugins.clone(),
             ancestors,
@@ -207,7 +210,10 @@ impl Live {
             turn_index: Some(turn),
             personality_id: opened.map(|opened| opened.personality.id.clone()),
             platform: self.ask.platform.clone(),
-            parent_session_id: lineage.map(|lineage| lineage.parent_session.clone()),
+            parent_session_id: match lineage {
+                Some(lineage) => Some(lineage.parent_session.clone()),
+                None => opened.and_then(|opened| opened.session.parent.clone()),
+            },
             trace_id: self.trace_id.clone(),
             ts,
         }

@@ -86,6 +86,11 @@ impl Ask {
         Self { session: SessionRef::New(key.into()), ..Self::new("", text) }
     }
 
+    /// Nothing new was said: the run of this session that died while a person was being asked goes on.
+    pub fn going_on(id: impl Into<String>) -> Self {
+        Self { resumes: true, ..Self::in_session(id, "") }
+    }
+
     /// Where it was said; `cli` unless told.
     #[must_use]
     pub fn on(mut self, platform: impl Into<String>) -> Self {

@@ -10,12 +10,10 @@ mod screen;
 use std::process::ExitCode;
 
 use futures_util::StreamExt;
-use pintle_agent::{Ask, NewSession, Run, RunEventKind, RunOutcome, Session, Store};
-use pintle_store::{ApprovalFilter, ApprovalState};
+use pintle_agent::{Ask, NewSession, Run, RunEventKind, RunOutcome, Session, Store, args_hash};
+use pintle_store::{Approval, ApprovalFilter, ApprovalState};
 
-pub(crate) use approver::{
-    Ears, Questions, StoredApprover, TerminalAnswer, lock, now_ms, terminal,
-};
+pub(crate) use approver::{Ears, Questions, StoredApprover, TerminalAnswer, now_ms, terminal};
 pub(crate) use interrupts::Interrupts;
 pub(crate) use lines::{Line, Lines};
 pub(crate) use play::{Ended, Player};
@@ -26,6 +24,7 @@ use crate::{
     args::Chat,
     assembly::Assembled,
     environment::Environment,
+    origin,
     problem::{BOLD, DIM, Problem},
 };
 
@@ -43,12 +42,21 @@ pub(crate) async fn run(environment: &Environment, chat: Chat) -> Result<ExitCod
     }
 }
 
-fn ask(chat: &Chat, text: String, begin: bool) -> Ask {
-    let ask = if begin {
-        Ask::in_new_session(&chat.session, text)
-    } else {
-        Ask::new(&chat.session, text)
-    };
+/// The conversation's key. Every folder has its own unless one is named: what is said in one project does not turn up
+/// in another. The name is for people; the hash tells folders of one name apart without spelling out where they are.
+fn key(environment: &Environment, chat: &Chat) -> Result<String, Problem> {
+    if let Some(session) = &chat.session {
+        return Ok(session.clone());
+    }
+    let folder = environment.working_dir()?;
+    let folder = folder.canonicalize().unwrap_or(folder);
+    let hash = args_hash(&folder.to_string_lossy().into());
+    let name = folder.file_name().map_or("root".into(), |name| name.to_string_lossy());
+    Ok(format!("cli:{name}-{}", hash.get(..6).unwrap_or(&hash)))
+}
+
+fn ask(chat: &Chat, key: &str, text: String, begin: bool) -> Ask {
+    let ask = if begin { Ask::in_new_session(key, text) } else { Ask::new(key, text) };
     match &chat.who.personality {
         Some(personality) => ask.as_personality(personality),
         None => ask,
@@ -62,6 +70,7 @@ async fn as_json(environment: &Environment, chat: &Chat) -> Result<ExitCode, Pro
     let recipe = Recipe { terminal: None, elsewhere: chat.wait_for_approval, waiting };
     let mut current = Current::new(environment, chat, recipe).await?;
     let lines = Lines::open(false, std::path::PathBuf::new());
+    let key = key(environment, chat)?;
     let mut asked = chat.question.clone();
     let mut begin = chat.new;
     let mut code = ExitCode::SUCCESS;
@@ -79,7 +88,7 @@ async fn as_json(environment: &Environment, chat: &Chat) -> Result<ExitCode, Pro
             },
         };
         current.refresh(environment, chat).await;
-        let run = current.assembled.agent.run(ask(chat, text, begin));
+        let run = current.assembled.agent.run(ask(chat, &key, text, begin));
         begin = false;
         match print_events(run, &mut interrupts).await? {
             None => return Ok(INTERRUPTED.into()),
@@ -131,7 +140,7 @@ async fn answer(
 ) -> Result<ExitCode, Problem> {
     let (mut player, recipe) = open(environment, chat, Screen::quiet(environment))?;
     let assembled = recipe.assemble(environment, chat).await?;
-    let run = assembled.agent.run(ask(chat, question, chat.new));
+    let run = assembled.agent.run(ask(chat, &key(environment, chat)?, question, chat.new));
     // Said before the last handlers are waited for: they delay nothing that a person sees.
     let code = match player.play(run).await {
         Ended::Quit => return Ok(INTERRUPTED.into()),
@@ -165,6 +174,7 @@ fn open(
 
 async fn converse(environment: &Environment, chat: Chat) -> Result<ExitCode, Problem> {
     let (mut player, recipe) = open(environment, &chat, Screen::full(environment))?;
+    let key = key(environment, &chat)?;
     let mut current = Current::new(environment, &chat, recipe).await?;
     let mut begin = chat.new;
     let mut warned = false;
@@ -172,13 +182,17 @@ async fn converse(environment: &Environment, chat: Chat) -> Result<ExitCode, Pro
         anstream::eprintln!(
             "{BOLD}pintle{BOLD:#} {DIM}· model {} · {} · /help for commands{DIM:#}",
             current.assembled.model,
-            chat.session
+            key
         );
     }
-    if let Some(session) = unfinished(environment, &current.assembled, &chat).await? {
+    if let Some(approval) = unfinished(environment, &current.assembled, &chat, &key).await? {
         anstream::eprintln!("{DIM}a question from before is still open{DIM:#}");
-        if let Ended::Quit = player.play(current.assembled.agent.resume(&session)).await {
-            return Ok(INTERRUPTED.into());
+        match go_on(environment, &chat, &mut player, &current, &approval).await {
+            Ok(Ended::Quit) => return Ok(INTERRUPTED.into()),
+            Ok(Ended::Done { .. }) => {}
+            Err(problem) => anstream::eprintln!(
+                "{problem}\n{DIM}nothing ran; `pintle approvals` still answers it, and your next message here calls it off{DIM:#}"
+            ),
         }
     }
     loop {
@@ -206,7 +220,7 @@ async fn converse(environment: &Environment, chat: Chat) -> Result<ExitCode, Pro
             ("/hooks", _) => {
                 crate::commands::hooks::print_list(&current.assembled.agent.hooks().list())
             }
-            ("/personality", name) => match switch(&current.assembled, &chat, name).await {
+            ("/personality", name) => match switch(&current.assembled, &key, name).await {
                 Ok(said) => anstream::eprintln!("{DIM}{said}{DIM:#}"),
                 Err(problem) => anstream::eprintln!("{problem}"),
             },
@@ -219,7 +233,7 @@ async fn converse(environment: &Environment, chat: Chat) -> Result<ExitCode, Pro
             }
             _ => {
                 current.refresh(environment, &chat).await;
-                let run = current.assembled.agent.run(ask(&chat, text.to_string(), begin));
+                let run = current.assembled.agent.run(ask(&chat, &key, text.to_string(), begin));
                 begin = false;
                 if let Ended::Quit = player.play(run).await {
                     return Ok(INTERRUPTED.into());
@@ -231,14 +245,35 @@ async fn converse(environment: &Environment, chat: Chat) -> Result<ExitCode, Pro
     Ok(ExitCode::SUCCESS)
 }
 
-/// The session, if a run of it died while a person was being asked and nobody else waits for the answer.
+/// Goes on with the run that asked, made of what it was made of: not of what this conversation is.
+async fn go_on(
+    environment: &Environment,
+    chat: &Chat,
+    player: &mut Player,
+    current: &Current,
+    approval: &Approval,
+) -> Result<Ended, Problem> {
+    let origin = origin::known(approval, &chat.who)?;
+    let (model, store) = (chat.who.model.as_deref(), current.assembled.store.clone());
+    let extras = current.extras();
+    let assembled = origin::assemble(environment, origin, model, store, extras).await?;
+    let run = assembled.agent.run(origin::ask(&assembled, approval, origin).await?);
+    let ended = player.play(run).await;
+    if let Ended::Done { .. } = ended {
+        player.wait_for(assembled.close()).await;
+    }
+    Ok(ended)
+}
+
+/// The open question of a run of this conversation that died, if nobody else goes on with it.
 async fn unfinished(
     environment: &Environment,
     assembled: &Assembled,
     chat: &Chat,
-) -> Result<Option<String>, Problem> {
+    key: &str,
+) -> Result<Option<Approval>, Problem> {
     let sessions = assembled.store.sessions().await?;
-    let mine = |session: &&Session| session.key == chat.session && session.parent.is_none();
+    let mine = |session: &&Session| session.key == key && session.parent.is_none();
     let Some(session) =
         sessions.iter().find(mine).filter(|_| environment.stdin_is_terminal && !chat.new)
     else {
@@ -250,9 +285,8 @@ async fn unfinished(
         state: Some(ApprovalState::Pending),
         ..ApprovalFilter::default()
     };
-    let locks = environment.data_dir()?.join("locks");
-    let open = assembled.store.approvals(filter).await?;
-    Ok(open.iter().any(|approval| lock(&locks, &approval.id).is_some()).then(|| session.id.clone()))
+    let open = assembled.store.approvals(filter).await?.pop();
+    Ok(open.filter(|_| matches!(assembled.store.try_claim(&session.id), Ok(Some(_)))))
 }
 
 fn help() {
@@ -264,10 +298,9 @@ fn help() {
     );
 }
 
-async fn switch(assembled: &Assembled, chat: &Chat, name: &str) -> Result<String, Problem> {
+async fn switch(assembled: &Assembled, key: &str, name: &str) -> Result<String, Problem> {
     let personalities = assembled.agent.personalities();
-    let new =
-        NewSession { key: chat.session.clone(), platform: "cli".into(), ..NewSession::default() };
+    let new = NewSession { key: key.into(), platform: "cli".into(), ..NewSession::default() };
     let session = assembled.store.open(new).await?;
     if name.is_empty() {
         let now = session.personality.as_deref().unwrap_or(personalities.default_id());

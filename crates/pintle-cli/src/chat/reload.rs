@@ -34,13 +34,16 @@ impl Recipe {
         environment: &Environment,
         chat: &Chat,
     ) -> Result<Assembled, Problem> {
+        Assembled::new(environment, &chat.who, self.extras()).await
+    }
+
+    pub(super) fn extras(&self) -> Extras {
         let waiting = self.waiting.clone();
-        let extras = Extras {
+        Extras {
             ears: Ears { terminal: self.terminal.clone(), elsewhere: self.elsewhere },
             watch: Some(Arc::new(move |point, handler| waiting.handler_started(point, handler))),
             ..Extras::default()
-        };
-        Assembled::new(environment, &chat.who, extras).await
+        }
     }
 }
 
@@ -59,6 +62,10 @@ impl Current {
     ) -> Result<Self, Problem> {
         let seen = texts(environment, chat.who.profile.as_deref());
         Ok(Self { assembled: recipe.assemble(environment, chat).await?, recipe, seen })
+    }
+
+    pub(super) fn extras(&self) -> Extras {
+        self.recipe.extras()
     }
 
     /// A changed profile takes effect whole; one that cannot is not in force at all, and that is said loudly.

@@ -43,10 +43,10 @@ pub(crate) async fn run(environment: &Environment, demo: Demo) -> Result<ExitCod
     let can_ask = environment.stdin_is_terminal || demo.yes;
     let screen = Screen::full(environment);
     let ears = Ears { terminal: can_ask.then_some(sender), elsewhere: false };
-    let extras =
-        Extras { ears, hooks: Some(hooks), state: Some(folder.path().into()), ..Extras::default() };
+    let extras = Extras { ears, hooks: Some(hooks), ..Extras::default() };
     let llm = pintle_llm::open("offline", &environment.llm_settings())?;
-    let assembled = Assembled::from_parts(environment, plan, llm, store, extras).await?;
+    let assembled =
+        Assembled::from_parts(environment, plan, ("offline", llm), store, extras).await?;
     let lines = Lines::open(environment.stdin_is_terminal, folder.path().join("history"));
     let mut player = Player::new(screen, lines, questions);
     if demo.yes {

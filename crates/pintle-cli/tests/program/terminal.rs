@@ -10,27 +10,27 @@ use serde_json::{Value, json};
 
 use crate::support::{World, assert_whole};
 
-struct Screen {
-    text: String,
-    code: Value,
+pub(crate) struct Screen {
+    pub(crate) text: String,
+    pub(crate) code: Value,
 }
 
-fn wait(text: &str) -> Value {
+pub(crate) fn wait(text: &str) -> Value {
     json!({"wait": text})
 }
 
-fn wait_for_prompt() -> Value {
+pub(crate) fn wait_for_prompt() -> Value {
     wait("› ")
 }
 
-fn keys(keys: &str) -> Value {
+pub(crate) fn keys(keys: &str) -> Value {
     json!({"type": keys})
 }
 
 const CTRL_C: &str = "\u{3}";
 const CTRL_D: &str = "\u{4}";
 
-fn play(world: &World, arguments: &[&str], steps: &[Value]) -> Screen {
+pub(crate) fn play(world: &World, arguments: &[&str], steps: &[Value]) -> Screen {
     let mut argv = vec![env!("CARGO_BIN_EXE_pintle").to_string()];
     argv.extend(world.arguments(arguments));
     let mut env: BTreeMap<_, _> = world.environment().into_iter().collect();

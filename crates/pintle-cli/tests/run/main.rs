@@ -24,6 +24,7 @@ mod outside;
 mod permit;
 mod reminders;
 mod results;
+mod sharing;
 mod slow_store;
 mod support;
 mod swapped;
