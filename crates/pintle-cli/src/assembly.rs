@@ -71,6 +71,7 @@ impl Assembled {
         store: SqliteStore,
         extras: Extras,
     ) -> Result<Self, Problem> {
+        can_hold_the_cost_limit(environment, &plan, said)?;
         let hooks = extras.hooks.unwrap_or_default();
         bind_built_ins(&hooks)?;
         if let Some(profile) = &plan.profile {
@@ -150,6 +151,25 @@ impl Assembled {
 /// The names of all tools, also of the one that the agent brings itself.
 pub(crate) fn names(tools: &[Arc<dyn Tool>]) -> Vec<String> {
     tools.iter().map(|tool| tool.spec().name.clone()).chain(["delegate".to_string()]).collect()
+}
+
+/// A limit on cost needs a price. Whoever set one would rather not start than find out by the bill that it did nothing:
+/// like a gate that cannot judge, it blocks.
+fn can_hold_the_cost_limit(
+    environment: &Environment,
+    plan: &Plan,
+    model: &str,
+) -> Result<(), Problem> {
+    match plan.limits.max_cost_usd {
+        Some(limit) if !pintle_llm::has_price(model, &environment.llm_settings()) => {
+            Err(Problem::new(format!(
+                "the profile's `maxCostUsd` ({limit}) cannot be held: what `{model}` costs is not known here"
+            ))
+            .hint("use a model with a list price at its provider's own address")
+            .hint("or take `maxCostUsd` out of agent.json: `maxTurns` and `maxSeconds` hold for every model"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The terminal guard: an ordinary handler on a public point.

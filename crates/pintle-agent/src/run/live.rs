@@ -63,6 +63,8 @@ pub(crate) struct Progress {
     /// Model requests that were answered.
     pub(crate) rounds: u32,
     pub(crate) usage: Usage,
+    /// A request was answered whose cost nobody knows.
+    pub(crate) unpriced: bool,
     pub(crate) reminders: Reminders,
     pub(crate) tools_used: Vec<String>,
     pub(crate) total_calls: u32,
@@ -262,11 +264,22 @@ impl Live {
             return Some(Ending::new(RunOutcome::MaxTurns, text));
         }
         let (cost, limit) = (self.spent_usd(), limits.max_cost_usd?);
-        (cost > 0.0 && cost >= limit).then(|| {
+        if cost > 0.0 && cost >= limit {
             let text =
                 format!("The run was stopped: it cost ${cost:.4}, and its limit is ${limit:.4}.");
-            Ending::new(RunOutcome::BudgetExceeded, text)
-        })
+            return Some(Ending::new(RunOutcome::BudgetExceeded, text));
+        }
+        // A limit that cannot be held is a gate that fails open. Who set it wants to be told, not billed: what was paid
+        // for is kept, and nothing more is.
+        if self.progress().unpriced {
+            let model = self.agent().llm.name();
+            let text = format!(
+                "The run was stopped: it may cost ${limit:.4} at most, and what `{model}` costs is not known. Use a \
+                 model whose price is known, or take the limit away (limits on rounds and time hold for every model)."
+            );
+            return Some(RunError::new("cost_unknown", text).into());
+        }
+        None
     }
 
     pub(crate) fn denied_too_often(&self) -> Option<Ending> {

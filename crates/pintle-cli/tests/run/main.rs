@@ -10,6 +10,7 @@
 mod approvals;
 mod cancellation;
 mod concurrency;
+mod cost;
 mod coverage;
 mod crash;
 mod delegation;
