@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use pintle::HandlerRecord;
 use pintle_agent::{PreviewError, PromptPreview, Store};
 use serde_json::{Value, json};
 
@@ -41,14 +42,22 @@ async fn show_prompt(environment: &Environment, doctor: &Doctor) -> Result<ExitC
         );
     }
     for handler in &handlers {
-        let won = handler.won.join(", ");
-        let lost = handler.lost.join(", ");
-        let (outcome, name) = (handler.outcome.name(), &handler.name);
-        anstream::println!(
-            "{BOLD}{name}{BOLD:#} {outcome} {GREEN}won: {won}{GREEN:#} {RED}lost: {lost}{RED:#}"
-        );
+        anstream::println!("{}", contribution(handler));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What became of one handler's part in the prompt.
+fn contribution(handler: &HandlerRecord) -> String {
+    let (outcome, name) = (handler.outcome.name(), &handler.name);
+    let mut line = format!("{BOLD}{name}{BOLD:#} {outcome}");
+    if !handler.won.is_empty() {
+        line.push_str(&format!(" {GREEN}won: {}{GREEN:#}", handler.won.join(", ")));
+    }
+    if !handler.lost.is_empty() {
+        line.push_str(&format!(" {RED}lost: {}{RED:#}", handler.lost.join(", ")));
+    }
+    line
 }
 
 /// One thing that was looked at.
@@ -103,4 +112,38 @@ async fn check(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, P
         }
     }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use pintle::Outcome;
+
+    use super::*;
+
+    #[test]
+    fn who_won_and_who_lost_is_said_of_each_handler() {
+        let handler = |won: &[&'static str], lost: &[&'static str], outcome| {
+            let (won, lost) = (won.to_vec(), lost.to_vec());
+            let (duration, notes) = (Duration::ZERO, Vec::new());
+            let record = HandlerRecord {
+                name: "a".into(),
+                plugin: None,
+                outcome,
+                duration,
+                won,
+                lost,
+                notes,
+            };
+            anstream::adapter::strip_str(&contribution(&record)).to_string()
+        };
+        let both = handler(&["appendSystem"], &["prependSystem"], Outcome::Patched);
+        assert_eq!(both, "a patched won: appendSystem lost: prependSystem");
+        assert_eq!(
+            handler(&[], &["appendSystem"], Outcome::Patched),
+            "a patched lost: appendSystem"
+        );
+        assert_eq!(handler(&[], &[], Outcome::Passed), "a passed");
+    }
 }
