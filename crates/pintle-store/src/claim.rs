@@ -61,14 +61,19 @@ struct Lock {
 
 impl Lock {
     fn try_take(folder: &Path, name: &str) -> io::Result<Result<Self, Option<u32>>> {
-        fs::create_dir_all(folder)?;
         let path = folder.join(name);
         loop {
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).truncate(false);
             #[cfg(unix)]
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            let mut file = options.open(&path)?;
+            let mut file = match options.open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    fs::create_dir_all(folder)?;
+                    options.open(&path)?
+                }
+                opened => opened?,
+            };
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(Err(written(&mut file))),

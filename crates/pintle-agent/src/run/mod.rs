@@ -218,7 +218,9 @@ impl RunError {
 
 impl From<StoreError> for RunError {
     fn from(error: StoreError) -> Self {
-        Self::new("store", error.to_string())
+        let code =
+            if matches!(error, StoreError::InUse { .. }) { "session_in_use" } else { "store" };
+        Self::new(code, error.to_string())
     }
 }
 

@@ -136,6 +136,23 @@ fn the_call_is_judged_again_by_the_profile_as_it_is_now() {
     }
 }
 
+// A floor that was lowered meanwhile stays where it was for this run.
+#[test]
+fn the_run_goes_on_no_looser_than_it_was() {
+    let world = world();
+    std::fs::create_dir_all(world.data()).unwrap();
+    let operator = world.data().join("pintle.toml");
+    std::fs::write(&operator, "level = \"strict\"\n").unwrap();
+    let crashed = Crashed::of(world, &[]);
+    std::fs::write(&operator, "level = \"permissive\"\n").unwrap();
+    let plain = script(&[("write_file", json!({"path": "plain.txt", "content": "x"}))]);
+    let model = crashed.world.script("plain.json", &plain);
+    let said = crashed.answer(&["approve", "--model", &model]);
+    assert_eq!(said.code, Some(0), "{said}");
+    assert!(crashed.ran(), "a person said yes to this one");
+    assert!(!crashed.world.file("plain.txt").exists(), "and nobody to this one: {said}");
+}
+
 #[test]
 fn a_flag_that_says_otherwise_is_an_error_and_changes_nothing() {
     let crashed = Crashed::new(&["--profile", "../ap"]);
@@ -169,6 +186,11 @@ fn without_its_profile_nothing_runs_and_the_question_stays() {
     let mut command = crashed.command(&approve);
     let untrusted = world.said(command.env("PINTLE_ALLOW_COMMAND_HOOKS", "1").output().unwrap());
     crashed.assert_refused(&untrusted, "not trusted");
+
+    let moved = r#"{ "name": "ap", "security": { "workspace": "inside" } }"#;
+    world.write("../ap/agent.json", moved);
+    world.write("../ap/inside/here.txt", "");
+    crashed.assert_refused(&crashed.answer(&approve), "its profile now says");
 
     world.write("../ap/agent.json", GUARDED);
     let (here, away) = (world.data().with_file_name("work"), world.data().with_file_name("gone"));
@@ -232,6 +254,20 @@ fn a_question_says_where_it_belongs_and_when_it_lapses() {
     assert_eq!(json["origin"]["personality"], "default");
     assert_eq!(json["origin"]["level"], "standard");
     assert_eq!(json["origin"]["platform"], "cli");
+}
+
+#[test]
+fn a_conversation_made_of_something_else_says_so_and_runs_nothing() {
+    let crashed = Crashed::new(&["--profile", "../ap", "--session", "shared"]);
+    let world = &crashed.world;
+    world.write("lax/agent.json", r#"{ "name": "lax" }"#);
+    let screen = play(
+        world,
+        &["chat", "--session", "shared", "--profile", "lax"],
+        &[wait("cannot be changed"), wait("nothing ran"), wait_for_prompt(), keys("\u{4}")],
+    );
+    assert_eq!(screen.code, 0, "{}", screen.text);
+    assert!(!crashed.ran() && crashed.is_open(), "{}", screen.text);
 }
 
 // The same hole, by another door: a conversation in another folder finds the open question.

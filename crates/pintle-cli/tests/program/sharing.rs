@@ -35,6 +35,11 @@ fn a_run_that_waits_for_a_person_is_left_alone() {
     let question = world.pending();
     assert_in_use(&world.run(&["chat", "-q", "hello"]), &owner);
     assert_in_use(&world.run(&["chat", "-q", "hello", "--personality", "default"]), &owner);
+    let json = world.run(&["chat", "-q", "hello", "--json"]).lines();
+    assert!(json.iter().any(|event| event["code"] == "session_in_use"), "{json:?}");
+    let session = question["sessionId"].as_str().unwrap();
+    let delete = world.run(&["sessions", "delete", session]);
+    assert!(delete.code == Some(1) && delete.err.contains("in use"), "{delete}");
     assert_eq!(world.run(&["approvals", "list", "--json"]).json()[0]["id"], question["id"]);
     for free in [["--session", "another"].as_slice(), &["--new"]] {
         // A new conversation takes the folder's name; the old one is still there by its id.
@@ -47,7 +52,6 @@ fn a_run_that_waits_for_a_person_is_left_alone() {
     assert!(!yes.out.contains("went on here"), "{yes}");
     let owner = world.said(owner.wait_with_output().unwrap());
     assert_eq!(owner.code, Some(0), "{owner}");
-    let session = question["sessionId"].as_str().unwrap();
     let exported = world.run(&["sessions", "export", session]).json();
     assert_whole(&exported);
     assert!(!exported.to_string().contains("interrupted"), "{exported}");
