@@ -241,7 +241,7 @@ pub(crate) enum ApprovalsCommand {
         /// Its id, or the start or end of it
         id: String,
     },
-    /// Say yes. If the run that asked is gone, it goes on here
+    /// Say yes. If the run that asked is gone, it goes on now, in its own folder and with its own profile
     #[command(after_help = "Example:\n  pintle approvals approve 3f9c21d0")]
     Approve {
         /// Its id, or the start or end of it
