@@ -100,7 +100,7 @@ async fn show(
         ("session", key_of(store, approval).await?),
         ("hash", approval.args_hash.clone()),
         ("state", format!("{}, {}", approval.state.as_str(), lapses(approval))),
-        ("may", format!("be answered by {}", who_may(approval))),
+        ("asked", who_may(approval)),
     ];
     if let Some(by) = &approval.answered_by {
         let words = approval.answer_reason.as_deref().unwrap_or_default();
