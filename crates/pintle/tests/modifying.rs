@@ -10,7 +10,10 @@
 
 mod common;
 
-use std::sync::{Arc, Mutex};
+use std::{
+    ptr,
+    sync::{Arc, Mutex},
+};
 
 use common::{Diary, before_call, cx, prompt, watched};
 use pintle::{
@@ -332,5 +335,5 @@ async fn an_event_that_a_handler_keeps_goes_on_showing_what_it_showed() {
             ("You help.".into(), text("one"), text("two")),
         ]
     );
-    assert!(Arc::ptr_eq(&kept[0].to_json(), &kept[2].to_json()), "serialised once per fire");
+    assert!(ptr::eq(&*kept[0].to_json(), &*kept[2].to_json()), "serialised once per fire");
 }
