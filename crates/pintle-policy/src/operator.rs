@@ -4,6 +4,7 @@ use crate::Level;
 use crate::profile::{AGENT_FILE, Field, Limits, Node, Problem, Profile, ProfileErrors};
 use crate::webhook::{WebhookAllowlist, is_loopback};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use thiserror::Error;
 use url::{Host, Url};
 
@@ -21,6 +22,8 @@ struct OperatorFile {
     max_cost_usd: Option<f64>,
     max_seconds: Option<u64>,
     secrets: Vec<String>,
+    hook_env: BTreeMap<String, String>,
+    webhook_proxy: Option<String>,
 }
 
 /// The values of the operator's environment variables, read by the program and passed in.
@@ -53,6 +56,10 @@ pub struct Operator {
     pub limits: Limits,
     /// Names of environment variables whose values are secrets, beside the ones the program knows.
     pub secrets: Vec<String>,
+    /// What hooks that are programs get in their environment, beside the allowlist (R8.6).
+    pub hook_env: BTreeMap<String, String>,
+    /// What webhooks are sent through; nothing in the environment says so (R10.5).
+    pub webhook_proxy: Option<String>,
 }
 
 /// What is wrong with the operator's own settings. The program must not start with half of them.
@@ -99,6 +106,10 @@ impl Operator {
     pub fn new(file: &str, env: OperatorEnv<'_>) -> Result<Self, OperatorError> {
         let file: OperatorFile =
             toml::from_str(file).map_err(|error| OperatorError::File(error.to_string()))?;
+        if let Some(name) = file.hook_env.keys().find(|n| n.is_empty() || n.contains(['=', '\0'])) {
+            let why = format!("`hook_env`: `{name}` is no name of a variable");
+            return Err(OperatorError::File(why));
+        }
         let from_env = env.webhook_allowlist.unwrap_or_default().split([',', ' ', '\n', '\t']);
         let entries = file.webhook_allowlist.iter().map(String::as_str).chain(from_env);
         Ok(Self {
@@ -116,6 +127,8 @@ impl Operator {
                 max_seconds: file.max_seconds,
             },
             secrets: file.secrets,
+            hook_env: file.hook_env,
+            webhook_proxy: file.webhook_proxy,
         })
     }
 

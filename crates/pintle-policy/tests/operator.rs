@@ -184,3 +184,16 @@ fn a_run_takes_no_more_than_the_operator_allows() {
     );
     assert_eq!(operator("").judge(&greedy).unwrap().limits.max_turns, Some(11));
 }
+
+// R8.6, R10.5
+#[test]
+fn the_operator_adds_to_the_environment_of_hooks_and_names_a_proxy() {
+    let it = operator("webhook_proxy = \"http://127.0.0.1:3128\"\n[hook_env]\nTEAM = \"payments\"");
+    assert_eq!(it.hook_env["TEAM"], "payments");
+    assert_eq!(it.webhook_proxy.as_deref(), Some("http://127.0.0.1:3128"));
+    let wrong = Operator::new("[hook_env]\n\"A=B\" = \"x\"", OperatorEnv::default());
+    assert_eq!(
+        wrong.unwrap_err().to_string(),
+        "pintle.toml: `hook_env`: `A=B` is no name of a variable"
+    );
+}

@@ -5,12 +5,12 @@ mod save_json;
 mod secrets;
 mod trusted;
 
-use std::{io::ErrorKind, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use pintle::{DynHandler, Hooks, ModelKind, RegisterError, Registrar};
 use pintle_exec::{
-    CommandHook, CommandSpec, EndpointStats, Program, WebhookError, WebhookOptions, WebhookQueue,
-    WebhookSpec, Worker, WorkerSpec,
+    CommandHook, CommandSpec, EndpointStats, Program, WebhookOptions, WebhookQueue, WebhookSpec,
+    Worker, WorkerSpec,
 };
 use pintle_policy::{
     Operator, Profile, Scrubber,
@@ -24,9 +24,6 @@ pub(crate) use trusted::{TRUST_FILE, Trust, accept, changes};
 
 /// How long undelivered webhooks may hold up the program's exit.
 const FLUSH_LIMIT: Duration = Duration::from_secs(3);
-
-/// How many programs may keep undelivered webhooks in one data folder.
-const PLACES: u32 = 100;
 
 /// What bound hooks need to be shut down in order.
 #[derive(Default)]
@@ -75,7 +72,8 @@ pub(crate) fn bind(
             ))
             .hint("give it a name of its own, so that records can tell them apart"));
         }
-        let binding = Binding { environment, profile, hook, scrubber: &scrubber, trust: &trust };
+        let binding =
+            Binding { environment, operator, profile, hook, scrubber: &scrubber, trust: &trust };
         binding.bind(hooks, &mut bound)?;
     }
     Ok(bound)
@@ -88,6 +86,7 @@ pub(crate) fn is_observer(action: &str) -> bool {
 
 struct Binding<'a> {
     environment: &'a Environment,
+    operator: &'a Operator,
     profile: &'a Profile,
     hook: &'a Hook,
     scrubber: &'a Arc<Scrubber>,
@@ -183,30 +182,22 @@ impl Binding<'_> {
             Run::Argv(argv) => Program::Argv(argv.iter().map(Into::into).collect()),
         };
         let scrubber = self.scrubber.clone();
-        let spec = CommandSpec::new(&self.profile.dir, program)
+        let mut spec = CommandSpec::new(&self.profile.dir, program)
             .inherit(self.environment.variables())
             .scrub(move |text| scrubber.scrub(text).into_owned());
+        for (name, value) in &self.operator.hook_env {
+            spec = spec.env(name, value);
+        }
         match timeout {
             Some(timeout) => spec.timeout(timeout),
             None => spec,
         }
     }
 
-    /// Each program that runs at the same time keeps what it could not send in a folder of its own: the first that is
-    /// free, so that the next program sends what was left there.
     fn open_queue(&self) -> Result<WebhookQueue, Problem> {
-        let folder = self.environment.data_dir()?.join("webhooks");
-        let mut places = (0..PLACES).map(|place| {
-            let spool = Some(folder.join(place.to_string()));
-            WebhookQueue::open(WebhookOptions { spool, ..WebhookOptions::default() })
-        });
-        let busy = |opened: &Result<WebhookQueue, WebhookError>| matches!(opened, Err(WebhookError::Spool { source, .. }) if source.kind() == ErrorKind::WouldBlock);
-        match places.find(|opened| !busy(opened)) {
-            Some(opened) => opened.map_err(Problem::new),
-            None => Err(Problem::new(format!(
-                "{PLACES} other programs keep webhooks in {}",
-                folder.display()
-            ))),
-        }
+        let spool = Some(self.environment.data_dir()?.join("webhooks"));
+        let proxy = self.operator.webhook_proxy.clone();
+        let options = WebhookOptions { spool, proxy, ..WebhookOptions::default() };
+        WebhookQueue::open(options).map_err(Problem::new)
     }
 }

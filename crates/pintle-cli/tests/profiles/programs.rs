@@ -107,3 +107,33 @@ fn two_who_trust_two_profiles_at_once_do_not_undo_each_other() {
         assert!(said.out.contains("nothing changed"), "{name}: {said:?}");
     }
 }
+
+// R8.6
+#[test]
+fn a_hook_sees_what_the_operator_adds_and_no_more() {
+    let hook = json!({ "action": "command", "command": "env > seen", "tools": ["list_dir"] });
+    let world = World::new(&json!({ "hooks": { "onToolCall": [hook] } }))
+        .allowing_programs()
+        .operator("TEAM", "somebody else's");
+    std::fs::create_dir_all(world.data("")).unwrap();
+    std::fs::write(world.data("pintle.toml"), "[hook_env]\nTEAM = \"payments\"\n").unwrap();
+    world.trust();
+    let said = world.ask("list .");
+    assert!(said.ok, "{said:?}");
+    let seen = world.read("profile/seen");
+    assert!(seen.lines().any(|line| line == "TEAM=payments"), "{seen}");
+    assert!(!seen.contains("PINTLE_ALLOW_COMMAND_HOOKS"), "{seen}");
+}
+
+// R10.4: what is right loads, however it is laid out.
+#[test]
+fn hooks_without_names_on_one_line_are_told_apart() {
+    let world = World::new(&json!({}));
+    let one_line = r#"{"hooks":{"onToolCall":[{"action":"log"},{"action":"log"}]}}"#;
+    world.write("profile/agent.json", one_line);
+    let listed = world.run(&["hooks", "list", "--profile", "profile"]);
+    assert!(listed.ok, "{listed:?}");
+    for name in ["log at agent.json:1", "log at agent.json:1 (2)"] {
+        assert!(listed.out.contains(name), "{listed:?}");
+    }
+}

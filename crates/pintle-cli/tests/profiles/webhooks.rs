@@ -113,3 +113,18 @@ fn the_operators_list_is_all_there_is_once_there_is_one() {
     assert!(world.ask("list .").ok);
     endpoint.body();
 }
+
+// R10.5: a proxy is the operator's to name, and the environment's never.
+#[test]
+fn webhooks_go_through_the_operators_proxy() {
+    let proxy = Endpoint::open();
+    let hook = json!({ "action": "webhook", "url": "http://localhost:1/hook" });
+    let world = World::new(&json!({ "hooks": { "onStart": [hook] } }));
+    std::fs::create_dir_all(world.data("")).unwrap();
+    let file = format!("webhook_proxy = \"{}\"\n", proxy.url(""));
+    std::fs::write(world.data("pintle.toml"), file).unwrap();
+    let said = world.ask("list .");
+    assert!(said.ok, "{said:?}");
+    let body: Value = serde_json::from_str(&proxy.body()).unwrap();
+    assert_eq!(body["event"], "session.start");
+}

@@ -1,6 +1,7 @@
 //! What a profile declares, read as far as it can be: for showing hooks of a file that does not load.
 
 use super::document::{Node, parse};
+use super::hook::default_name;
 use super::read::read_text;
 use super::report::{ProfileError, ProfileErrors};
 use super::{AGENT_FILE, Bucket, written_at};
@@ -29,7 +30,7 @@ pub fn declared_hooks(dir: &Path, errors: &ProfileErrors) -> Vec<DeclaredHook> {
     let Ok(source) = read_text(dir, AGENT_FILE) else { return Vec::new() };
     let Ok(document) = parse(&source) else { return Vec::new() };
     let buckets = document.get("hooks").map(Node::fields).unwrap_or_default();
-    let mut found = Vec::new();
+    let mut found: Vec<DeclaredHook> = Vec::new();
     for bucket in buckets {
         // A wrong moment is the fault of everything in it.
         let of_bucket: Vec<&ProfileError> =
@@ -38,8 +39,9 @@ pub fn declared_hooks(dir: &Path, errors: &ProfileErrors) -> Vec<DeclaredHook> {
             let of_action = errors.of(AGENT_FILE).filter(|e| e.within(&action.span));
             let text = |key| action.get(key).and_then(Node::text).map(str::to_owned);
             let (at, kind) = (written_at(&source, action), text("action"));
+            let taken = |name: &str| found.iter().any(|h| h.bucket == bucket.key && h.name == name);
             let name = text("name")
-                .unwrap_or_else(|| format!("{} at {at}", kind.as_deref().unwrap_or("hook")));
+                .unwrap_or_else(|| default_name(kind.as_deref().unwrap_or("hook"), &at, taken));
             found.push(DeclaredHook {
                 bucket: bucket.key.clone(),
                 point: Bucket::parse(&bucket.key).map(Bucket::point),

@@ -172,7 +172,7 @@ pub(crate) fn build(hooks: Hooks, document: &Node, source: &str) -> Vec<Hook> {
         on_complete,
         on_error,
     ];
-    let mut built = Vec::new();
+    let mut built: Vec<Hook> = Vec::new();
     for (bucket, actions) in Bucket::ALL.into_iter().zip(lists) {
         let nodes = document
             .get("hooks")
@@ -180,13 +180,25 @@ pub(crate) fn build(hooks: Hooks, document: &Node, source: &str) -> Vec<Hook> {
             .map(Node::items)
             .unwrap_or_default();
         for (action, node) in actions.into_iter().zip(nodes) {
-            built.push(one(bucket, action, written_at(source, node)));
+            let taken = |name: &str| built.iter().any(|h| h.bucket == bucket && h.name == name);
+            let hook = one(bucket, action, written_at(source, node), taken);
+            built.push(hook);
         }
     }
     built
 }
 
-fn one(bucket: Bucket, action: ActionFile, source: String) -> Hook {
+/// What a hook without a name is called: what it does and where it is written, and among several on one line which.
+pub(super) fn default_name(action: &str, source: &str, taken: impl Fn(&str) -> bool) -> String {
+    let first = format!("{action} at {source}");
+    if !taken(&first) {
+        return first;
+    }
+    let mut numbered = (2..).map(|number| format!("{first} ({number})"));
+    numbered.find(|name| !taken(name)).unwrap_or(first)
+}
+
+fn one(bucket: Bucket, action: ActionFile, source: String, taken: impl Fn(&str) -> bool) -> Hook {
     let (action, name, tools) = match action {
         ActionFile::Log { level, name, tools } => (Action::Log { level }, name, tools),
         ActionFile::Webhook { url, secret_env, name, tools } => {
@@ -206,6 +218,6 @@ fn one(bucket: Bucket, action: ActionFile, source: String) -> Hook {
             )
         }
     };
-    let name = name.unwrap_or_else(|| format!("{} at {source}", action.name()));
+    let name = name.unwrap_or_else(|| default_name(action.name(), &source, taken));
     Hook { bucket, name, tools: tools.unwrap_or_default(), action, source }
 }

@@ -1,29 +1,97 @@
 //! Which files of a profile its command hooks run: what trust is about (R10.9) and what no event may be saved to (R10.6).
+//!
+//! A command names files; what those load is not known. So their company counts too: files of the same kind in the same
+//! folder, where a script finds what it imports, and all that is in a folder the command names.
 
 use super::document::Node;
 use crate::paths::{is_inside, normal};
 use crate::shell::{Word, simple_commands};
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// The files, relative to the folder, that the words of a command name.
+/// More files than anybody looks at: a folder with more of them is not trusted.
+const MOST_FILES: usize = 2000;
+
+/// What others install, too much to look at: these folders are not followed.
+const INSTALLED: [&str; 4] = ["node_modules", ".git", ".venv", "__pycache__"];
+
+/// The files, relative to the folder, that the words of a command name, and their company.
 pub(crate) fn of_words<'w>(
     words: impl Iterator<Item = &'w str>,
     folder: &Path,
 ) -> BTreeSet<String> {
-    words
-        .map(|word| word.rsplit('=').next().unwrap_or(word))
-        .filter(|word| {
-            // Most words name no file at all: that is the cheaper question.
-            !word.is_empty()
-                && folder.join(word).is_file()
-                && is_inside(folder, folder, Path::new(word))
-        })
-        .map(|word| match Path::new(word).strip_prefix(folder) {
+    let mut found = BTreeSet::new();
+    for word in words.map(|word| word.rsplit('=').next().unwrap_or(word)) {
+        // Most words name nothing at all: that is the cheaper question.
+        let exists = !word.is_empty() && folder.join(word).exists();
+        if !exists || !is_inside(folder, folder, Path::new(word)) {
+            continue;
+        }
+        let named = match Path::new(word).strip_prefix(folder) {
             Ok(inner) => normal(&inner.to_string_lossy()),
             Err(_) => normal(word),
-        })
-        .collect()
+        };
+        if folder.join(&named).is_dir() {
+            if !matches!(named.as_str(), "" | ".") {
+                below(folder, Path::new(&named), &|_| true, &mut found);
+            }
+            continue;
+        }
+        company(folder, Path::new(&named), &mut found);
+        found.insert(named);
+    }
+    found
+}
+
+/// Files of the same kind beside a script. Below it too, unless it lies in the profile's own folder, which may be
+/// where the agent works.
+fn company(folder: &Path, script: &Path, found: &mut BTreeSet<String>) {
+    let Some(kind) = script.extension() else { return };
+    let same_kind = |file: &Path| file.extension() == Some(kind);
+    match script.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        Some(parent) => below(folder, parent, &same_kind, found),
+        None => found.extend(
+            entries(folder, Path::new(""))
+                .filter(|(file, is_folder)| !is_folder && same_kind(file))
+                .map(|(file, _)| file.to_string_lossy().into_owned()),
+        ),
+    }
+}
+
+fn below(
+    folder: &Path,
+    start: &Path,
+    wanted: &dyn Fn(&Path) -> bool,
+    found: &mut BTreeSet<String>,
+) {
+    let mut pending = vec![start.to_owned()];
+    let mut seen = 0;
+    while let Some(place) = pending.pop() {
+        for (file, is_folder) in entries(folder, &place) {
+            seen += 1;
+            if seen > MOST_FILES {
+                // It stands for all that was not looked at. A folder cannot be hashed, so nobody can trust it.
+                found.insert(start.to_string_lossy().into_owned());
+                return;
+            }
+            let installed = file.file_name().is_some_and(|n| INSTALLED.iter().any(|i| n == *i));
+            if is_folder && !installed {
+                pending.push(file);
+            } else if !is_folder && wanted(&file) {
+                found.insert(file.to_string_lossy().into_owned());
+            }
+        }
+    }
+}
+
+/// What is in a folder of the profile, by its path in the profile, and whether it is a folder itself. No link is followed.
+fn entries(folder: &Path, place: &Path) -> impl Iterator<Item = (PathBuf, bool)> {
+    let place = place.to_owned();
+    let listed = folder.join(&place).read_dir().into_iter().flatten().flatten();
+    listed.map(move |entry| {
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        (place.join(entry.file_name()), is_folder)
+    })
 }
 
 /// The files that a shell line names.
