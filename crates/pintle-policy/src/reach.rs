@@ -1,6 +1,6 @@
 //! Where the paths that a call names lead, looked up once.
 
-use crate::paths::resolve;
+use crate::paths::{normal, resolve};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -71,6 +71,17 @@ impl Reach {
     #[must_use]
     pub fn path(&self, field: &str) -> Option<Result<&Path, &Unresolved>> {
         self.named().iter().find(|named| named.field == field).map(|named| named.real.as_deref())
+    }
+
+    /// The paths that a link takes to another place in the workspace than the one they seem to name: as written, and
+    /// where they lead. A person who says yes to a call says it to that place.
+    pub fn linked(&self) -> impl Iterator<Item = (&str, &Path)> {
+        self.named.iter().filter_map(|named| {
+            let (workspace, real) = (self.workspace().ok()?, named.real.as_deref().ok()?);
+            let seems = normal(&workspace.join(&named.written).to_string_lossy());
+            (self.is_inside(real) && real != Path::new(&seems))
+                .then_some((named.written.as_str(), real))
+        })
     }
 
     pub(crate) fn named(&self) -> &[Named] {

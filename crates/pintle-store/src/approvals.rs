@@ -175,26 +175,27 @@ impl SqliteStore {
     }
 
     /// Whether somebody allowed this tool with these arguments for the rest of the session. Only in the folder they were
-    /// asked about: elsewhere the same arguments mean something else.
+    /// asked about, and for the reason they were told: elsewhere the same arguments mean something else.
     pub async fn session_allows(
         &self,
         session_id: &str,
         tool: &str,
         args_hash: &str,
+        reason: &str,
         workspace: &Path,
     ) -> Result<bool, StoreError> {
-        let (session_id, tool, args_hash) =
-            (session_id.to_owned(), tool.to_owned(), args_hash.to_owned());
+        let (session_id, tool) = (session_id.to_owned(), tool.to_owned());
+        let (args_hash, reason) = (args_hash.to_owned(), reason.to_owned());
         // As it stands in the JSON; a folder without a name in Unicode was never stored.
         let Some(workspace) = workspace.to_str().map(str::to_owned) else { return Ok(false) };
         self.worker()
             .read("looking for a standing approval", move |conn| {
                 let mut statement = conn.prepare_cached(
                     "SELECT 1 FROM approvals WHERE session_id = ?1 AND tool = ?2 AND args_hash = ?3
-                     AND state = 'approved' AND scope = 'session'
-                     AND json_extract(origin, '$.workspace') = ?4",
+                     AND state = 'approved' AND scope = 'session' AND reason = ?4
+                     AND json_extract(origin, '$.workspace') = ?5",
                 )?;
-                Ok(statement.exists(params![session_id, tool, args_hash, workspace])?)
+                Ok(statement.exists(params![session_id, tool, args_hash, reason, workspace])?)
             })
             .await
     }

@@ -1,6 +1,8 @@
 //! The part of the judgement that asks nobody: is there such a tool, do the arguments fit, may this personality use it,
 //! does a guard object, how far does the call reach.
 
+use std::path::Path;
+
 use pintle::{Question, points::ToolPre};
 use pintle_policy::{Floor, Judged, Reach, guard, zone_of};
 use serde::Serialize;
@@ -53,11 +55,18 @@ impl Ground<'_> {
         }
     }
 
-    /// Why a person has to be asked, if so: the zone, and whoever wants it.
+    /// Why a person has to be asked, if so: the zone, and whoever wants it; then where a link leads, for the words of
+    /// the call do not say.
     pub(super) fn reasons_to_ask(&self, questions: Vec<Question>) -> Vec<String> {
         let zone = format!("zone `{}`: {}", self.judged.zone.name(), self.judged.why);
         let by_zone = (self.floor == Floor::Ask).then_some(zone);
-        by_zone.into_iter().chain(questions.into_iter().map(|question| question.reason)).collect()
+        let wanted = questions.into_iter().map(|question| question.reason);
+        let mut reasons: Vec<String> = by_zone.into_iter().chain(wanted).collect();
+        if !reasons.is_empty() {
+            let led = |(written, real): (&str, &Path)| format!("{written} is {}", real.display());
+            reasons.extend(self.reach.linked().map(led));
+        }
+        reasons
     }
 }
 

@@ -101,9 +101,13 @@ impl Approver for StoredApprover {
 
 impl Inner {
     async fn prepare(&self, request: ApprovalRequest) -> Result<Prepared, StoreError> {
-        let ApprovalRequest { session_id, tool_name, args_hash, tool_call_id, .. } = &request;
+        let ApprovalRequest { session_id, tool_name, args_hash, tool_call_id, reason, .. } =
+            &request;
         let workspace = &self.origin.workspace;
-        if self.store.session_allows(session_id, tool_name, args_hash, workspace).await? {
+        // The reason counts as well: it names the places that the arguments lead to, and links can be turned.
+        let allowed =
+            self.store.session_allows(session_id, tool_name, args_hash, reason, workspace);
+        if allowed.await? {
             let by = "an earlier answer for this session".to_string();
             return Ok(Prepared::Settled(ApprovalOutcome::Approved { by }));
         }
@@ -112,6 +116,7 @@ impl Inner {
         let before = asked.iter().find(|open| {
             open.tool_call_id == *tool_call_id
                 && open.args_hash == *args_hash
+                && open.reason == *reason
                 && open.origin.as_ref().is_some_and(|origin| {
                     origin.workspace == *workspace && origin.profile == self.origin.profile
                 })

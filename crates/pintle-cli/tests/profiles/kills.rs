@@ -176,3 +176,27 @@ fn arguments_that_are_swapped_after_the_question_do_not_run() {
     assert!(said.out.contains("no one to ask"), "{said:?}");
     assert!(!world.path("marker").exists());
 }
+
+// P3: a yes is for the place that was shown, not for whatever a link leads to by then.
+#[test]
+fn a_yes_does_not_follow_a_link_that_was_turned_round() {
+    for place in ["../../workspace/other", "../elsewhere"] {
+        let world = World::new(&json!({ "security": { "level": "strict" } }));
+        for folder in ["shown", "other"] {
+            std::fs::create_dir_all(world.path(folder)).unwrap();
+        }
+        std::fs::create_dir_all(world.path("../elsewhere")).unwrap();
+        let link = world.path("link");
+        std::os::unix::fs::symlink("shown", &link).unwrap();
+        let asking = waiting(&world, &["--profile", "profile", "-q", "write link/a.txt: precious"]);
+        let pending = world.pending();
+        assert!(pending["reason"].as_str().unwrap().contains("/shown/a.txt"), "{pending}");
+        killed(asking);
+        std::fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink(world.path(place), &link).unwrap();
+        approve(&world, &id(&pending));
+        for file in ["shown/a.txt", "other/a.txt", "../elsewhere/a.txt"] {
+            assert!(!world.path(file).exists(), "{place}: {file}");
+        }
+    }
+}

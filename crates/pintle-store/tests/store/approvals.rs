@@ -220,7 +220,7 @@ async fn a_yes_for_the_session_covers_the_same_tool_and_arguments_only() {
         (store.create(key("a")).await.unwrap(), store.create(key("b")).await.unwrap());
     let asked = store.request_approval(question(&mine)).await.unwrap();
     let allows = async |session: &str, tool: &str, hash: &str| {
-        store.session_allows(session, tool, hash, &origin().workspace).await.unwrap()
+        store.session_allows(session, tool, hash, &asked.reason, &origin().workspace).await.unwrap()
     };
     assert!(!allows(&mine.id, "terminal", &asked.args_hash).await, "not answered yet");
     let mut answer = yes(&asked);
@@ -232,6 +232,10 @@ async fn a_yes_for_the_session_covers_the_same_tool_and_arguments_only() {
     assert!(!allows(&other.id, "terminal", &asked.args_hash).await);
     assert!(!allows(&mine.id, "write_file", &asked.args_hash).await);
     assert!(!allows(&mine.id, "terminal", &args_hash(&json!({"command": "ls"}))).await);
+    let (hash, folder) = (&asked.args_hash, origin().workspace);
+    let elsewhere = "notes/a.txt is /home/ann/project/other.txt";
+    let moved = store.session_allows(&mine.id, "terminal", hash, elsewhere, &folder).await.unwrap();
+    assert!(!moved, "P3: the same words, and another place");
 
     let once = store
         .request_approval(NewApproval { tool: "other".into(), ..question(&mine) })
@@ -248,8 +252,9 @@ async fn a_yes_for_the_session_holds_in_its_folder_only() {
     let store = place.open().await;
     let session = session(&store).await;
     let allowed = async |folder: &str| {
-        let hash = args_hash(&question(&session).args);
-        store.session_allows(&session.id, "terminal", &hash, folder.as_ref()).await.unwrap()
+        let NewApproval { args, reason, .. } = question(&session);
+        let (id, hash) = (&session.id, args_hash(&args));
+        store.session_allows(id, "terminal", &hash, &reason, folder.as_ref()).await.unwrap()
     };
     for origin in [None, Some(origin())] {
         let asked =
