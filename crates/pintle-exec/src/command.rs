@@ -17,9 +17,10 @@ use tokio::{
 use crate::{
     answer::{parse_answer, with_cut_mark},
     capture::{Capture, FLOOD_LIMIT, Flood},
+    context::Context,
     leash::{Leash, TERM_GRACE, Talk},
     spawn::spawn,
-    spec::{CommandSpec, context_of},
+    spec::CommandSpec,
 };
 
 /// How long a grandchild may keep the pipes open after the command has exited.
@@ -72,7 +73,7 @@ impl DynHandler for CommandHook {
 }
 
 async fn run(spec: &CommandSpec, event: &DynEvent) -> Result<Value, Failure> {
-    let context = serde_json::to_vec(&context_of(event, spec.scrub.as_ref()))?;
+    let context = serde_json::to_vec(&Context { event, scrub: spec.scrub.as_ref() })?;
     let session = event.envelope.session_id.as_deref().unwrap_or_default();
     let (mut leash, stdin) =
         spawn(spec, [("PINTLE_EVENT", event.point), ("PINTLE_SESSION_ID", session)])?;

@@ -38,6 +38,7 @@
 mod answer;
 mod capture;
 mod command;
+mod context;
 mod leash;
 mod spawn;
 mod spec;

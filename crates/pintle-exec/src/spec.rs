@@ -8,9 +8,6 @@ use std::{
     time::Duration,
 };
 
-use pintle::DynEvent;
-use serde_json::{Map, Value};
-
 /// Takes known secrets out of a text. Applied to every string that leaves the process (R10.7).
 pub type Scrub = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
@@ -139,36 +136,4 @@ pub fn default_environment(
             matches!(name, "PATH" | "HOME" | "LANG" | "TMPDIR" | "TERM") || name.starts_with("LC_")
         })
     })
-}
-
-/// The context a hook outside is told: payload and envelope, the point's name as `event`, and at a Modifying
-/// point what earlier handlers have set as `merged`.
-pub(crate) fn context_of(event: &DynEvent, scrub: Option<&Scrub>) -> Value {
-    let mut context = match &*event.json {
-        Value::Object(fields) => fields.clone(),
-        other => Map::from_iter([("payload".to_string(), other.clone())]),
-    };
-    context.insert("event".into(), event.point.into());
-    if !event.merged.is_null() {
-        context.insert("merged".into(), event.merged.clone());
-    }
-    let context = Value::Object(context);
-    match scrub {
-        Some(scrub) => scrubbed(context, scrub),
-        None => context,
-    }
-}
-
-/// String by string, not on the serialised text: there, a secret with a quote in it would look different.
-fn scrubbed(value: Value, scrub: &Scrub) -> Value {
-    match value {
-        Value::String(text) => Value::String(scrub(&text)),
-        Value::Array(items) => items.into_iter().map(|item| scrubbed(item, scrub)).collect(),
-        Value::Object(fields) => fields
-            .into_iter()
-            .map(|(key, value)| (scrub(&key), scrubbed(value, scrub)))
-            .collect::<Map<_, _>>()
-            .into(),
-        other => other,
-    }
 }

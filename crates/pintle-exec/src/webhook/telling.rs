@@ -9,10 +9,10 @@ use std::{
 };
 
 use pintle::DynEvent;
-use serde_json::json;
+use serde::Serialize;
 
 use super::spool::Message;
-use crate::spec::{Scrub, context_of};
+use crate::{context::Context, spec::Scrub};
 
 /// Who tells, and what must not be told.
 pub(super) struct About {
@@ -32,16 +32,27 @@ impl Telling {
     }
 
     pub(super) fn write(self) -> Message {
-        let Self { event, about, now } = self;
-        let body = json!({
-            "v": 1,
-            "ts": if event.envelope.ts > 0 { event.envelope.ts } else { now },
-            "profile": about.profile,
-            "event": event.point,
-            "context": context_of(&event, about.scrub.as_ref()),
-        });
-        Message { id: delivery_id(now), body: body.to_string().into() }
+        let Self { event, about, now } = &self;
+        let body = Body {
+            v: 1,
+            ts: if event.envelope.ts > 0 { event.envelope.ts } else { *now },
+            profile: &about.profile,
+            event: event.point,
+            context: Context { event, scrub: about.scrub.as_ref() },
+        };
+        // A value that JSON cannot hold (there is none in an event) would leave an empty body, not a lost message.
+        let body = serde_json::to_string(&body).unwrap_or_default();
+        Message { id: delivery_id(*now), body: body.into() }
     }
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    v: u32,
+    ts: u64,
+    profile: &'a str,
+    event: &'static str,
+    context: Context<'a>,
 }
 
 fn now_millis() -> u64 {

@@ -15,14 +15,15 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use pintle::{DynEvent, DynHandler, Failure, FailureKind};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use tokio::{
     sync::{Notify, mpsc, oneshot},
     task::JoinHandle,
     time::{Instant, timeout_at},
 };
 
-use crate::{leash::TERM_GRACE, spec::CommandSpec, spec::context_of};
+use crate::{context::Context, leash::TERM_GRACE, spec::CommandSpec};
 
 /// How many requests may wait for a worker before new ones wait for a place in the queue.
 const QUEUE: usize = 256;
@@ -159,9 +160,8 @@ impl Inner {
         let spec = &self.spec.process;
         let deadline = Instant::now() + spec.timeout;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let context = context_of(event, spec.scrub.as_ref());
-        let mut line =
-            serde_json::to_vec(&json!({ "id": id, "event": event.point, "context": context }))?;
+        let context = Context { event, scrub: spec.scrub.as_ref() };
+        let mut line = serde_json::to_vec(&Asked { id, event: event.point, context })?;
         line.push(b'\n');
         let gone = || Failure::new(FailureKind::Gone, "the worker's supervisor ended");
         let (answer, answered) = oneshot::channel();
@@ -183,6 +183,14 @@ impl Drop for Inner {
             stop.notify_one();
         }
     }
+}
+
+/// A request, as its line.
+#[derive(Serialize)]
+struct Asked<'a> {
+    id: u64,
+    event: &'static str,
+    context: Context<'a>,
 }
 
 impl DynHandler for Worker {

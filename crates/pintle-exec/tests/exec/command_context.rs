@@ -108,6 +108,22 @@ async fn known_secrets_are_scrubbed_from_stdin_even_with_quotes_in_them() {
     assert_eq!(context["prompt"], "log in with [secret]");
 }
 
+// R10.7: a secret of digits alone is one in a number too.
+#[tokio::test]
+async fn a_secret_number_is_scrubbed_and_other_numbers_stay_numbers() {
+    let profile = Profile::new();
+    let spec = profile.shell("cat > context.json").scrub(|text| text.replace("86753091", "***"));
+    let hooks = Hooks::new();
+    hooks.register_dyn("tool.pre", ModelKind::Gate, CommandHook::new(spec)).unwrap();
+    let input = json!({ "pin": 86753091, "list": [1.5, -86753091, true, null] });
+    let payload = json!({ "toolCallId": "t", "toolName": "x", "toolInput": input, "zone": 1 });
+    hooks.fire_dyn("tool.pre", &cx(), payload).await.unwrap();
+    let text = fs::read_to_string(profile.path().join("context.json")).unwrap();
+    let context: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(context["toolInput"], json!({ "pin": "***", "list": [1.5, "-***", true, null] }));
+    assert_eq!(context["zone"], 1);
+}
+
 // R8.3
 #[tokio::test]
 async fn no_shell_of_a_hook_is_a_login_shell() {
