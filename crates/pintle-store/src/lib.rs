@@ -10,6 +10,7 @@
 mod answers;
 mod approval;
 mod approvals;
+mod check;
 mod clock;
 mod error;
 mod group;
