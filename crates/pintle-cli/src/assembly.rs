@@ -13,9 +13,11 @@ use crate::{
     bindings::{self, Bound},
     chat::{Ears, StoredApprover},
     environment::Environment,
-    problem::{Problem, YELLOW},
+    out::{self, tell},
+    problem::Problem,
     profile::Plan,
     recorder::Recorder,
+    shown::{text, yellow},
 };
 
 /// An agent, with what outlives its runs.
@@ -71,8 +73,10 @@ impl Assembled {
         };
         if !bound.disabled.is_empty() {
             let names = bound.disabled.join(", ");
-            anstream::eprintln!(
-                "{YELLOW}warning{YELLOW:#}: PINTLE_DISABLE_HOOKS switches off {names}; what guards stays on"
+            tell!(
+                "{}: PINTLE_DISABLE_HOOKS switches off {}; what guards stays on",
+                yellow("warning"),
+                names
             );
         }
         let servers = connect_servers(environment, &plan).await?;
@@ -115,11 +119,8 @@ impl Assembled {
         }
         for stats in self.bound.close().await {
             if stats.dropped > 0 {
-                anstream::eprintln!(
-                    "{YELLOW}warning{YELLOW:#}: {} webhooks to {} were dropped",
-                    stats.dropped,
-                    stats.url
-                );
+                let (dropped, url) = (stats.dropped, &stats.url);
+                tell!("{}: {} webhooks to {} were dropped", yellow("warning"), dropped, url);
             }
         }
         self.store.flush_records().await;
@@ -161,11 +162,12 @@ async fn connect_servers(
             (None, Some(url)) => McpTransport::Http { url: url.clone(), headers: Vec::new() },
             (None, None) => continue,
         };
-        servers.push(
-            McpServer::connect(name, transport, McpLimits::default())
-                .await
-                .map_err(Problem::new)?,
-        );
+        let connecting = McpServer::connect(name, transport, McpLimits::default());
+        let connected = match environment.shows_waiting() {
+            true => out::waiting_for(&text!("starting {}…", name), connecting).await,
+            false => connecting.await,
+        };
+        servers.push(connected.map_err(Problem::new)?);
     }
     Ok(servers)
 }

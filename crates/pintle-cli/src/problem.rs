@@ -5,16 +5,20 @@ use std::fmt;
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 
+use crate::shown::{Show, Shown, cyan, drawn, paragraph, red, text};
+
 /// A failure of a command, with hints.
 #[derive(Debug)]
 pub(crate) struct Problem {
     what: String,
+    /// Where in a file, as a library has drawn it.
+    drawing: Option<String>,
     hints: Vec<String>,
 }
 
 impl Problem {
     pub(crate) fn new(what: impl fmt::Display) -> Self {
-        Self { what: what.to_string(), hints: Vec::new() }
+        Self { what: what.to_string(), drawing: None, hints: Vec::new() }
     }
 
     pub(crate) fn hint(mut self, hint: impl fmt::Display) -> Self {
@@ -22,8 +26,15 @@ impl Problem {
         self
     }
 
+    pub(crate) fn drawn(mut self, drawing: String) -> Self {
+        self.drawing = Some(drawing);
+        self
+    }
+
     pub(crate) fn to_json(&self) -> Value {
-        json!({ "error": self.what, "hints": self.hints })
+        let drawing = self.drawing.as_ref().map(|drawing| format!("\n{drawing}"));
+        let error = format!("{}{}", self.what, drawing.unwrap_or_default());
+        json!({ "error": error, "hints": self.hints })
     }
 }
 
@@ -34,13 +45,17 @@ pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
 pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const BOLD: Style = Style::new().bold();
 
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{RED}error{RED:#}: {}", self.what)?;
-        for hint in &self.hints {
-            write!(f, "\n  {CYAN}hint{CYAN:#}: {hint}")?;
+/// Over several lines, and none of them passes for a line of ours.
+impl Show for Problem {
+    fn shown(&self) -> Shown {
+        let mut shown = text!("{}: {}", red("error"), paragraph(&self.what, 2));
+        if let Some(drawing) = &self.drawing {
+            shown = text!("{}\n{}", shown, drawn(drawing));
         }
-        Ok(())
+        for hint in &self.hints {
+            shown = text!("{}\n  {}: {}", shown, cyan("hint"), paragraph(hint, 4));
+        }
+        shown
     }
 }
 

@@ -1,6 +1,6 @@
 //! From a folder with an agent.json to what the agent goes by.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pintle::points::PersonalityConfig;
 use pintle_agent::{Limits, Personalities, Personality, Policy};
@@ -26,18 +26,21 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn read(environment: &Environment, dir: Option<&Path>) -> Result<Self, Problem> {
         match dir {
-            None => Self::without_profile(environment),
+            None => Self::without_profile(environment, environment.working_dir()?),
             Some(dir) => {
                 Self::of_profile(environment, load(&environment.absolute(dir)?, environment)?)
             }
         }
     }
 
-    fn without_profile(environment: &Environment) -> Result<Self, Problem> {
+    pub(crate) fn without_profile(
+        environment: &Environment,
+        workspace: PathBuf,
+    ) -> Result<Self, Problem> {
         let operator = environment.operator()?;
         let plain = PersonalityConfig { prompt: PLAIN.into(), ..PersonalityConfig::default() };
         let personalities = Personalities::new(personality("default", plain)?);
-        let mut policy = Policy::standard(environment.working_dir()?);
+        let mut policy = Policy::standard(workspace);
         policy.level = operator.level;
         let approvers = operator.approvers.clone();
         Ok(Self {
@@ -100,7 +103,7 @@ pub(crate) fn load_allowed(dir: &Path, environment: &Environment) -> Result<Prof
 
 fn does_not_load(environment: &Environment, dir: &Path, errors: &ProfileErrors) -> Problem {
     let drawn = errors.render(environment.stderr_is_terminal && !environment.json);
-    Problem::new(format!("the profile in {} does not load\n{drawn}", dir.display()))
+    Problem::new(format!("the profile in {} does not load", dir.display())).drawn(drawn)
 }
 
 fn personalities(profile: &Profile) -> Result<Personalities, Problem> {

@@ -20,6 +20,7 @@ pub(crate) type Question = (ApprovalRequest, oneshot::Sender<TerminalAnswer>);
 pub(crate) type Questions = mpsc::UnboundedReceiver<Question>;
 
 /// What the person at the terminal said.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TerminalAnswer {
     Yes,
     YesForThisSession,

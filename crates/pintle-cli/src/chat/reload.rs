@@ -9,8 +9,10 @@ use crate::{
     args::Chat,
     assembly::{Assembled, Extras},
     environment::Environment,
-    problem::{DIM, Problem, RED},
+    out::tell,
+    problem::Problem,
     profile::Plan,
+    shown::{dim, red},
 };
 
 /// What every agent of this conversation is put together with.
@@ -67,14 +69,13 @@ impl Current {
         }
         self.seen = now;
         if let Err(problem) = Plan::read(environment, chat.who.profile.as_deref()) {
-            anstream::eprintln!(
-                "{problem}\n{RED}the profile changed and does not load: the old one stays in force{RED:#}"
-            );
+            tell!("{}", problem);
+            tell!("{}", red("the profile changed and does not load: the old one stays in force"));
             return Ok(());
         }
         self.assembled.release().await;
         self.assembled = self.recipe.assemble(environment, chat).await?;
-        anstream::eprintln!("{DIM}the profile changed: the new one is in force{DIM:#}");
+        tell!("{}", dim("the profile changed: the new one is in force"));
         Ok(())
     }
 }

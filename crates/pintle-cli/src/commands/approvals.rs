@@ -14,7 +14,9 @@ use crate::{
     assembly::{Assembled, Extras},
     chat::{lock, now_ms},
     environment::Environment,
-    problem::{BOLD, CYAN, DIM, GREEN, Problem, YELLOW},
+    out::{say, say_json, say_pretty_json},
+    problem::Problem,
+    shown::{bold, cyan, dim, green, lines, pretty_json, text, yellow},
 };
 
 pub(crate) async fn run(
@@ -44,20 +46,16 @@ async fn list(
     let state = (!all).then_some(ApprovalState::Pending);
     let approvals = store.approvals(ApprovalFilter { state, ..ApprovalFilter::default() }).await?;
     if environment.json {
-        anstream::println!("{}", serde_json::to_string_pretty(&approvals).map_err(Problem::new)?);
+        say_pretty_json(&approvals)?;
         return Ok(ExitCode::SUCCESS);
     }
     if approvals.is_empty() {
-        anstream::println!("nothing waits for an answer");
+        say!("nothing waits for an answer");
     }
     for approval in &approvals {
         let state = format!("{:?}", approval.state).to_lowercase();
-        anstream::println!(
-            "{CYAN}{}{CYAN:#}  {YELLOW}{state:<9}{YELLOW:#} {BOLD}{}{BOLD:#} {}",
-            short(&approval.id),
-            approval.tool,
-            approval.args
-        );
+        let (id, tool) = (cyan(short(&approval.id)), bold(&approval.tool));
+        say!("{}  {} {} {}", id, yellow(text!("{:<9}", state)), tool, approval.args);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -69,22 +67,17 @@ fn short(id: &str) -> &str {
 
 fn show(environment: &Environment, approval: &Approval) -> Result<ExitCode, Problem> {
     if environment.json {
-        anstream::println!("{}", serde_json::to_string_pretty(approval).map_err(Problem::new)?);
+        say_pretty_json(approval)?;
         return Ok(ExitCode::SUCCESS);
     }
-    anstream::println!("{BOLD}{}{BOLD:#} {DIM}{}{DIM:#}", approval.tool, approval.id);
-    let args = serde_json::to_string_pretty(&approval.args).map_err(Problem::new)?;
-    anstream::println!(
-        "{args}\n{DIM}why    {}\nhash   {}\nstate  {:?}{DIM:#}",
-        approval.reason,
-        approval.args_hash,
-        approval.state
-    );
+    say!("{} {}", bold(&approval.tool), dim(&approval.id));
+    say!("{}", pretty_json(&approval.args).map_err(Problem::new)?);
+    say!("{}", dim(text!("why    {}", approval.reason)));
+    say!("{}", dim(text!("hash   {}", approval.args_hash)));
+    say!("{}", dim(text!("state  {}", format!("{:?}", approval.state))));
     if let Some(by) = &approval.answered_by {
-        anstream::println!(
-            "{DIM}by     {by} {}{DIM:#}",
-            approval.answer_reason.as_deref().unwrap_or_default()
-        );
+        let reason = approval.answer_reason.as_deref().unwrap_or_default();
+        say!("{}", dim(text!("by     {} {}", by, reason)));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -147,12 +140,12 @@ async fn answer(
     };
     if !environment.json {
         let word = if approval.state == ApprovalState::Approved { "approved" } else { "denied" };
-        anstream::println!("{GREEN}{word}{GREEN:#} {} {}", approval.tool, short(&approval.id));
+        say!("{} {} {}", green(word), approval.tool, short(&approval.id));
     }
     // Somebody who waits holds the question's lock. When nobody does, their process is gone: the run goes on here.
     let Some(_lock) = lock(&locks, &approval.id) else {
         if environment.json {
-            anstream::println!("{}", json!({ "answered": approval.id, "resumed": false }));
+            say_json(&json!({ "answered": approval.id, "resumed": false }))?;
         }
         return Ok(ExitCode::SUCCESS);
     };
@@ -171,9 +164,9 @@ async fn resume(
     if environment.json {
         let done =
             json!({ "answered": approval.id, "resumed": true, "outcome": outcome, "text": text });
-        anstream::println!("{done}");
+        say_json(&done)?;
     } else {
-        anstream::println!("{DIM}its run had stopped; it went on here:{DIM:#}\n{text}");
+        say!("{}\n{}", dim("its run had stopped; it went on here:"), lines(&text));
     }
     Ok(if outcome == RunOutcome::EndTurn { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

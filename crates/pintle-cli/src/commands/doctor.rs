@@ -3,13 +3,16 @@
 use std::process::ExitCode;
 
 use pintle_agent::{PreviewError, PromptPreview, Store};
+use pintle_store::SqliteStore;
 use serde_json::{Value, json};
 
 use crate::{
     args::Doctor,
     assembly::{Assembled, Extras},
     environment::Environment,
-    problem::{BOLD, CYAN, DIM, GREEN, Problem, RED, YELLOW},
+    out::{say, say_json, say_pretty_json},
+    problem::Problem,
+    shown::{bold, cyan, dim, green, lines, red, text, yellow},
 };
 
 pub(crate) async fn run(environment: &Environment, doctor: Doctor) -> Result<ExitCode, Problem> {
@@ -29,24 +32,17 @@ async fn show_prompt(environment: &Environment, doctor: &Doctor) -> Result<ExitC
     let handlers = record.map(|record| record.handlers).unwrap_or_default();
     if environment.json {
         let whole = json!({ "parts": parts, "handlers": handlers });
-        anstream::println!("{}", serde_json::to_string_pretty(&whole).map_err(Problem::new)?);
+        say_pretty_json(&whole)?;
         return Ok(ExitCode::SUCCESS);
     }
     for part in &parts {
-        anstream::println!(
-            "{CYAN}── {} {DIM}by {}{DIM:#}\n{}\n",
-            part.part,
-            part.by,
-            part.text.trim()
-        );
+        let by = dim(text!("by {}", part.by));
+        say!("{} {}\n{}\n", cyan(text!("── {}", part.part)), by, lines(part.text.trim()));
     }
     for handler in &handlers {
-        let won = handler.won.join(", ");
-        let lost = handler.lost.join(", ");
-        let (outcome, name) = (handler.outcome.name(), &handler.name);
-        anstream::println!(
-            "{BOLD}{name}{BOLD:#} {outcome} {GREEN}won: {won}{GREEN:#} {RED}lost: {lost}{RED:#}"
-        );
+        let won = green(text!("won: {}", handler.won.join(", ")));
+        let lost = red(text!("lost: {}", handler.lost.join(", ")));
+        say!("{} {} {} {}", bold(&*handler.name), handler.outcome.name(), won, lost);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -57,6 +53,15 @@ struct Check {
     found: Result<String, Problem>,
 }
 
+/// Looked through to its last page: damage shows only where somebody looks.
+async fn database(store: &SqliteStore) -> Result<String, Problem> {
+    store.check().await?;
+    Ok(match store.sessions().await?.len() {
+        1 => "1 conversation".to_string(),
+        several => format!("{several} conversations"),
+    })
+}
+
 async fn check(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, Problem> {
     let mut checks = Vec::new();
     let data = environment.data_dir();
@@ -65,12 +70,7 @@ async fn check(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, P
     match assembled {
         Err(problem) => checks.push(Check { what: "agent", found: Err(problem) }),
         Ok(assembled) => {
-            let sessions = assembled.store.sessions().await;
-            let counted = sessions.map(|sessions| match sessions.len() {
-                1 => "1 conversation".to_string(),
-                several => format!("{several} conversations"),
-            });
-            checks.push(Check { what: "database", found: counted.map_err(Problem::from) });
+            checks.push(Check { what: "database", found: database(&assembled.store).await });
             checks.push(Check { what: "model", found: Ok(assembled.model.clone()) });
             let personalities: Vec<_> = assembled.agent.personalities().names().collect();
             checks.push(Check { what: "personalities", found: Ok(personalities.join(", ")) });
@@ -88,17 +88,18 @@ async fn check(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, P
             }
         };
         let all: Vec<Value> = checks.iter().map(entry).collect();
-        anstream::println!("{}", Value::from(all));
+        say_json(&all)?;
     } else {
         for Check { what, found } in &checks {
             match found {
-                Ok(found) => anstream::println!("{GREEN}✓{GREEN:#} {what:<14} {found}"),
-                Err(problem) => anstream::println!("{RED}✗{RED:#} {what:<14} {problem}"),
+                Ok(found) => say!("{} {:<14} {}", green("✓"), what, found),
+                Err(problem) => say!("{} {:<14} {}", red("✗"), what, problem),
             }
         }
         if !failed {
-            anstream::println!(
-                "{YELLOW}→{YELLOW:#} all is well; `pintle doctor --show-prompt` shows what the model is told"
+            say!(
+                "{} all is well; `pintle doctor --show-prompt` shows what the model is told",
+                yellow("→")
             );
         }
     }

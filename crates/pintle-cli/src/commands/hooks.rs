@@ -10,8 +10,10 @@ use crate::{
     args::{Hooks, HooksCommand, Who},
     assembly::{Assembled, Extras},
     environment::Environment,
-    problem::{BOLD, CYAN, DIM, GREEN, Problem, YELLOW},
+    out::{say, say_json, say_pretty_json},
+    problem::Problem,
     profile,
+    shown::{Shown, bold, cyan, dim, green, text, yellow},
 };
 
 pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitCode, Problem> {
@@ -20,14 +22,10 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
         HooksCommand::Lint { dir } => {
             let found = profile::load_allowed(&environment.absolute(&dir)?, environment)?;
             if environment.json {
-                anstream::println!("{}", json!({ "ok": true, "profile": found.name }));
+                say_json(&json!({ "ok": true, "profile": found.name }))?;
             } else {
-                anstream::println!(
-                    "{GREEN}ok{GREEN:#} {}: {} hooks, {} guards",
-                    found.name,
-                    found.hooks.len(),
-                    found.guards.len()
-                );
+                let (hooks, guards) = (found.hooks.len(), found.guards.len());
+                say!("{} {}: {} hooks, {} guards", green("ok"), found.name, hooks, guards);
             }
         }
         HooksCommand::Fire { point, payload, plugins, who } => {
@@ -66,15 +64,14 @@ async fn list(environment: &Environment, who: &Who) -> Result<(), Problem> {
         let disabled =
             bound.disabled.iter().map(|name| json!({ "name": name, "state": "disabled" }));
         let rows: Vec<Value> = list.iter().map(row).chain(disabled).collect();
-        anstream::println!("{}", serde_json::to_string_pretty(&rows).map_err(Problem::new)?);
+        say_pretty_json(&rows)?;
     } else {
         for info in &list {
-            anstream::println!("{} {YELLOW}{}{YELLOW:#}", line(info), state(info));
+            say!("{} {}", line(info), yellow(state(info)));
         }
         for name in &bound.disabled {
-            anstream::println!(
-                "{BOLD}{name}{BOLD:#} {YELLOW}disabled{YELLOW:#} {DIM}by PINTLE_DISABLE_HOOKS{DIM:#}"
-            );
+            let by = dim("by PINTLE_DISABLE_HOOKS");
+            say!("{} {} {}", bold(name), yellow("disabled"), by);
         }
     }
     assembled.close().await;
@@ -101,33 +98,30 @@ async fn fired(store: &SqliteStore) -> Result<HashSet<String>, Problem> {
 
 pub(crate) fn print_list(list: &[HandlerInfo]) {
     if list.is_empty() {
-        anstream::println!("no hooks are bound");
+        say!("no hooks are bound");
     }
     for info in list {
-        anstream::println!("{}", line(info));
+        say!("{}", line(info));
     }
 }
 
-fn line(info: &HandlerInfo) -> String {
+fn line(info: &HandlerInfo) -> Shown {
     let plugin = info.plugin.as_deref().unwrap_or("built-in");
     let deadline = info.deadline.map(|deadline| format!(" · {deadline:?}")).unwrap_or_default();
-    let (point, model, name) = (info.point, info.model.to_string(), &info.name);
-    let (priority, source) = (info.priority, &info.source);
-    format!(
-        "{CYAN}{point:<22}{CYAN:#} {model:<10} {BOLD}{name}{BOLD:#} \
-         {DIM}{plugin} · priority {priority}{deadline} · {source}{DIM:#}"
-    )
+    let (point, model) = (cyan(text!("{:<22}", info.point)), info.model.to_string());
+    let (priority, source) = (info.priority, info.source.to_string());
+    let rest = text!("{} · priority {}{} · {}", plugin, priority, deadline, source);
+    text!("{} {:<10} {} {}", point, model, bold(&*info.name), dim(rest))
 }
 
 fn points(environment: &Environment) -> Result<(), Problem> {
     let points = Registry::new().known_points();
     if environment.json {
-        anstream::println!("{}", serde_json::to_string_pretty(&points).map_err(Problem::new)?);
-        return Ok(());
+        return say_pretty_json(&points);
     }
     for PointInfo { name, model, doc, .. } in points {
         let when = first_sentence(doc);
-        anstream::println!("{CYAN}{name:<24}{CYAN:#} {:<10} {DIM}{when}{DIM:#}", model.to_string());
+        say!("{} {:<10} {}", cyan(text!("{:<24}", name)), model.to_string(), dim(when));
     }
     Ok(())
 }
@@ -146,6 +140,5 @@ fn schema(named: &str) -> Result<(), Problem> {
             .hint("`pintle hooks schema` lists them"));
     };
     let schemas = json!({ "payload": point.payload_schema(), "result": point.result_schema() });
-    anstream::println!("{}", serde_json::to_string_pretty(&schemas).map_err(Problem::new)?);
-    Ok(())
+    say_pretty_json(&schemas)
 }

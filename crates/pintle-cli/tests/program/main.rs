@@ -7,16 +7,19 @@
     missing_docs
 )]
 
+mod asking;
 mod bad_input;
 mod conversation;
 mod demo;
 mod doctor;
 mod help;
 mod hooks;
+mod hostile;
 mod init;
 mod interruption;
 mod json;
 mod question;
+mod screen;
 mod sessions;
 mod support;
 mod terminal;

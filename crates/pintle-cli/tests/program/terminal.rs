@@ -10,27 +10,32 @@ use serde_json::{Value, json};
 
 use crate::support::{World, assert_whole};
 
-struct Screen {
-    text: String,
-    code: Value,
+pub(crate) struct Screen {
+    /// Everything that was sent to it.
+    pub(crate) text: String,
+    /// What a person saw in the end.
+    pub(crate) rendered: String,
+    pub(crate) code: Value,
+    /// As a shell wants to find it.
+    pub(crate) reads_lines: bool,
 }
 
-fn wait(text: &str) -> Value {
+pub(crate) fn wait(text: &str) -> Value {
     json!({"wait": text})
 }
 
-fn wait_for_prompt() -> Value {
+pub(crate) fn wait_for_prompt() -> Value {
     wait("› ")
 }
 
-fn keys(keys: &str) -> Value {
+pub(crate) fn keys(keys: &str) -> Value {
     json!({"type": keys})
 }
 
-const CTRL_C: &str = "\u{3}";
-const CTRL_D: &str = "\u{4}";
+pub(crate) const CTRL_C: &str = "\u{3}";
+pub(crate) const CTRL_D: &str = "\u{4}";
 
-fn play(world: &World, arguments: &[&str], steps: &[Value]) -> Screen {
+pub(crate) fn play(world: &World, arguments: &[&str], steps: &[Value]) -> Screen {
     let mut argv = vec![env!("CARGO_BIN_EXE_pintle").to_string()];
     argv.extend(world.arguments(arguments));
     let mut env: BTreeMap<_, _> = world.environment().into_iter().collect();
@@ -49,7 +54,9 @@ fn play(world: &World, arguments: &[&str], steps: &[Value]) -> Screen {
     let text = seen["screen"].as_str().unwrap().to_string();
     assert!(seen["stuck"].is_null(), "stuck at {}:\n{text}", seen["stuck"]);
     assert!(!seen["code"].is_null(), "it did not end:\n{text}");
-    Screen { text, code: seen["code"].clone() }
+    let rendered = seen["rendered"].as_str().unwrap().to_string();
+    let reads_lines = seen["reads_lines"] == true;
+    Screen { text, rendered, code: seen["code"].clone(), reads_lines }
 }
 
 #[test]
