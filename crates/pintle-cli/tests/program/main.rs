@@ -21,6 +21,8 @@ mod json;
 mod question;
 mod screen;
 mod sessions;
+mod streaming;
 mod support;
+mod surroundings;
 mod terminal;
 mod trace;
