@@ -122,7 +122,7 @@ impl Agent {
     /// Goes on with a run whose process died while a person was being asked. The call runs at most once, whoever
     /// resumes it (R11.6).
     pub fn resume(&self, session_id: &str) -> Run {
-        run::start(self.clone(), Ask { resumes: true, ..Ask::in_session(session_id, "") })
+        self.run(Ask::going_on(session_id))
     }
 
     /// The agent's registry.

@@ -164,10 +164,10 @@ pub enum RunEventKind {
 #[serde(rename_all = "camelCase")]
 pub struct FiredHandler {
     /// Its name.
-    pub name: String,
+    pub name: Arc<str>,
     /// Its plugin; a built-in has none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub plugin: Option<String>,
+    pub plugin: Option<Arc<str>>,
     /// What it said, or how it failed.
     pub outcome: &'static str,
     /// How long it took.
@@ -183,8 +183,8 @@ pub struct FiredHandler {
 impl From<&HandlerRecord> for FiredHandler {
     fn from(record: &HandlerRecord) -> Self {
         Self {
-            name: record.name.to_string(),
-            plugin: record.plugin.as_deref().map(str::to_string),
+            name: record.name.clone(),
+            plugin: record.plugin.clone(),
             outcome: record.outcome.name(),
             duration_ms: (record.duration.as_secs_f64() * 1e6).round() / 1e3,
             won: record.won.clone(),

@@ -35,6 +35,6 @@ pub use personality::{Personalities, Personality, UnknownPersonality};
 pub use policy::{Limits, Policy};
 pub use prompt::{PreviewError, PromptPart, PromptPreview, SAFETY_PRELUDE};
 pub use run::{Ask, Finding, Finished, JudgedStep, PermittedCall, Run};
-pub use store::{NewMessage, NewSession, Session, Store, StoreError, StoredMessage};
+pub use store::{Claim, NewMessage, NewSession, Session, Store, StoreError, StoredMessage};
 pub use tool::{Progress, Tool, ToolCx, ToolError};
 pub use toolbox::DuplicateTool;

@@ -47,7 +47,8 @@ impl Policy {
 pub struct Limits {
     /// The most model rounds.
     pub max_turns: u32,
-    /// The most it may cost.
+    /// The most it may cost, looked at before each model request. With a model that does not say what an answer cost
+    /// the limit cannot be held: the run then ends with an error before its second request.
     pub max_cost_usd: Option<f64>,
     /// The longest it may take.
     pub max_seconds: Option<u64>,

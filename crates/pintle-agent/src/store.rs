@@ -1,6 +1,8 @@
 //! What the loop needs of wherever conversations are kept.
 
-use futures_util::future::BoxFuture;
+use std::any::Any;
+
+use futures_util::future::{BoxFuture, FutureExt};
 use serde::{Deserialize, Serialize};
 
 use crate::message::Message;
@@ -26,6 +28,31 @@ pub trait Store: Send + Sync + 'static {
     fn history(&self, id: &str) -> BoxFuture<'_, Result<Vec<StoredMessage>, StoreError>>;
     /// Removes a session and its messages. `false` when there was none.
     fn delete(&self, id: &str) -> BoxFuture<'_, Result<bool, StoreError>>;
+    /// Makes the session the caller's alone until the claim is dropped or its process dies: a run holds it from before
+    /// it reads the conversation until it has written its last message.
+    ///
+    /// A store that several processes can reach refuses with [`StoreError::InUse`] when another holds it and keeps it.
+    /// One that only this process can reach need not do anything: runs of one agent take turns anyway.
+    fn claim(&self, _session: &Session) -> BoxFuture<'_, Result<Claim, StoreError>> {
+        std::future::ready(Ok(Claim::default())).boxed()
+    }
+}
+
+/// A session that belongs to one run. Dropping it gives the session back.
+#[derive(Default)]
+pub struct Claim(Option<Box<dyn Any + Send + Sync>>);
+
+impl Claim {
+    /// A claim that lasts as long as this guard, which gives the session back when it is dropped.
+    pub fn held_by(guard: impl Send + Sync + 'static) -> Self {
+        Self(Some(Box::new(guard)))
+    }
+}
+
+impl std::fmt::Debug for Claim {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Claim").field(&self.0.is_some()).finish()
+    }
 }
 
 /// What a new session starts with.
@@ -100,6 +127,17 @@ pub enum StoreError {
     /// There is no such session.
     #[error("there is no session `{0}`")]
     NoSuchSession(String),
+    /// Another process is running in the session.
+    #[error(
+        "the conversation `{session}` is in use by another pintle{by}. Wait until it is done, or talk in another one \
+         (`--session NAME`, or `--new`)"
+    )]
+    InUse {
+        /// The session's key.
+        session: String,
+        /// Which process, as ` (process 42)`; empty when that is not known.
+        by: String,
+    },
     /// Anything else.
     #[error("the store failed while {doing}: {detail}")]
     Failed {

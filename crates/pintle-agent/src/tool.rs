@@ -10,7 +10,8 @@ use crate::{PermittedCall, llm::ToolSpec};
 
 /// Something the model can ask for.
 ///
-/// `run` takes a [`PermittedCall`], which only the judge can make: a tool cannot be run around the gates.
+/// `run` takes a [`PermittedCall`], which only the judge can make: a tool cannot be run around the gates. A tool that
+/// opens files takes their paths from [`PermittedCall::reach`], not from the arguments.
 pub trait Tool: Send + Sync + 'static {
     /// Its name, description and arguments.
     fn spec(&self) -> &ToolSpec;
@@ -26,7 +27,8 @@ pub trait Tool: Send + Sync + 'static {
 /// What a running tool knows of its surroundings.
 #[derive(Clone)]
 pub struct ToolCx {
-    /// The folder the agent works in; relative paths start here.
+    /// The folder the agent works in, as the operator named it. Where the paths of a call lead from here was looked up
+    /// when it was judged: [`PermittedCall::reach`].
     pub workspace: Arc<PathBuf>,
     /// The session it runs in.
     pub session_id: Arc<str>,

@@ -64,9 +64,9 @@ pub(crate) struct Chat {
     /// Ask this, print only the answer, and exit
     #[arg(short, long = "question", value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) question: Option<String>,
-    /// Go on with the conversation of this name
-    #[arg(long, value_name = "KEY", default_value = "cli:default")]
-    pub(crate) session: String,
+    /// Go on with the conversation of this name [default: the current folder's]
+    #[arg(long, value_name = "KEY")]
+    pub(crate) session: Option<String>,
     /// Begin a new conversation
     #[arg(long)]
     pub(crate) new: bool,
@@ -120,13 +120,13 @@ pub(crate) enum SessionsCommand {
     #[command(after_help = "Example:\n  pintle sessions list --json")]
     List,
     /// One conversation, for reading
-    #[command(after_help = "Example:\n  pintle sessions show cli:default")]
+    #[command(after_help = "Example:\n  pintle sessions show 0190a1b2")]
     Show {
         /// Its id, the start or end of it, or its key
         session: String,
     },
     /// One conversation as JSON, on standard output
-    #[command(after_help = "Example:\n  pintle sessions export cli:default > conversation.json")]
+    #[command(after_help = "Example:\n  pintle sessions export 0190a1b2 > conversation.json")]
     Export {
         /// Its id, the start or end of it, or its key
         session: String,
@@ -247,7 +247,7 @@ pub(crate) enum ApprovalsCommand {
         /// Its id, or the start or end of it
         id: String,
     },
-    /// Say yes. If the run that asked is gone, it goes on here
+    /// Say yes. If the run that asked is gone, it goes on now, in its own folder and with its own profile
     #[command(after_help = "Example:\n  pintle approvals approve 3f9c21d0")]
     Approve {
         /// Its id, or the start or end of it

@@ -1,21 +1,23 @@
 //! An agent put together from what the command line, the environment and the profile say.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use pintle::{Event, Hooks, Verdict, points::ToolPre};
-use pintle_agent::{Agent, HandlerWatch, Llm, SwitchError};
-use pintle_policy::shell;
+use pintle_agent::{Agent, HandlerWatch, Llm, SwitchError, Tool};
+use pintle_policy::{Operator, Profile, shell};
 use pintle_store::SqliteStore;
 use pintle_tools::{McpLimits, McpServer, McpTransport, TerminalConfig};
 
 use crate::{
     args::Who,
-    bindings::{self, Bound},
+    bindings::{self, Bound, Trust},
     chat::{Ears, StoredApprover},
     environment::Environment,
+    origin::origin_of,
     out::{self, tell},
+    own_profile,
     problem::Problem,
-    profile::Plan,
+    profile::{self, Plan},
     recorder::Recorder,
     shown::{text, yellow},
 };
@@ -27,6 +29,9 @@ pub(crate) struct Assembled {
     pub(crate) model: String,
     servers: Vec<McpServer>,
     pub(crate) bound: Bound,
+    /// The profile it was made from, and what the operator says to it.
+    pub(crate) profile: Option<Profile>,
+    pub(crate) operator: Operator,
 }
 
 /// What a command adds to the agent it needs.
@@ -36,8 +41,8 @@ pub(crate) struct Extras {
     pub(crate) ears: Ears,
     pub(crate) watch: Option<HandlerWatch>,
     pub(crate) hooks: Option<Hooks>,
-    /// Where questions are locked; the data folder unless said.
-    pub(crate) state: Option<PathBuf>,
+    /// Starts no server: for commands that only look.
+    pub(crate) only_looks: bool,
 }
 
 impl Assembled {
@@ -50,60 +55,76 @@ impl Assembled {
         if let Some(asked) = &who.personality {
             plan.personalities.get(asked)?;
         }
-        let profile_model = plan.profile.as_ref().and_then(|profile| profile.model.clone());
-        let model = who.model.clone().or_else(|| environment.model.clone()).or(profile_model);
-        let llm =
-            pintle_llm::open(model.as_deref().unwrap_or("offline"), &environment.llm_settings())?;
+        let model = match who.model.clone().or_else(|| environment.model.clone()) {
+            Some(model) => Some(model),
+            None => plan.profile.as_ref().map(profile::model).transpose()?.flatten(),
+        };
+        let model = model.as_deref().unwrap_or("offline");
+        let llm = pintle_llm::open(model, &environment.llm_settings())?;
         let store = SqliteStore::open(environment.database()?).await?;
-        Self::from_parts(environment, plan, llm, store, extras).await
+        Self::from_parts(environment, plan, (model, llm), store, extras).await
     }
 
+    /// The model comes with what was said to open it.
     pub(crate) async fn from_parts(
         environment: &Environment,
         plan: Plan,
-        llm: Arc<dyn Llm>,
+        (said, llm): (&str, Arc<dyn Llm>),
         store: SqliteStore,
         extras: Extras,
     ) -> Result<Self, Problem> {
+        can_hold_the_cost_limit(environment, &plan, said)?;
         let hooks = extras.hooks.unwrap_or_default();
         bind_built_ins(&hooks)?;
+        if let Some(profile) = &plan.profile {
+            own_profile::bind(&hooks, profile, &environment.data_dir()?, &plan.policy.workspace)?;
+        }
         let bound = match &plan.profile {
             Some(profile) => bindings::bind(environment, &plan.operator, profile, &hooks)?,
             None => Bound::default(),
         };
         if !bound.disabled.is_empty() {
-            let names = bound.disabled.join(", ");
+            let names: Vec<_> = bound.disabled.iter().map(|hook| hook.name.as_str()).collect();
             tell!(
                 "{}: PINTLE_DISABLE_HOOKS switches off {}; what guards stays on",
                 yellow("warning"),
-                names
+                names.join(", ")
             );
         }
-        let servers = connect_servers(environment, &plan).await?;
-        let model = llm.name().to_string();
-        let approvers = plan.approvers.unwrap_or_default();
-        let state = match extras.state {
-            Some(state) => state,
-            None => environment.data_dir()?,
+        let servers = match extras.only_looks {
+            true => Vec::new(),
+            false => connect_servers(environment, &plan).await?,
         };
-        let approver = StoredApprover::new(store.clone(), extras.ears, approvers, &state);
+        let model = llm.name().to_string();
+        let origin = origin_of(&plan, said);
+        let approvers = plan.approvers.unwrap_or_default();
+        let approver = StoredApprover::new(store.clone(), extras.ears, approvers, origin);
         let recorder = Recorder::new(store.clone());
         let terminal = TerminalConfig {
             env: environment.passed_on(),
             default_timeout: Duration::from_secs(120),
         };
+        let mut tools = pintle_tools::builtin(terminal);
+        tools.extend(servers.iter().flat_map(McpServer::tools));
+        if let Some(profile) = &plan.profile
+            && servers.len() == profile.mcp_servers.len()
+        {
+            for warning in profile::check_tools(environment, profile, &names(&tools))? {
+                tell!("{}: {}", yellow("warning"), warning);
+            }
+        }
         let mut builder =
             Agent::builder(hooks, llm, Arc::new(store.clone()), plan.personalities, plan.policy)
                 .limits(plan.limits)
                 .approver(Arc::new(approver))
-                .tools(pintle_tools::builtin(terminal))
-                .tools(servers.iter().flat_map(McpServer::tools))
+                .tools(tools)
                 .observer(move |event| recorder.record(event));
         if let Some(watch) = extras.watch {
             builder = builder.watch_handlers(move |point, handler| watch(point, handler));
         }
         let agent = builder.build().map_err(Problem::new)?;
-        Ok(Self { agent, store, model, servers, bound })
+        let (profile, operator) = (plan.profile, plan.operator);
+        Ok(Self { agent, store, model, servers, bound, profile, operator })
     }
 
     /// Waits for everything that still runs, in order.
@@ -127,8 +148,32 @@ impl Assembled {
     }
 }
 
+/// The names of all tools, also of the one that the agent brings itself.
+pub(crate) fn names(tools: &[Arc<dyn Tool>]) -> Vec<String> {
+    tools.iter().map(|tool| tool.spec().name.clone()).chain(["delegate".to_string()]).collect()
+}
+
+/// A limit on cost needs a price. Whoever set one would rather not start than find out by the bill that it did nothing:
+/// like a gate that cannot judge, it blocks.
+fn can_hold_the_cost_limit(
+    environment: &Environment,
+    plan: &Plan,
+    model: &str,
+) -> Result<(), Problem> {
+    match plan.limits.max_cost_usd {
+        Some(limit) if !pintle_llm::has_price(model, &environment.llm_settings()) => {
+            Err(Problem::new(format!(
+                "the profile's `maxCostUsd` ({limit}) cannot be held: what `{model}` costs is not known here"
+            ))
+            .hint("use a model with a list price at its provider's own address")
+            .hint("or take `maxCostUsd` out of agent.json: `maxTurns` and `maxSeconds` hold for every model"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The terminal guard: an ordinary handler on a public point.
-fn bind_built_ins(hooks: &Hooks) -> Result<(), Problem> {
+pub(crate) fn bind_built_ins(hooks: &Hooks) -> Result<(), Problem> {
     let guard = |e: Event<ToolPre>| async move {
         match e
             .tool_input
@@ -150,7 +195,16 @@ async fn connect_servers(
     plan: &Plan,
 ) -> Result<Vec<McpServer>, Problem> {
     let mut servers = Vec::new();
-    let Some(profile) = &plan.profile else { return Ok(servers) };
+    let Some(profile) = plan.profile.as_ref().filter(|profile| !profile.mcp_servers.is_empty())
+    else {
+        return Ok(servers);
+    };
+    // Whom a downloaded profile talks to, and what it starts, is seen by somebody first.
+    let trust = Trust::read(environment, profile)?;
+    trust.check().map_err(|why| {
+        Problem::new(format!("the MCP servers of this profile are not trusted: {why}"))
+            .hint(trust.way_out())
+    })?;
     for (name, server) in &profile.mcp_servers {
         let transport = match (&server.command, &server.url) {
             (Some(command), _) => {

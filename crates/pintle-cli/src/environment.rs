@@ -102,10 +102,14 @@ impl Environment {
             .collect()
     }
 
+    /// Where the operator's file would be. Only looked for: what keeps no state makes no folder.
+    pub(crate) fn operator_file(&self) -> Option<PathBuf> {
+        self.data.as_ref().map(|data| data.join("pintle.toml"))
+    }
+
     /// The operator's policy: `pintle.toml` in the data folder, and the environment over it (R10.8).
     pub(crate) fn operator(&self) -> Result<Operator, Problem> {
-        // Only looked for: what keeps no state makes no folder.
-        let path = self.data.as_ref().map(|data| data.join("pintle.toml"));
+        let path = self.operator_file();
         let file = match path.as_ref().map(std::fs::read_to_string) {
             None => String::new(),
             Some(Ok(text)) => text,

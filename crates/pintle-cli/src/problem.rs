@@ -17,6 +17,7 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
+    /// What it quotes may be a stranger's: nothing in it reaches the terminal as a command to it.
     pub(crate) fn new(what: impl fmt::Display) -> Self {
         Self { what: what.to_string(), drawing: None, hints: Vec::new() }
     }

@@ -4,13 +4,20 @@ use std::path::{Path, PathBuf};
 
 use pintle::points::PersonalityConfig;
 use pintle_agent::{Limits, Personalities, Personality, Policy};
-use pintle_policy::{Operator, Profile, ProfileErrors};
+use pintle_policy::{
+    Operator, Profile, ProfileErrors,
+    profile::{ToolGlob, read_inside},
+};
+use pintle_tools::TerminalConfig;
 
-use crate::{environment::Environment, problem::Problem};
+use crate::{assembly::names, environment::Environment, problem::Problem, shown::text};
 
 /// The personality of an agent without a profile.
 const PLAIN: &str =
     "You are a helpful agent. You answer briefly, and you use your tools when they help.";
+
+/// The longest script of a model that is read at a profile's word.
+const LONGEST_SCRIPT: u64 = 16 * 1024 * 1024;
 
 /// What a profile, or its absence, decides.
 pub(crate) struct Plan {
@@ -46,7 +53,7 @@ impl Plan {
         Ok(Self {
             personalities,
             policy,
-            limits: Limits::default(),
+            limits: limits(operator.limits),
             profile: None,
             approvers,
             operator,
@@ -58,14 +65,6 @@ impl Plan {
         let effective = operator
             .judge(&profile)
             .map_err(|errors| does_not_load(environment, &profile.dir, &errors))?;
-        // A server of a downloaded profile is a program of a downloaded profile.
-        let starts = profile.mcp_servers.iter().find(|(_, server)| server.command.is_some());
-        if let Some((name, _)) = starts.filter(|_| !operator.allow_command_hooks) {
-            return Err(Problem::new(format!(
-                "the MCP server `{name}` of this profile is a program, and the operator has not allowed that"
-            ))
-            .hint("if you trust it, set PINTLE_ALLOW_COMMAND_HOOKS=1, or `allow_command_hooks = true` in pintle.toml"));
-        }
         let workspace = match &profile.security.workspace {
             None => environment.working_dir()?,
             Some(inside) => profile.dir.join(inside),
@@ -76,16 +75,20 @@ impl Plan {
         policy.guards = profile.guards.clone();
         policy.allow = profile.tools.allow.as_deref().map(globs).transpose()?;
         policy.deny = globs(&profile.tools.deny)?;
-        let defaults = Limits::default();
-        let limits = Limits {
-            max_turns: profile.limits.max_turns.unwrap_or(defaults.max_turns),
-            max_cost_usd: profile.limits.max_cost_usd,
-            max_seconds: profile.limits.max_seconds,
-            ..defaults
-        };
+        let limits = limits(effective.limits);
         let personalities = personalities(&profile)?;
         let approvers = effective.approvers;
         Ok(Self { personalities, policy, limits, profile: Some(profile), approvers, operator })
+    }
+}
+
+fn limits(said: pintle_policy::profile::Limits) -> Limits {
+    let defaults = Limits::default();
+    Limits {
+        max_turns: said.max_turns.unwrap_or(defaults.max_turns),
+        max_cost_usd: said.max_cost_usd,
+        max_seconds: said.max_seconds,
+        ..defaults
     }
 }
 
@@ -101,9 +104,62 @@ pub(crate) fn load_allowed(dir: &Path, environment: &Environment) -> Result<Prof
     Ok(profile)
 }
 
-fn does_not_load(environment: &Environment, dir: &Path, errors: &ProfileErrors) -> Problem {
+/// What keeps the profile from loading, by itself or by the operator's word.
+pub(crate) fn faults(
+    dir: &Path,
+    environment: &Environment,
+) -> Result<Option<ProfileErrors>, Problem> {
+    let profile = match Profile::load(dir) {
+        Ok(profile) => profile,
+        Err(errors) => return Ok(Some(errors)),
+    };
+    if let Err(errors) = environment.operator()?.judge(&profile) {
+        return Ok(Some(errors));
+    }
+    // Which tools a server brings is known only when it runs.
+    let known = profile.mcp_servers.is_empty().then(built_in_tools);
+    Ok(known.and_then(|tools| profile.check_tools(&tools).err()))
+}
+
+/// The tools that every agent has.
+pub(crate) fn built_in_tools() -> Vec<String> {
+    names(&pintle_tools::builtin(TerminalConfig::default()))
+}
+
+/// A glob that fits no tool guards nothing, which is told; one that nearly names a tool does not load.
+pub(crate) fn check_tools(
+    environment: &Environment,
+    profile: &Profile,
+    tools: &[String],
+) -> Result<Vec<String>, Problem> {
+    let idle = profile
+        .check_tools(tools)
+        .map_err(|errors| does_not_load(environment, &profile.dir, &errors))?;
+    let told = |ToolGlob { glob, source }| format!("{source}: `{glob}` fits no tool there is");
+    Ok(idle.into_iter().map(told).collect())
+}
+
+pub(crate) fn does_not_load(
+    environment: &Environment,
+    dir: &Path,
+    errors: &ProfileErrors,
+) -> Problem {
     let drawn = errors.render(environment.stderr_is_terminal && !environment.json);
-    Problem::new(format!("the profile in {} does not load", dir.display())).drawn(drawn)
+    Problem::new(text!("the profile in {} does not load", dir.display())).drawn(drawn)
+}
+
+/// The model a profile asks for. A script is a file of the profile: no other file is opened at its word.
+pub(crate) fn model(profile: &Profile) -> Result<Option<String>, Problem> {
+    let Some(model) = &profile.model else { return Ok(None) };
+    let Some(file) = model.strip_prefix("scripted:") else { return Ok(Some(model.clone())) };
+    read_inside(&profile.dir, file, LONGEST_SCRIPT).map_err(|error| {
+        let at = profile.written(&["model"]).unwrap_or_default();
+        Problem::new(format!(
+            "{at}: the script `{file}` of the profile's model cannot be used: {error}"
+        ))
+        .hint("a profile's script is a file in its own folder; use `--model` for another")
+    })?;
+    Ok(Some(format!("scripted:{}", profile.dir.join(file).display())))
 }
 
 fn personalities(profile: &Profile) -> Result<Personalities, Problem> {

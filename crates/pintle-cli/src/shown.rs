@@ -3,11 +3,13 @@
 //!
 //! [`Shown`] is the only thing that [`crate::out`] prints, and [`text!`] the only way to put one together. Its format
 //! string is a literal that captures nothing, and each argument goes through [`Show`], which writes out every character
-//! that would not be seen as itself. So escaping cannot be forgotten: what is not shown does not compile.
+//! that would not be seen as itself; which those are, and how they are written, is `pintle_policy`'s to say. So escaping
+//! cannot be forgotten: what is not shown does not compile.
 
 use std::{borrow::Cow, fmt, path::Path};
 
 use anstyle::Style;
+use pintle_policy::{is_hidden, on_one_line, visible};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -64,29 +66,10 @@ impl fmt::Display for Shown {
     }
 }
 
-/// Every character that would not be seen as itself, written out; line breaks and tabs too.
-pub(crate) fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    let mut before = None;
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        if is_seen(c) || joins(before, c, rest.peek().copied()) {
-            shown.push(c);
-        } else {
-            shown.extend(c.escape_default());
-        }
-        before = Some(c);
-    }
-    shown
-}
-
 /// Text of several lines: line breaks and tabs are what they are.
 pub(crate) fn lines(text: &str) -> Shown {
-    let kept = |line: &str| {
-        let line = line.strip_suffix('\r').unwrap_or(line);
-        line.split('\t').map(visible).collect::<Vec<_>>().join("\t")
-    };
-    Shown(text.split('\n').map(kept).collect::<Vec<_>>().join("\n"))
+    // What is streamed may be cut in the middle of a line end.
+    Shown(visible(text.strip_suffix('\r').unwrap_or(text)).into_owned())
 }
 
 /// The same, each line but the first set in, so that none passes for a line of ours.
@@ -134,7 +117,7 @@ pub(crate) fn pretty_json(value: &impl Serialize) -> serde_json::Result<Shown> {
 fn plain_json(json: &str) -> Shown {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {
-        if c == '\n' || is_seen(c) {
+        if c == '\n' || !is_hidden(c) {
             shown.push(c);
         } else {
             for unit in c.encode_utf16(&mut [0; 2]) {
@@ -145,28 +128,9 @@ fn plain_json(json: &str) -> Shown {
     Shown(shown)
 }
 
-fn is_seen(c: char) -> bool {
-    let unseen = c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
-            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}');
-    !unseen
-}
-
-/// Some scripts and emoji are written with joiners; nothing that a shell or a path means is.
-fn joins(before: Option<char>, c: char, after: Option<char>) -> bool {
-    let beside = |c: char| !c.is_ascii() && is_seen(c);
-    matches!(c, '\u{200c}' | '\u{200d}')
-        && (before.is_some() || after.is_some())
-        && before.is_none_or(beside)
-        && after.is_none_or(beside)
-}
-
 impl Show for str {
     fn shown(&self) -> Shown {
-        Shown(visible(self))
+        Shown(on_one_line(self).into_owned())
     }
 }
 
@@ -199,7 +163,7 @@ macro_rules! show_by_display {
     ($($type:ty),*) => {
         $(impl Show for $type {
             fn shown(&self) -> Shown {
-                Shown(visible(&self.to_string()))
+                self.to_string().as_str().shown()
             }
         })*
     };
@@ -250,29 +214,7 @@ pub(crate) fn bold(what: impl Show) -> Shown {
 mod tests {
     use serde_json::json;
 
-    use super::{Show, drawn, json, lines, paragraph, pretty_json, visible};
-
-    #[test]
-    fn what_would_not_be_seen_is_written_out() {
-        let table = [
-            ("/etc/passwd\u{1b}[5F\u{1b}[J", "/etc/passwd\\u{1b}[5F\\u{1b}[J"),
-            ("a\u{9b}2Jb\u{7f}", "a\\u{9b}2Jb\\u{7f}"),
-            ("one\r\ntwo\tthree\0", "one\\r\\ntwo\\tthree\\u{0}"),
-            ("gpj.\u{202e}exe", "gpj.\\u{202e}exe"),
-            ("\u{2066}x\u{2069}\u{200e}\u{61c}", "\\u{2066}x\\u{2069}\\u{200e}\\u{61c}"),
-            ("pass\u{200b}wd\u{ad}\u{feff}", "pass\\u{200b}wd\\u{ad}\\u{feff}"),
-            ("rm\u{200d}x\u{e0041}", "rm\\u{200d}x\\u{e0041}"),
-            ("a\u{2028}b", "a\\u{2028}b"),
-            (
-                "café ✓ 日本 👩\u{200d}🚀 می\u{200c}خواهم ❤\u{fe0f}",
-                "café ✓ 日本 👩\u{200d}🚀 می\u{200c}خواهم ❤\u{fe0f}",
-            ),
-        ];
-        for (text, seen) in table {
-            assert_eq!(visible(text), seen);
-            assert_eq!(text.shown().as_str(), seen);
-        }
-    }
+    use super::{Show, drawn, json, lines, paragraph, pretty_json};
 
     #[test]
     fn what_is_cut_fits() {
@@ -309,7 +251,7 @@ mod tests {
         for shown in [json(&value).unwrap(), pretty_json(&value).unwrap(), value.shown()] {
             assert_eq!(serde_json::from_str::<serde_json::Value>(shown.as_str()).unwrap(), value);
             let seen = shown.as_str().replace('\n', "");
-            assert_eq!(visible(&seen), seen);
+            assert_eq!(seen.shown().as_str(), seen);
         }
     }
 

@@ -141,7 +141,8 @@ fn a_question_survives_a_crash_and_its_answer_runs_the_tool_exactly_once() {
     assert!(text(&again.stderr).contains("already"), "{}", text(&again.stderr));
     assert_eq!(world.times_run(), 1);
 
-    let export = world.run(&["sessions", "export", "cli:default"]);
+    let session = approval["sessionId"].as_str().unwrap();
+    let export = world.run(&["sessions", "export", session]);
     let session: Value = serde_json::from_slice(&export.stdout).unwrap();
     let messages = session["messages"].as_array().unwrap();
     let results: Vec<_> =

@@ -223,9 +223,44 @@ fn explain_shows_each_step_and_where_the_rule_is_written() {
     let asked = explain(r#"{"command": "touch ran"}"#);
     let steps: Vec<_> =
         asked["steps"].as_array().unwrap().iter().map(|s| s["step"].as_str().unwrap()).collect();
-    assert_eq!(steps, ["known tool", "toolset", "guards", "zone", "tool.pre", "approval"]);
+    let hooks = ["tool.pre", "tool.pre"];
+    assert_eq!(steps[..4], ["known tool", "toolset", "guards", "zone"]);
+    assert_eq!((&steps[4..6], steps[6]), (&hooks[..], "approval"));
     assert_eq!(asked["verdict"], "a person would be asked");
     assert!(!world.path("ran").exists(), "nothing is run");
+}
+
+// R11.3: the level is a rule too, and stands somewhere.
+#[test]
+fn explain_says_where_the_level_and_the_selection_of_tools_are_written() {
+    let source = |world: &World, step: &str, path: &str| {
+        let args = json!({ "path": path, "content": "x" }).to_string();
+        let arguments = [
+            "hooks",
+            "explain",
+            "--profile",
+            "profile",
+            "--tool",
+            "write_file",
+            "--args",
+            &args,
+            "--json",
+        ];
+        let said: Value = serde_json::from_slice(&world.run(&arguments).stdout).unwrap();
+        let steps = said["steps"].as_array().unwrap().clone();
+        let found = steps.iter().find(|found| found["step"] == step).unwrap();
+        (found["source"].as_str().unwrap_or_default().to_string(), found["finding"].clone())
+    };
+    let world = World::new(&json!({}));
+    assert_eq!(source(&world, "zone", "a").0, "the default level");
+    std::fs::create_dir_all(world.folder.path().join("data")).unwrap();
+    std::fs::write(world.folder.path().join("data/pintle.toml"), "level = \"strict\"\n").unwrap();
+    assert_eq!(source(&world, "zone", "a").0, "pintle.toml");
+    world
+        .write("profile/agent.json", "{\n  \"security\": {\n    \"level\": \"paranoid\"\n  }\n}\n");
+    assert_eq!(source(&world, "zone", "/etc/x"), ("agent.json:3".into(), json!("stops")));
+    world.write("profile/agent.json", "{\n  \"tools\": { \"deny\": [\"write_*\"] }\n}\n");
+    assert_eq!(source(&world, "toolset", "a"), ("agent.json:2".into(), json!("stops")));
 }
 
 #[test]

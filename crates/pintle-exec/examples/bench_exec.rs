@@ -28,9 +28,10 @@ fn event() -> DynEvent {
         point: "tool.pre",
         model: ModelKind::Gate,
         envelope: Arc::new(Envelope { session_id: Some("s".into()), ..Envelope::default() }),
-        json: Arc::new(json!({
+        json: json!({
             "toolCallId": "t1", "toolName": "terminal", "toolInput": { "command": "make" }, "zone": 2
-        })),
+        })
+        .into(),
         merged: Value::Null,
     }
 }

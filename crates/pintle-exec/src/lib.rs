@@ -43,6 +43,7 @@ mod spawn;
 mod spec;
 mod strays;
 mod strict_json;
+mod watchdog;
 mod webhook;
 mod worker;
 

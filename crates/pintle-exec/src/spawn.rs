@@ -21,6 +21,7 @@ use crate::{
     leash::Leash,
     spec::{CommandSpec, Program},
     strays::MARKER,
+    watchdog,
 };
 
 /// Where programs are looked for when the hook's environment has no `PATH`.
@@ -47,6 +48,7 @@ pub(crate) fn spawn<'a>(
             ),
         },
     };
+    watchdog::stand_by(&HOST);
     let marker = new_marker();
     let mut command = Command::new(&program);
     command
@@ -113,12 +115,14 @@ fn why(error: &io::Error, program: &Path, folder: &Path) -> String {
     }
 }
 
-/// Unlike any other, on this machine and since it was started.
+/// This host, unlike any other on this machine since it was started: its number alone may be given out again.
+static HOST: LazyLock<String> = LazyLock::new(|| {
+    let born = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+    format!("{}-{born:x}", getpid().as_raw_nonzero())
+});
+
+/// Unlike any other hook's.
 fn new_marker() -> String {
-    static BORN: LazyLock<u128> = LazyLock::new(|| {
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos())
-    });
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    format!("{}-{:x}-{count}", getpid().as_raw_nonzero(), *BORN)
+    format!("{}-{}", *HOST, COUNT.fetch_add(1, Ordering::Relaxed))
 }

@@ -144,7 +144,7 @@ pub fn default_environment(
 /// The context a hook outside is told: payload and envelope, the point's name as `event`, and at a Modifying
 /// point what earlier handlers have set as `merged`.
 pub(crate) fn context_of(event: &DynEvent, scrub: Option<&Scrub>) -> Value {
-    let mut context = match event.json.as_ref() {
+    let mut context = match &*event.json {
         Value::Object(fields) => fields.clone(),
         other => Map::from_iter([("payload".to_string(), other.clone())]),
     };

@@ -27,7 +27,7 @@ mod scripted;
 mod words;
 
 pub use offline::Offline;
-pub use open::{OpenError, open};
+pub use open::{OpenError, has_price, open};
 pub use provider::catalogue::{key_variable, providers};
 pub use provider::settings::{ProviderConfig, Settings};
 pub use scripted::{ScriptError, Scripted};

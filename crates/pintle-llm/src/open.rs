@@ -7,7 +7,7 @@ use pintle_agent::Llm;
 
 use crate::{
     Offline, ScriptError, Scripted, Settings, key_variable,
-    provider::{Provider, catalogue},
+    provider::{Provider, catalogue, prices},
     providers,
 };
 
@@ -139,6 +139,25 @@ pub fn open(model: &str, settings: &Settings) -> Result<Arc<dyn Llm>, OpenError>
     let provider = Provider::new(kind, model, name, api_key, base_url, settings.stall_after)
         .map_err(|error| OpenError::Client { model: model.to_owned(), cause: error.to_string() })?;
     Ok(Arc::new(provider))
+}
+
+/// Whether answers of this model say what they cost, which a limit on cost needs.
+///
+/// Nobody knows what a server behind a base URL of one's own charges, nor a model without a list price here. A script
+/// says it itself, answer by answer.
+pub fn has_price(model: &str, settings: &Settings) -> bool {
+    let Some((provider, name)) = model.split_once('/').filter(|_| !model.starts_with("scripted:"))
+    else {
+        return true;
+    };
+    match AdapterKind::from_lower_str(provider) {
+        Some(AdapterKind::Ollama) => true,
+        Some(_) => {
+            let own_address = settings.providers.get(provider).and_then(|c| c.base_url.as_ref());
+            own_address.is_none_or(|url| url.trim().is_empty()) && prices::is_known(name)
+        }
+        None => false,
+    }
 }
 
 /// The address with the path and the closing slash that the client library counts on.

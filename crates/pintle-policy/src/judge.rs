@@ -1,13 +1,10 @@
 //! Which zone a call is really in: the tool's, raised by what its input reaches for (R11.2).
 
-use crate::Zone;
-use crate::paths::{is_inside, normal};
+use crate::paths::{normal, resolve};
 use crate::shell::{self, SimpleCommand, Word};
+use crate::{Reach, Zone};
 use serde_json::Value;
 use std::path::Path;
-
-/// The input fields that name a path.
-pub const PATH_FIELDS: [&str; 4] = ["path", "file_path", "filePath", "cwd"];
 
 /// A zone, and the reason for it in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,28 +24,34 @@ impl Judged {
     }
 }
 
-/// The zone of a call: `base` (the tool's own), raised and never lowered by its input.
+/// The zone of a call: `base` (the tool's own), raised and never lowered by its input, which `reach` was made of.
 ///
 /// A path outside the workspace is [`Zone::Machine`], a URL at least [`Zone::Network`]; a `terminal` command is parsed and
 /// judged by what it would run. What a running program does beyond its command line is not known here.
 #[must_use]
-pub fn zone_of(tool: &str, base: Zone, input: &Value, workspace: &Path) -> Judged {
+pub fn zone_of(tool: &str, base: Zone, input: &Value, reach: &Reach) -> Judged {
     let mut judged = Judged { zone: base, why: format!("`{tool}` is a {} tool", base.name()) };
-    for field in PATH_FIELDS {
-        if let Some(path) = input.get(field).and_then(Value::as_str)
-            && (path.starts_with('~') || !is_inside(workspace, workspace, Path::new(path)))
-        {
-            judged
-                .raise(Zone::Machine, || format!("`{field}` leads outside the workspace: {path}"));
+    for named in reach.named() {
+        let (field, written) = (named.field, &named.written);
+        match &named.real {
+            Ok(real) if reach.is_inside(real) => {}
+            // The person who is asked sees the place itself, not the link that leads there.
+            Ok(real) => judged.raise(Zone::Machine, || {
+                let real = real.display().to_string();
+                let shown = if real == *written { real } else { format!("{written} is {real}") };
+                format!("`{field}` leads outside the workspace: {shown}")
+            }),
+            Err(why) => judged.raise(Zone::Machine, || {
+                format!("`{field}` may lead outside the workspace: {why}")
+            }),
         }
     }
     if let Some(url) = find_url(input) {
         judged.raise(Zone::Network, || format!("the input names a URL: {url}"));
     }
     if tool == "terminal" {
-        let cwd = input.get("cwd").and_then(Value::as_str).unwrap_or_default();
         match input.get("command").and_then(Value::as_str) {
-            Some(command) => judge_command(&mut judged, command, workspace, &workspace.join(cwd)),
+            Some(command) => judge_command(&mut judged, command, reach),
             None => judged.raise(Zone::Machine, || "the input has no `command`".into()),
         }
     }
@@ -80,7 +83,7 @@ fn find_url(input: &Value) -> Option<String> {
     None
 }
 
-fn judge_command(judged: &mut Judged, command: &str, workspace: &Path, cwd: &Path) {
+fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
     let commands = match shell::simple_commands(command) {
         Ok(commands) => commands,
         Err(error) => return judged.raise(Zone::Machine, || error.to_string()),
@@ -101,7 +104,7 @@ fn judge_command(judged: &mut Judged, command: &str, workspace: &Path, cwd: &Pat
                 judged.raise(Zone::Network, || format!("`{}` uses the network", simple.summary()));
             }
         }
-        if let Some(path) = outside_path(simple, workspace, cwd) {
+        if let Some(path) = outside_path(simple, reach) {
             judged.raise(Zone::Machine, || {
                 format!("`{}` reaches outside the workspace: {path}", simple.summary())
             });
@@ -232,8 +235,8 @@ const PROGRAM_FOLDERS: &[&str] = &[
     "/opt/homebrew/bin/",
 ];
 
-fn outside_path(command: &SimpleCommand, workspace: &Path, cwd: &Path) -> Option<String> {
-    let outside = |text: &str| leads_outside(text, workspace, cwd);
+fn outside_path(command: &SimpleCommand, reach: &Reach) -> Option<String> {
+    let outside = |text: &str| leads_outside(text, reach);
     let name = command.name.text();
     let own = PROGRAM_FOLDERS.iter().any(|f| normal(name).starts_with(f));
     if name.contains('/') && !own && !command.name.is_dynamic() && outside(name) {
@@ -274,7 +277,7 @@ fn candidates(word: &str) -> Vec<&str> {
     parts
 }
 
-fn leads_outside(text: &str, workspace: &Path, cwd: &Path) -> bool {
+fn leads_outside(text: &str, reach: &Reach) -> bool {
     let text = text.trim_matches(['"', '\'']);
     if text.contains("://") {
         return false;
@@ -293,7 +296,15 @@ fn leads_outside(text: &str, workspace: &Path, cwd: &Path) -> bool {
     // A plain name may still be a link that leads away.
     let may_link =
         !text.is_empty() && !text.contains(['$', '`', '*', '?', '\n']) && text.len() < 1024;
-    (looks_like_path || may_link) && !is_inside(workspace, cwd, Path::new(text))
+    // Where the command starts; a folder that nobody can resolve has raised the call already.
+    let cwd = match reach.path("cwd") {
+        Some(Ok(cwd)) => Ok(cwd),
+        _ => reach.workspace(),
+    };
+    let inside = || {
+        cwd.is_ok_and(|cwd| resolve(cwd, Path::new(text)).is_ok_and(|real| reach.is_inside(&real)))
+    };
+    (looks_like_path || may_link) && !inside()
 }
 
 fn is_harmless_device(text: &str) -> bool {

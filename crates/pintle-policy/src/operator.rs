@@ -1,8 +1,8 @@
 //! What the operator allows: the floor under every profile (R10.8, R11.3).
 
 use crate::Level;
-use crate::profile::{AGENT_FILE, Field, Node, Problem, Profile, ProfileErrors};
-use crate::webhook::{WebhookAllowlist, is_loopback, webhook_url};
+use crate::profile::{AGENT_FILE, Field, Limits, Node, Problem, Profile, ProfileErrors};
+use crate::webhook::{WebhookAllowlist, is_loopback};
 use serde::Deserialize;
 use thiserror::Error;
 use url::{Host, Url};
@@ -17,6 +17,9 @@ struct OperatorFile {
     webhook_allowlist: Vec<String>,
     approvers: Option<Vec<String>>,
     approval_timeout_ms: Option<u64>,
+    max_turns: Option<u32>,
+    max_cost_usd: Option<f64>,
+    max_seconds: Option<u64>,
     secrets: Vec<String>,
 }
 
@@ -40,12 +43,14 @@ pub struct Operator {
     pub allow_command_hooks: bool,
     /// Whether observers are off. Gates stay on.
     pub disable_hooks: bool,
-    /// Where webhooks may go, beside this machine.
+    /// Where webhooks may go. An empty list leaves this machine.
     pub webhooks: WebhookAllowlist,
-    /// Who may answer approvals; `None` leaves it to the profile.
+    /// Who may answer approvals; `None` is whoever runs the program.
     pub approvers: Option<Vec<String>>,
     /// The longest an approval may wait, in milliseconds.
     pub approval_timeout_ms: Option<u64>,
+    /// The most a run may take; what is left out is the profile's to say.
+    pub limits: Limits,
     /// Names of environment variables whose values are secrets, beside the ones the program knows.
     pub secrets: Vec<String>,
 }
@@ -70,7 +75,7 @@ pub enum OperatorError {
 }
 
 /// What holds for a profile once the operator has had their say.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Effective {
     /// The level.
     pub level: Level,
@@ -78,8 +83,12 @@ pub struct Effective {
     pub approvers: Option<Vec<String>>,
     /// How long an approval waits, in milliseconds.
     pub approval_timeout_ms: u64,
+    /// What ends a run.
+    pub limits: Limits,
 }
 
+/// Who answers when nobody is named: the person at the machine.
+const OPERATOR: &str = "operator";
 const HALF_AN_HOUR_MS: u64 = 30 * 60 * 1000;
 
 impl Operator {
@@ -101,20 +110,27 @@ impl Operator {
             webhooks: WebhookAllowlist::new(entries).map_err(OperatorError::Webhook)?,
             approvers: file.approvers,
             approval_timeout_ms: file.approval_timeout_ms,
+            limits: Limits {
+                max_turns: file.max_turns,
+                max_cost_usd: file.max_cost_usd,
+                max_seconds: file.max_seconds,
+            },
             secrets: file.secrets,
         })
     }
 
-    /// Whether a webhook may go to this URL: on the list, or on this machine.
+    /// Whether a profile may send to this URL: it is on the list. Where there is no list, this machine is all there is.
     #[must_use]
     pub fn allows_webhook(&self, url: &Url) -> bool {
-        let local = match url.host() {
+        if !self.webhooks.is_empty() {
+            return self.webhooks.allows(url);
+        }
+        match url.host() {
             Some(Host::Ipv4(v4)) => is_loopback(v4.into()),
             Some(Host::Ipv6(v6)) => is_loopback(v6.into()),
             Some(Host::Domain(name)) => name == "localhost",
             None => false,
-        };
-        local || self.webhooks.allows(url)
+        }
     }
 
     /// What holds for this profile.
@@ -127,9 +143,21 @@ impl Operator {
         self.judge_level(profile, security, &mut problems);
         self.judge_approvers(security, &mut problems);
         self.judge_timeout(profile, security, &mut problems);
+        let limits = self.judge_limits(profile, &mut problems);
         let buckets = profile.document.get("hooks").map(Node::fields).unwrap_or_default();
         for action in buckets.iter().flat_map(|b: &Field| b.value.items()) {
             self.judge_action(action, &mut problems);
+        }
+        for server in profile.document.get("mcpServers").map(Node::fields).unwrap_or_default() {
+            if let Some(command) = server.value.get("command") {
+                self.judge_program(command, "a program to start", &mut problems);
+            }
+        }
+        // Where a channel talks to gets its token and everything that is said.
+        for channel in profile.document.get("channels").map(Node::fields).unwrap_or_default() {
+            for url in ["url", "baseUrl"].iter().filter_map(|key| channel.value.get(key)) {
+                self.judge_url(url, "messages", &mut problems);
+            }
         }
         if problems.is_empty() {
             let timeout = profile
@@ -141,6 +169,7 @@ impl Operator {
                 level: profile.security.level.unwrap_or(self.level),
                 approvers: profile.security.approvers.clone().or_else(|| self.approvers.clone()),
                 approval_timeout_ms: timeout,
+                limits,
             });
         }
         let mut errors = ProfileErrors::default();
@@ -169,7 +198,9 @@ impl Operator {
     }
 
     fn judge_approvers(&self, security: Option<&Node>, problems: &mut Vec<Problem>) {
-        let Some(allowed) = &self.approvers else { return };
+        // A profile that names who may say yes for it would approve itself.
+        let own = [OPERATOR.to_owned()];
+        let allowed = self.approvers.as_deref().unwrap_or(&own);
         let named = security.and_then(|s| s.get("approvers")).map(Node::items).unwrap_or_default();
         for node in
             named.iter().filter(|n| n.text().is_some_and(|who| !allowed.iter().any(|a| a == who)))
@@ -181,7 +212,7 @@ impl Operator {
                     format!("`{who}` is not among the operator's approvers"),
                 )
                 .label("a profile can only tighten")
-                .help("remove the name; the operator sets `approvers` in pintle.toml"),
+                .help("remove the name, or let the operator add it to `approvers` in pintle.toml"),
             );
         }
     }
@@ -213,25 +244,66 @@ impl Operator {
         }
     }
 
+    /// The profile's limits, and the operator's where it has none.
+    fn judge_limits(&self, profile: &Profile, problems: &mut Vec<Problem>) -> Limits {
+        let (own, most) = (profile.limits, self.limits);
+        #[allow(clippy::cast_precision_loss, reason = "seconds beyond 2^53 do not come to pass")]
+        let seconds = |limits: Limits| limits.max_seconds.map(|seconds| seconds as f64);
+        for (field, variable, wanted, most) in [
+            ("maxTurns", "max_turns", own.max_turns.map(f64::from), most.max_turns.map(f64::from)),
+            ("maxCostUsd", "max_cost_usd", own.max_cost_usd, most.max_cost_usd),
+            ("maxSeconds", "max_seconds", seconds(own), seconds(most)),
+        ] {
+            let node = profile.document.get("limits").and_then(|limits| limits.get(field));
+            let (Some(node), Some(wanted), Some(most)) = (node, wanted, most) else { continue };
+            if wanted > most {
+                problems.push(
+                    Problem::new(
+                        node.span.clone(),
+                        format!("`{field}` is more than the operator's {most}"),
+                    )
+                    .label("a profile can only tighten")
+                    .help(format!(
+                        "write {most} or less; the operator sets `{variable}` in pintle.toml"
+                    )),
+                );
+            }
+        }
+        Limits {
+            max_turns: own.max_turns.or(most.max_turns),
+            max_cost_usd: own.max_cost_usd.or(most.max_cost_usd),
+            max_seconds: own.max_seconds.or(most.max_seconds),
+        }
+    }
+
     fn judge_action(&self, action: &Node, problems: &mut Vec<Problem>) {
         let Some(kind) = action.get("action") else { return };
-        if kind.text() == Some("command") && !self.allow_command_hooks {
+        if kind.text() == Some("command") {
+            self.judge_program(kind, "a command hook", problems);
+        }
+        if let Some(url) = action.get("url").filter(|_| kind.text() == Some("webhook")) {
+            self.judge_url(url, "webhooks", problems);
+        }
+    }
+
+    fn judge_program(&self, node: &Node, what: &str, problems: &mut Vec<Problem>) {
+        if !self.allow_command_hooks {
             problems.push(
-                Problem::new(kind.span.clone(), "this profile runs programs, and the operator has not allowed that")
-                    .label("a command hook")
-                    .help("read the scripts; if you trust them, set PINTLE_ALLOW_COMMAND_HOOKS=1, or `allow_command_hooks = true` in pintle.toml"),
+                Problem::new(node.span.clone(), "this profile runs programs, and the operator has not allowed that")
+                    .label(what)
+                    .help("read what it runs; if you trust it, set PINTLE_ALLOW_COMMAND_HOOKS=1, or `allow_command_hooks = true` in pintle.toml"),
             );
         }
-        let Some(url) = action.get("url").filter(|_| kind.text() == Some("webhook")) else {
-            return;
-        };
-        let Some(parsed) = url.text().and_then(|text| webhook_url(text).ok()) else { return };
-        if !self.allows_webhook(&parsed) {
-            let origin = parsed.origin().ascii_serialization();
+    }
+
+    fn judge_url(&self, node: &Node, what: &str, problems: &mut Vec<Problem>) {
+        let Some(url) = node.text().and_then(|text| Url::parse(text).ok()) else { return };
+        if !self.allows_webhook(&url) {
+            let origin = url.origin().ascii_serialization();
             problems.push(
-                Problem::new(url.span.clone(), "the operator has not allowed webhooks to this place")
+                Problem::new(node.span.clone(), format!("the operator has not allowed {what} to this place"))
                     .label("not on the allowlist")
-                    .help(format!("to allow it, add {origin}{} to PINTLE_WEBHOOK_ALLOWLIST, or to `webhook_allowlist` in pintle.toml", parsed.path())),
+                    .help(format!("to allow it, add {origin}{} to PINTLE_WEBHOOK_ALLOWLIST, or to `webhook_allowlist` in pintle.toml", url.path())),
             );
         }
     }

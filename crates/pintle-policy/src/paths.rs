@@ -2,19 +2,25 @@
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
 /// More links than any honest path has; a loop ends here.
 const MAX_LINKS: usize = 40;
+/// No system opens a longer one, and the work grows with the square of it.
+const MAX_LENGTH: usize = 4096;
 
 /// The path that opening `path` (relative to `base`) would reach: `..` and symbolic links resolved, also for a file
 /// that does not exist yet (its deepest existing ancestor is resolved, the rest is taken as written).
 ///
-/// `None` when the links form a loop or a part of the path cannot be looked at: treat it as outside.
-#[must_use]
-pub fn resolve(base: &Path, path: &Path) -> Option<PathBuf> {
-    let full = base.join(path);
+/// # Errors
+/// When the links form a loop, a part of the path cannot be looked at, or it is too long: treat it as outside.
+pub fn resolve(base: &Path, path: &Path) -> io::Result<PathBuf> {
+    // A relative base is one too: `..` must not stop where it starts.
+    let full = std::path::absolute(Path::new(".").join(base).join(path))?;
+    if full.as_os_str().len() > MAX_LENGTH {
+        return Err(io::Error::new(ErrorKind::InvalidFilename, "it is too long"));
+    }
     let mut pending: VecDeque<OsString> = VecDeque::new();
     let mut reached = PathBuf::new();
     push_parts(&mut pending, &full);
@@ -29,9 +35,9 @@ pub fn resolve(base: &Path, path: &Path) -> Option<PathBuf> {
             Ok(meta) if meta.file_type().is_symlink() => {
                 links = links.saturating_add(1);
                 if links > MAX_LINKS {
-                    return None;
+                    return Err(io::Error::other("it goes through too many symbolic links"));
                 }
-                let target = std::fs::read_link(&candidate).ok()?;
+                let target = std::fs::read_link(&candidate)?;
                 if target.is_absolute() {
                     reached = PathBuf::new();
                 }
@@ -39,10 +45,10 @@ pub fn resolve(base: &Path, path: &Path) -> Option<PathBuf> {
             }
             Ok(_) => reached = candidate,
             Err(error) if cannot_exist(error.kind()) => reached = candidate,
-            Err(_) => return None,
+            Err(error) => return Err(error),
         }
     }
-    Some(reached)
+    Ok(reached)
 }
 
 /// Errors that say there is no such file, and so no link to follow.
@@ -64,7 +70,7 @@ fn push_parts(pending: &mut VecDeque<OsString>, path: &Path) {
 #[must_use]
 pub fn is_inside(folder: &Path, base: &Path, path: &Path) -> bool {
     match (resolve(base, path), resolve(folder, Path::new(""))) {
-        (Some(path), Some(folder)) => path.starts_with(folder),
+        (Ok(path), Ok(folder)) => path.starts_with(folder),
         _ => false,
     }
 }

@@ -110,8 +110,10 @@ fn add_forms(secret: &str, needles: &mut Vec<String>) {
     needles.push(once.replace('/', "\\/"));
     needles.push(ascii_escaped(&once));
     needles.push(once);
-    for keep in ["-_.~", "-_.*", "-_.!~*'()"] {
-        let encoded = url_encoded(secret, keep);
+    // Writers differ in what they leave as it is; some leave nothing.
+    let whole: String = secret.bytes().map(|b| format!("%{b:02X}")).collect();
+    let kept = ["", "-_.~", "-_.*", "-_.!~*'()"].map(|keep| url_encoded(secret, keep));
+    for encoded in kept.into_iter().chain([whole]) {
         needles.push(encoded.replace("%20", "+"));
         needles.push(lower_escapes(&encoded));
         needles.push(encoded);

@@ -1,9 +1,10 @@
 //! Trust by content (R10.9): what was looked at is what may run.
 
-use crate::profile::{AGENT_FILE, Profile};
+use crate::profile::{AGENT_FILE, Profile, read_inside};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::path::Path;
 use thiserror::Error;
 
 /// The hash of some bytes, as it stands in the lock file.
@@ -12,6 +13,15 @@ pub fn content_hash(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{hex}")
+}
+
+/// The bytes of a script, to be hashed. Programs that were compiled are large; none is this large.
+///
+/// # Errors
+/// When it is not an ordinary file inside the folder, or cannot be read.
+pub fn read_script(dir: &Path, script: &str) -> Result<Vec<u8>, std::io::Error> {
+    const MOST: u64 = 256 * 1024 * 1024;
+    read_inside(dir, script, MOST)
 }
 
 /// The hashes of a profile's definition and of every script it runs.
@@ -62,7 +72,7 @@ impl Fingerprint {
     /// # Errors
     /// When a script cannot be read.
     pub fn of(profile: &Profile) -> Result<Self, TrustError> {
-        let hash = |script: &String| match std::fs::read(profile.dir.join(script)) {
+        let hash = |script: &String| match read_script(&profile.dir, script) {
             Ok(bytes) => Ok((script.clone(), content_hash(&bytes))),
             Err(cause) => Err(TrustError { script: script.clone(), cause }),
         };

@@ -61,6 +61,19 @@ pub fn is_loopback(address: IpAddr) -> bool {
     }
 }
 
+/// Whether the host of this URL, as written, is one that must never be called.
+pub(crate) fn is_forbidden_host(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(v4)) => is_forbidden_address(v4.into()),
+        Some(Host::Ipv6(v6)) => is_forbidden_address(v6.into()),
+        Some(Host::Domain(name)) => {
+            let name = name.trim_end_matches('.').to_ascii_lowercase();
+            matches!(name.as_str(), "metadata.google.internal" | "metadata" | "instance-data")
+        }
+        None => false,
+    }
+}
+
 /// The URL of a webhook, if it may be one at all: https, or http to this machine; no user info, no forbidden address.
 ///
 /// # Errors
@@ -78,17 +91,15 @@ pub fn webhook_url(text: &str) -> Result<Url, String> {
     let Some(host) = url.host() else {
         return Err("it has no host: write one like https://example.com/hook".into());
     };
-    let (local, forbidden) = match host {
-        Host::Ipv4(v4) => (is_loopback(v4.into()), is_forbidden_address(v4.into())),
-        Host::Ipv6(v6) => (is_loopback(v6.into()), is_forbidden_address(v6.into())),
+    let local = match host {
+        Host::Ipv4(v4) => is_loopback(v4.into()),
+        Host::Ipv6(v6) => is_loopback(v6.into()),
         Host::Domain(name) => {
             let name = name.trim_end_matches('.').to_ascii_lowercase();
-            let metadata =
-                matches!(name.as_str(), "metadata.google.internal" | "metadata" | "instance-data");
-            (name == "localhost" || name.ends_with(".localhost"), metadata)
+            name == "localhost" || name.ends_with(".localhost")
         }
     };
-    if forbidden {
+    if is_forbidden_host(&url) {
         return Err("it is a link-local or metadata address: a webhook must never go there".into());
     }
     match url.scheme() {
@@ -128,6 +139,12 @@ impl WebhookAllowlist {
             .map(read)
             .collect::<Result<_, _>>()?;
         Ok(Self { entries })
+    }
+
+    /// Whether the operator has listed nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 
     /// Whether the URL is covered: same scheme, host and port, and a path at or below an entry's. Compared as parsed,

@@ -154,6 +154,15 @@ fn cases() -> Vec<(&'static str, String)> {
             field("\"mcpServers\": { \"files\": { \"url\": \"ftp://x.example\" } }"),
         ),
         (
+            "mcp_to_metadata",
+            field("\"mcpServers\": { \"files\": { \"url\": \"http://169.254.169.254/mcp\" } }"),
+        ),
+        (
+            "hidden_character",
+            action("{ \"action\": \"approve\", \"tools\": [\"term\\u200binal\"] }"),
+        ),
+        ("name_on_two_lines", field("\"name\": \"a\\nb\"")),
+        (
             "telegram_without_token",
             field("\"channels\": { \"phone\": { \"kind\": \"telegram\" } }"),
         ),

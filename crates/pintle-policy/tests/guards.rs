@@ -7,17 +7,21 @@
     missing_docs
 )]
 
-use pintle_policy::{Guard, GuardKind, guard::judge_all};
+use pintle_policy::{Denial, Guard, GuardKind, Reach, guard::judge_all};
 use serde_json::{Value, json};
-use std::path::Path;
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path};
 
 fn guard(kind: GuardKind, allow: &[&str], deny: &[&str]) -> Guard {
     let own = |rules: &[&str]| rules.iter().map(|r| (*r).to_owned()).collect::<Vec<_>>();
     Guard::new("*", kind, &own(allow), &own(deny), "agent.json:7").unwrap()
 }
 
+fn judge(guard: &Guard, tool: &str, input: &Value, workspace: &Path) -> Option<Denial> {
+    guard.judge(tool, input, &Reach::of(input, workspace))
+}
+
 fn shell_refuses(guard: &Guard, command: &str) -> bool {
-    guard.judge("terminal", &json!({ "command": command }), Path::new("/")).is_some()
+    judge(guard, "terminal", &json!({ "command": command }), Path::new("/")).is_some()
 }
 
 // R11.1
@@ -117,9 +121,9 @@ fn an_allow_rule_lets_through_only_what_it_surely_matches() {
 #[test]
 fn a_refusal_names_the_command_the_rule_and_the_place() {
     let guard = guard(GuardKind::Shell, &[], &["rm -rf *"]);
-    let denial = guard
-        .judge("terminal", &json!({ "command": "ls && rm -rf build" }), Path::new("/"))
-        .unwrap();
+    let denial =
+        judge(&guard, "terminal", &json!({ "command": "ls && rm -rf build" }), Path::new("/"))
+            .unwrap();
     assert_eq!(denial.reason, "`rm -rf build` is denied by the rule `rm -rf *`");
     assert_eq!(
         (denial.rule.as_deref(), denial.source.as_str()),
@@ -131,16 +135,17 @@ fn a_refusal_names_the_command_the_rule_and_the_place() {
 fn a_shell_guard_refuses_an_input_without_a_command() {
     let guard = guard(GuardKind::Shell, &[], &["rm"]);
     for input in [json!({}), json!({ "command": 1 }), Value::Null] {
-        assert!(guard.judge("terminal", &input, Path::new("/")).is_some(), "{input}");
+        assert!(judge(&guard, "terminal", &input, Path::new("/")).is_some(), "{input}");
     }
 }
 
 #[test]
 fn a_guard_looks_only_at_the_tools_it_names() {
     let guard = Guard::new("write_*", GuardKind::Json, &[], &["/path".into()], "").unwrap();
-    assert!(guard.judge("write_file", &json!({ "path": "x" }), Path::new("/")).is_some());
-    assert!(guard.judge("read_file", &json!({ "path": "x" }), Path::new("/")).is_none());
-    assert!(judge_all(&[guard], "read_file", &json!({}), Path::new("/")).is_none());
+    let nowhere = Reach::of(&json!({}), Path::new("/"));
+    assert!(judge(&guard, "write_file", &json!({ "path": "x" }), Path::new("/")).is_some());
+    assert!(judge(&guard, "read_file", &json!({ "path": "x" }), Path::new("/")).is_none());
+    assert!(judge_all(&[guard], "read_file", &json!({}), &nowhere).is_none());
 }
 
 // R11.1: resolved paths
@@ -185,22 +190,37 @@ fn path_guards_see_through_links_and_dots() {
     ];
     for (allow, deny, path, passes) in rows {
         let guard = guard(GuardKind::Path, allow, deny);
-        let denial = guard.judge("write_file", &json!({ "path": path }), &work);
+        let denial = judge(&guard, "write_file", &json!({ "path": path }), &work);
         assert_eq!(denial.is_none(), *passes, "allow {allow:?} deny {deny:?}: {path} {denial:?}");
     }
     let allow = guard(GuardKind::Path, &["src"], &[]);
-    assert!(allow.judge("x", &json!({}), &work).is_some(), "no path, nothing to allow");
-    assert!(allow.judge("x", &json!({ "path": 1 }), &work).is_some());
+    assert!(judge(&allow, "x", &json!({}), &work).is_some(), "no path, nothing to allow");
+    assert!(judge(&allow, "x", &json!({ "path": 1 }), &work).is_some());
     assert!(
-        allow.judge("x", &json!({ "path": "src/a", "cwd": "/" }), &work).is_some(),
+        judge(&allow, "x", &json!({ "path": "src/a", "cwd": "/" }), &work).is_some(),
         "every path counts"
     );
     let absolute = format!("{}/outside", folder.path().display());
-    assert!(
-        guard(GuardKind::Path, &[], &[&absolute])
-            .judge("x", &json!({ "filePath": "away/x" }), &work)
-            .is_some()
-    );
+    let deny = guard(GuardKind::Path, &[], &[&absolute]);
+    assert!(judge(&deny, "x", &json!({ "filePath": "away/x" }), &work).is_some());
+}
+
+// P2: a name that is no UTF-8 passes no guard that a readable name would not.
+#[test]
+fn a_path_guard_holds_for_names_that_are_not_utf8() {
+    let folder = tempfile::tempdir().unwrap();
+    let strange = |name: &[u8]| OsStr::from_bytes(name).to_owned();
+    let work = folder.path().join(strange(b"work\xe9"));
+    std::fs::create_dir(&work).unwrap();
+    std::os::unix::fs::symlink(strange(b"caf\xe9.key"), work.join("innocent")).unwrap();
+    let refuses = |allow: &[&str], deny: &[&str], path: &str| {
+        judge(&guard(GuardKind::Path, allow, deny), "x", &json!({ "path": path }), &work).is_some()
+    };
+    assert!(refuses(&[], &["*.key"], "a.key"));
+    assert!(refuses(&[], &["*.key"], "innocent"));
+    assert!(refuses(&[], &["**/*.key"], "innocent"));
+    assert!(!refuses(&[], &["*.key"], "a.txt"));
+    assert!(refuses(&["**"], &[], "a.txt"), "what cannot be compared is not surely allowed");
 }
 
 #[test]
@@ -220,7 +240,7 @@ fn json_guards_look_at_fields() {
         (&["/missing=x"], &[], false),
     ];
     for (allow, deny, passes) in rows {
-        let denial = guard(GuardKind::Json, allow, deny).judge("mail", &input, Path::new("/"));
+        let denial = judge(&guard(GuardKind::Json, allow, deny), "mail", &input, Path::new("/"));
         assert_eq!(denial.is_none(), *passes, "allow {allow:?} deny {deny:?}");
     }
 }

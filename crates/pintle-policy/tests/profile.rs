@@ -76,12 +76,9 @@ fn a_command_hook_carries_its_program_its_time_and_its_tools() {
 #[test]
 fn the_guards_of_a_profile_judge_and_name_their_line() {
     let profile = sample();
-    let denial = pintle_policy::guard::judge_all(
-        &profile.guards,
-        "terminal",
-        &json!({ "command": "ls && git push" }),
-        &profile.dir,
-    );
+    let input = json!({ "command": "ls && git push" });
+    let reach = pintle_policy::Reach::of(&input, &profile.dir);
+    let denial = pintle_policy::guard::judge_all(&profile.guards, "terminal", &input, &reach);
     assert_eq!(denial.unwrap().source, "agent.json:39");
 }
 

@@ -28,6 +28,8 @@ fn each_form_of_a_secret_is_scrubbed() {
         "p%22ss%20w%2Frd%2B%C3%A9%3D1".to_owned(),
         "p%22ss%20w%2frd%2b%c3%a9%3d1".to_owned(),
         "p%22ss+w%2Frd%2B%C3%A9%3D1".to_owned(),
+        SECRET.bytes().map(|b| format!("%{b:02X}")).collect(),
+        SECRET.bytes().map(|b| format!("%{b:02x}")).collect(),
         SECRET.bytes().map(|b| format!("{b:02x}")).collect(),
         SECRET.bytes().map(|b| format!("{b:02X}")).collect(),
     ];
@@ -53,6 +55,13 @@ fn base64_hides_a_secret_at_no_alignment() {
             }
         }
     }
+}
+
+#[test]
+fn a_writer_that_encodes_more_than_it_must_hides_nothing() {
+    let scrubber = Scrubber::new(["c0nf1gured-val_ue"]);
+    assert_eq!(scrubber.scrub("k=c0nf1gured%2Dval%5Fue&x"), "k=[secret]&x");
+    assert_eq!(scrubber.scrub("k=c0nf1gured%2dval%5fue&x"), "k=[secret]&x");
 }
 
 #[test]

@@ -9,8 +9,13 @@
 
 use pintle_policy::Zone::{Build, External, Machine, Network, Never, Safe, Workspace};
 use pintle_policy::shell::destructive;
-use pintle_policy::{Floor, Level, Zone, zone_of};
-use serde_json::json;
+use pintle_policy::{Floor, Guard, GuardKind, Judged, Level, Reach, Zone};
+use serde_json::{Value, json};
+use std::path::Path;
+
+fn zone_of(tool: &str, base: Zone, input: &Value, workspace: &Path) -> Judged {
+    pintle_policy::zone_of(tool, base, input, &Reach::of(input, workspace))
+}
 
 // R11.3
 #[test]
@@ -138,6 +143,71 @@ fn a_zone_is_raised_by_the_input_and_never_lowered() {
             .why
             .contains("outside the workspace")
     );
+}
+
+// P3: one look for everybody.
+#[test]
+fn guards_zones_and_tools_see_the_same_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let work = root.join("work");
+    std::fs::create_dir_all(work.join("src")).unwrap();
+    std::fs::create_dir(root.join("outside")).unwrap();
+    let point = |to: &str| {
+        let _ = std::fs::remove_file(work.join("link"));
+        std::os::unix::fs::symlink(to, work.join("link")).unwrap();
+    };
+    let input = json!({ "path": "link/a.txt", "cwd": "link", "command": "cat a.txt" });
+    let guard = Guard::new("*", GuardKind::Path, &["src".into()], &[], "agent.json:1").unwrap();
+
+    point("src");
+    let reach = Reach::of(&input, &work);
+    point("../outside");
+    for tool in ["read_file", "terminal"] {
+        assert_eq!(guard.judge(tool, &input, &reach), None);
+        assert_eq!(pintle_policy::zone_of(tool, Safe, &input, &reach).zone, Safe);
+    }
+    assert_eq!(reach.path("path").unwrap().unwrap(), work.join("src/a.txt"));
+    assert_eq!(reach.path("cwd").unwrap().unwrap(), work.join("src"));
+
+    let now = Reach::of(&input, &work);
+    assert!(guard.judge("read_file", &input, &now).is_some());
+    let judged = pintle_policy::zone_of("read_file", Safe, &input, &now);
+    let real = root.join("outside/a.txt");
+    assert_eq!(judged.zone, Machine);
+    assert_eq!(
+        judged.why,
+        format!("`path` leads outside the workspace: link/a.txt is {}", real.display())
+    );
+    assert_eq!(now.path("path").unwrap().unwrap(), real);
+}
+
+#[test]
+fn a_path_that_nobody_can_resolve_is_outside_for_everybody() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = folder.path();
+    std::os::unix::fs::symlink("loop", work.join("loop")).unwrap();
+    let guard = Guard::new("*", GuardKind::Path, &[], &["x".into()], "agent.json:1").unwrap();
+    let long = "a/".repeat(500_000);
+    for path in ["loop/a", "~/a", "~root", "a\0b", &long] {
+        let input = json!({ "path": path });
+        let reach = Reach::of(&input, work);
+        let why = reach.path("path").unwrap().unwrap_err().to_string();
+        assert!(why.contains("cannot be resolved: "), "{why}");
+        let judged = pintle_policy::zone_of("read_file", Safe, &input, &reach);
+        assert_eq!(judged.zone, Machine, "{}", judged.why);
+        assert!(guard.judge("read_file", &input, &reach).unwrap().reason.contains(&why));
+    }
+}
+
+// A workspace may be named from where the program was started.
+#[test]
+fn a_relative_workspace_has_an_outside_too() {
+    let zone =
+        |path: &str| zone_of("read_file", Safe, &json!({ "path": path }), Path::new(".")).zone;
+    assert_eq!(zone("src/lib.rs"), Safe);
+    assert_eq!(zone("../x"), Machine);
+    assert_eq!(zone("src/../../x"), Machine);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::clock::from_sql;
+use crate::origin::Origin;
 
 /// Who may answer when no approvers are named: the person at the machine.
 pub const OPERATOR: &str = "operator";
@@ -31,6 +32,8 @@ pub struct NewApproval {
     pub requested_by: String,
     /// When the question lapses, in milliseconds since 1970.
     pub expires_at: u64,
+    /// What the run that asks is made of; without it nobody can go on with the run when its process dies.
+    pub origin: Option<Origin>,
 }
 
 /// What became of a question. All but `Approved` block the call (R11.5).
@@ -97,8 +100,11 @@ pub struct Approval {
     pub answer_reason: Option<String>,
     /// When it was answered, expired or cancelled.
     pub answered_at: Option<u64>,
-    /// When the call was let through; from then on the yes is used up.
+    /// When the call was let through, or no longer came; from then on the yes is used up.
     pub consumed_at: Option<u64>,
+    /// What the run that asked was made of; `None` in questions from before this was kept.
+    #[serde(default)]
+    pub origin: Option<Origin>,
 }
 
 impl Approval {
@@ -129,7 +135,7 @@ pub struct ApprovalFilter {
 
 pub(crate) const COLUMNS: &str = "id, session_id, run_id, tool_call_id, tool, args, args_hash, reason, approvers, \
                                   requested_by, created_at, expires_at, state, scope, answered_by, answer_reason, \
-                                  answered_at, consumed_at";
+                                  answered_at, consumed_at, origin";
 
 pub(crate) fn by_id(conn: &Connection, id: &str) -> rusqlite::Result<Option<Approval>> {
     conn.prepare_cached(&format!("SELECT {COLUMNS} FROM approvals WHERE id = ?1"))?
@@ -157,6 +163,7 @@ pub(crate) fn approval_from(row: &Row<'_>) -> rusqlite::Result<Approval> {
         answer_reason: row.get(15)?,
         answered_at: row.get::<_, Option<i64>>(16)?.map(from_sql),
         consumed_at: row.get::<_, Option<i64>>(17)?.map(from_sql),
+        origin: row.get::<_, Option<Json<Origin>>>(18)?.map(|json| json.0),
     })
 }
 

@@ -1,5 +1,6 @@
 //! The life of a question: asked, listed, waited for, lapsed, called off, used.
 
+use std::path::Path;
 use std::time::Duration;
 
 use pintle_agent::StoreError;
@@ -116,6 +117,34 @@ impl SqliteStore {
         Ok(changed)
     }
 
+    /// Calls off every question of a session, because the conversation went on without their answers. A yes that was
+    /// not acted on is used up with them: it was for a call that no longer comes.
+    pub async fn withdraw_approvals(
+        &self,
+        session_id: &str,
+        reason: &str,
+    ) -> Result<(), StoreError> {
+        let (session_id, reason) = (session_id.to_owned(), reason.to_owned());
+        self.worker()
+            .write("withdrawing approvals", move |conn| {
+                let now = to_sql(now_ms());
+                conn.prepare_cached(
+                    "UPDATE approvals SET state = 'cancelled', answer_reason = ?2, answered_at = ?3
+                     WHERE session_id = ?1 AND state = 'pending'",
+                )?
+                .execute(params![session_id, reason, now])?;
+                conn.prepare_cached(
+                    "UPDATE approvals SET consumed_at = ?2
+                     WHERE session_id = ?1 AND state = 'approved' AND consumed_at IS NULL",
+                )?
+                .execute(params![session_id, now])?;
+                Ok(())
+            })
+            .await?;
+        self.answered().notify_waiters();
+        Ok(())
+    }
+
     /// Marks every pending question whose time is over at `now` as expired, and returns those.
     pub async fn expire_approvals(&self, now: u64) -> Result<Vec<Approval>, StoreError> {
         let expired =
@@ -145,22 +174,27 @@ impl SqliteStore {
             .await
     }
 
-    /// Whether somebody allowed this tool with these arguments for the rest of the session.
+    /// Whether somebody allowed this tool with these arguments for the rest of the session. Only in the folder they were
+    /// asked about: elsewhere the same arguments mean something else.
     pub async fn session_allows(
         &self,
         session_id: &str,
         tool: &str,
         args_hash: &str,
+        workspace: &Path,
     ) -> Result<bool, StoreError> {
         let (session_id, tool, args_hash) =
             (session_id.to_owned(), tool.to_owned(), args_hash.to_owned());
+        // As it stands in the JSON; a folder without a name in Unicode was never stored.
+        let Some(workspace) = workspace.to_str().map(str::to_owned) else { return Ok(false) };
         self.worker()
             .read("looking for a standing approval", move |conn| {
                 let mut statement = conn.prepare_cached(
                     "SELECT 1 FROM approvals WHERE session_id = ?1 AND tool = ?2 AND args_hash = ?3
-                     AND state = 'approved' AND scope = 'session'",
+                     AND state = 'approved' AND scope = 'session'
+                     AND json_extract(origin, '$.workspace') = ?4",
                 )?;
-                Ok(statement.exists(params![session_id, tool, args_hash])?)
+                Ok(statement.exists(params![session_id, tool, args_hash, workspace])?)
             })
             .await
     }
@@ -199,11 +233,16 @@ fn insert(conn: &Connection, new: NewApproval) -> Result<Approval, Fault> {
         answer_reason: None,
         answered_at: None,
         consumed_at: None,
+        origin: new.origin,
     };
+    let origin =
+        approval.origin.as_ref().map(serde_json::to_string).transpose().map_err(|error| {
+            Fault::Refused(format!("what the run is made of cannot be written as JSON: {error}"))
+        })?;
     conn.prepare_cached(
         "INSERT INTO approvals (id, session_id, run_id, tool_call_id, tool, args, args_hash, reason, approvers,
-                                requested_by, created_at, expires_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                                requested_by, created_at, expires_at, origin)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     )?
     .execute(params![
         approval.id,
@@ -217,7 +256,8 @@ fn insert(conn: &Connection, new: NewApproval) -> Result<Approval, Fault> {
         serde_json::Value::from(approval.approvers.clone()).to_string(),
         approval.requested_by,
         to_sql(approval.created_at),
-        to_sql(approval.expires_at)
+        to_sql(approval.expires_at),
+        origin
     ])?;
     Ok(approval)
 }

@@ -1,7 +1,7 @@
 //! Conversations: the agent's `Store`.
 
 use futures_util::future::BoxFuture;
-use pintle_agent::{NewMessage, NewSession, Session, Store, StoreError, StoredMessage};
+use pintle_agent::{Claim, NewMessage, NewSession, Session, Store, StoreError, StoredMessage};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use uuid::Uuid;
 
@@ -69,6 +69,11 @@ impl Store for SqliteStore {
     fn history(&self, id: &str) -> BoxFuture<'_, Result<Vec<StoredMessage>, StoreError>> {
         let id = id.to_owned();
         Box::pin(self.worker().read("reading a session's messages", move |conn| history(conn, id)))
+    }
+
+    fn claim(&self, session: &Session) -> BoxFuture<'_, Result<Claim, StoreError>> {
+        let session = session.clone();
+        Box::pin(async move { self.claim_session(&session).await })
     }
 
     /// Also removes what its runs and approvals left behind.

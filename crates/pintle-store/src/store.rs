@@ -18,11 +18,17 @@ pub struct Options {
     pub busy_timeout: Duration,
     /// How many bytes of records may wait to be written before events are dropped.
     pub record_queue_bytes: usize,
+    /// How long a run waits for another process that uses its session.
+    pub claim_patience: Duration,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { busy_timeout: Duration::from_secs(10), record_queue_bytes: 16 * 1024 * 1024 }
+        Self {
+            busy_timeout: Duration::from_secs(10),
+            record_queue_bytes: 16 * 1024 * 1024,
+            claim_patience: Duration::from_secs(2),
+        }
     }
 }
 
@@ -45,6 +51,7 @@ pub struct SqliteStore {
     worker: Arc<Worker>,
     /// Rung when this process answers an approval, so that a waiting run in it goes on at once.
     answered: Arc<Notify>,
+    claim_patience: Duration,
 }
 
 impl SqliteStore {
@@ -65,7 +72,8 @@ impl SqliteStore {
     pub async fn open_with(path: impl Into<PathBuf>, options: Options) -> Result<Self, StoreError> {
         let records = RecordQueue::new(options.record_queue_bytes);
         let worker = Worker::start(path.into(), options.busy_timeout, records).await?;
-        Ok(Self { worker: Arc::new(worker), answered: Arc::default() })
+        let claim_patience = options.claim_patience;
+        Ok(Self { worker: Arc::new(worker), answered: Arc::default(), claim_patience })
     }
 
     /// Where the database is.
@@ -82,6 +90,10 @@ impl SqliteStore {
 
     pub(crate) fn worker(&self) -> &Worker {
         &self.worker
+    }
+
+    pub(crate) fn claim_patience(&self) -> Duration {
+        self.claim_patience
     }
 
     pub(crate) fn answered(&self) -> &Notify {

@@ -4,7 +4,17 @@
 //! message that names the field costs little and a wrong guess may cost a file.
 
 use pintle_agent::ToolError;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+
+/// The schema of arguments of which no others are taken.
+pub(crate) fn schema(properties: Value, required: &[&str]) -> Value {
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false
+    })
+}
 
 /// The arguments of one call, all of which must be taken.
 pub(crate) struct Args<'a> {
@@ -26,7 +36,7 @@ impl<'a> Args<'a> {
     }
 
     /// A text that must be there.
-    pub(crate) fn text(&mut self, field: &'static str) -> Result<String, ToolError> {
+    pub(crate) fn text(&mut self, field: &'static str) -> Result<&'a str, ToolError> {
         match self.optional_text(field)? {
             Some(text) => Ok(text),
             None => Err(failed(format!("{}: the argument `{field}` is missing", self.tool))),
@@ -37,10 +47,10 @@ impl<'a> Args<'a> {
     pub(crate) fn optional_text(
         &mut self,
         field: &'static str,
-    ) -> Result<Option<String>, ToolError> {
+    ) -> Result<Option<&'a str>, ToolError> {
         match self.take(field) {
             None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(Value::String(text)) => Ok(Some(text)),
             Some(other) => Err(failed(format!(
                 "{}: the argument `{field}` must be a string, not {}",
                 self.tool,

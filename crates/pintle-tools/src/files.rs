@@ -1,49 +1,139 @@
-//! The file tools, and how they open what they touch.
+//! The file tools.
 //!
-//! Whether a path may be touched is judged before a tool runs. What is left to the tool is the moment between
-//! looking at a path and using it:
+//! Where a path leads is looked up once, when the call is judged; [`crate::place`] opens that place and no other. A write
+//! through a symlink therefore replaces its target, not the link. Opening never waits (`O_NONBLOCK`) and only regular
+//! files are read or written: a pipe or a device cannot hang a tool.
 //!
-//! 1. The path is resolved once, following symlinks, to a real path without any.
-//! 2. The real path is opened folder by folder with `O_NOFOLLOW`, down to a handle on the last folder.
-//! 3. Everything after that (open, create, rename) happens by name in that handle, with `O_NOFOLLOW`.
-//!
-//! So a symlink that is put anywhere into the path after step 1 is an error, never a way out, and a write through
-//! a symlink replaces its target, not the link. Opening never waits (`O_NONBLOCK`) and only regular files are read
-//! or written: a pipe or a device cannot hang a tool.
+//! Each tool is a function in a file of its own; everything around the function is here.
 
 mod edit;
 mod list;
-mod place;
 mod read;
 mod replace;
 #[cfg(test)]
 mod tests;
 mod write;
 
-use std::io;
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use pintle_agent::{ToolCx, ToolError};
+use futures_util::future::BoxFuture;
+use pintle_agent::{PermittedCall, Tool, ToolCx, ToolError, ToolSpec};
+use pintle_policy::{Reach, Zone};
+use serde_json::Value;
+use tokio::sync::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::failed;
+use crate::{
+    args::{Args, failed, schema},
+    place::{Place, in_words},
+};
 
-pub use edit::EditFile;
-pub use list::ListDir;
-pub use read::ReadFile;
-pub use write::WriteFile;
+/// A tool for one file or folder, which its argument `path` names.
+///
+/// Calls that touch the same place at the same time, as those of one message do, take turns in the order they were
+/// started: a file written twice holds what the last call wrote.
+#[derive(Clone)]
+pub struct FileTool {
+    name: &'static str,
+    zone: Zone,
+    spec: Arc<ToolSpec>,
+    work: fn(Job<'_>) -> Result<String, ToolError>,
+}
 
-/// Does blocking work off the runtime's threads. The token it gets is cancelled when the run is, or when the
-/// caller is dropped, since a thread cannot be.
-async fn blocking<T: Send + 'static>(
-    cx: &ToolCx,
-    work: impl FnOnce(&CancellationToken) -> Result<T, ToolError> + Send + 'static,
-) -> Result<T, ToolError> {
-    let stop = cx.cancel.child_token();
-    let _stop_when_dropped = stop.clone().drop_guard();
-    match tokio::task::spawn_blocking(move || work(&stop)).await {
-        Ok(result) => result,
-        Err(error) => Err(failed(format!("the file tool did not finish: {error}"))),
+impl FileTool {
+    /// `read_file`: a text file, or some lines of it.
+    ///
+    /// At most 64 KiB come back, and a note in brackets says where to go on. Bytes that are not UTF-8 are replaced,
+    /// with a note. A binary file or a folder is an error.
+    pub fn read() -> Self {
+        read::tool()
     }
+
+    /// `write_file`: a whole file, making it and its folders where they are missing.
+    ///
+    /// Nobody ever sees half of it: the file is the old one or the new one, also after a failure or a crash. An
+    /// existing file keeps its permissions; a folder, a device or a read-only file is an error.
+    pub fn write() -> Self {
+        write::tool()
+    }
+
+    /// `edit_file`: replaces the only occurrence of a text in a file.
+    ///
+    /// None, or more than one, is an error with the count, and changes nothing. The rest of the file stays byte for
+    /// byte what it was, also where it is not UTF-8. Written as `write_file` writes.
+    pub fn edit() -> Self {
+        edit::tool()
+    }
+
+    /// `list_dir`: a folder by name, one entry per line: folders end in `/`, symlinks show where they lead.
+    ///
+    /// Only the first 1000 names and 64 KiB are shown, with the number of the others.
+    pub fn list() -> Self {
+        list::tool()
+    }
+
+    /// A tool whose arguments are `properties`; those in `required` cannot be left out.
+    fn new(
+        name: &'static str,
+        zone: Zone,
+        description: String,
+        (properties, required): (Value, &[&str]),
+        work: fn(Job<'_>) -> Result<String, ToolError>,
+    ) -> Self {
+        let input_schema = schema(properties, required);
+        let spec = ToolSpec { name: name.into(), description, input_schema };
+        Self { name, zone, spec: Arc::new(spec), work }
+    }
+
+    async fn execute(self, args: Value, reach: Reach, cx: ToolCx) -> Result<String, ToolError> {
+        let target = Target::of(self.name, &args, &reach)?;
+        let turn = turn(&target.real).await;
+        // A thread cannot be dropped: it is told when the run is cancelled, or the caller is gone.
+        let stop = cx.cancel.child_token();
+        let _stop_when_dropped = stop.clone().drop_guard();
+        let work = move || {
+            // It lasts as long as the work, not as long as somebody waits for it.
+            let _turn = turn;
+            let mut args = Args::of(self.name, &args)?;
+            args.text("path")?;
+            (self.work)(Job { target: &target, args, stop: &stop })
+        };
+        match tokio::task::spawn_blocking(work).await {
+            Ok(result) => result,
+            Err(error) => Err(failed(format!("{}: did not finish: {error}", self.name))),
+        }
+    }
+}
+
+impl Tool for FileTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn zone(&self) -> Zone {
+        self.zone
+    }
+
+    fn run(
+        &self,
+        call: PermittedCall,
+        cx: ToolCx,
+    ) -> BoxFuture<'static, Result<String, ToolError>> {
+        Box::pin(self.clone().execute(call.args().clone(), call.reach().clone(), cx))
+    }
+}
+
+/// What one call is to do, on a thread that may wait.
+struct Job<'a> {
+    target: &'a Target,
+    /// All but the path.
+    args: Args<'a>,
+    stop: &'a CancellationToken,
 }
 
 /// Called where stopping leaves nothing half done.
@@ -56,16 +146,50 @@ fn go_on(stop: &CancellationToken) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// An operating system's error in words that help.
-fn explain(tool: &str, path: &str, error: &io::Error) -> ToolError {
-    let what = match error.kind() {
-        io::ErrorKind::NotFound => "does not exist".to_owned(),
-        io::ErrorKind::PermissionDenied => {
-            "may not be accessed: the operating system denies it".to_owned()
+/// The file or folder a call is about.
+struct Target {
+    tool: &'static str,
+    /// As the call names it.
+    path: String,
+    /// As it was judged.
+    real: PathBuf,
+}
+
+impl Target {
+    fn of(tool: &'static str, args: &Value, reach: &Reach) -> Result<Self, ToolError> {
+        let path = Args::of(tool, args)?.text("path")?.to_owned();
+        match reach.path("path") {
+            Some(Ok(real)) => Ok(Self { tool, path, real: real.to_owned() }),
+            Some(Err(unresolved)) => Err(failed(format!("{tool}: {unresolved}"))),
+            None => Err(failed(format!("{tool}: nobody judged where `{path}` leads"))),
         }
-        io::ErrorKind::NotADirectory => "goes through something that is not a folder".to_owned(),
-        io::ErrorKind::IsADirectory => "is a folder".to_owned(),
-        _ => format!("could not be used: {error}"),
-    };
-    failed(format!("{tool}: `{path}` {what}"))
+    }
+
+    /// The place of a file. A path that ends in `/` names a folder, also if there is none yet.
+    fn file(&self, open: fn(&Path) -> io::Result<Place>) -> io::Result<Place> {
+        if self.path.ends_with('/') || self.path.ends_with("/.") {
+            let words = "ends like the name of a folder";
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, words));
+        }
+        open(&self.real)
+    }
+
+    fn told(&self, error: &io::Error) -> ToolError {
+        self.fails(&in_words(error))
+    }
+
+    fn fails(&self, how: &str) -> ToolError {
+        failed(format!("{}: `{}` {how}", self.tool, self.path))
+    }
+}
+
+static TURNS: [Mutex<()>; 64] = [const { Mutex::const_new(()) }; 64];
+
+/// Waits for this process' other calls for the same place. First come, first served.
+async fn turn(real: &Path) -> Option<MutexGuard<'static, ()>> {
+    let mut hasher = DefaultHasher::new();
+    real.hash(&mut hasher);
+    let index = hasher.finish() % (TURNS.len() as u64);
+    let lock = TURNS.get(usize::try_from(index).unwrap_or_default())?;
+    Some(lock.lock().await)
 }

@@ -10,7 +10,7 @@
 //! | `mcp__SERVER__TOOL` | external | whatever an [`McpServer`] offers |
 //!
 //! A tool does not judge: by the time it runs, guards, zones and gates have had their say about the same
-//! arguments. It keeps its own promises instead: output and memory are bounded, a time limit is kept, and
+//! arguments, and a path is opened where it led when it was judged. It keeps its own promises besides: output and memory are bounded, a time limit is kept, and
 //! dropping its future stops it and everything it started.
 
 mod args;
@@ -18,6 +18,7 @@ mod capture;
 mod files;
 mod group;
 mod mcp;
+mod place;
 mod terminal;
 #[cfg(test)]
 mod testing;
@@ -26,7 +27,7 @@ use std::sync::Arc;
 
 use pintle_agent::Tool;
 
-pub use files::{EditFile, ListDir, ReadFile, WriteFile};
+pub use files::FileTool;
 pub use mcp::{McpError, McpLimits, McpServer, McpTransport};
 pub use terminal::{Terminal, TerminalConfig};
 
@@ -34,10 +35,10 @@ pub use terminal::{Terminal, TerminalConfig};
 pub fn builtin(terminal: TerminalConfig) -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(Terminal::new(terminal)),
-        Arc::new(ReadFile::new()),
-        Arc::new(WriteFile::new()),
-        Arc::new(EditFile::new()),
-        Arc::new(ListDir::new()),
+        Arc::new(FileTool::read()),
+        Arc::new(FileTool::write()),
+        Arc::new(FileTool::edit()),
+        Arc::new(FileTool::list()),
     ]
 }
 

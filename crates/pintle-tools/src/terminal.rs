@@ -6,6 +6,7 @@ mod tests;
 use std::{
     io,
     os::{fd::OwnedFd, unix::process::ExitStatusExt},
+    path::PathBuf,
     process::{ExitStatus, Stdio},
     sync::Arc,
     time::Duration,
@@ -13,7 +14,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use pintle_agent::{PermittedCall, Tool, ToolCx, ToolError, ToolSpec};
-use pintle_policy::Zone;
+use pintle_policy::{Reach, Zone};
 use serde_json::{Value, json};
 use tokio::{
     io::AsyncReadExt,
@@ -23,9 +24,10 @@ use tokio::{
 };
 
 use crate::{
-    args::{Args, failed},
+    args::{Args, failed, schema},
     capture::{HeadTail, KEPT_HALF, Streamed, with_note},
     group::{GRACE, Group},
+    place::{in_words, path_for_child, walk},
 };
 
 /// The longest time limit a call may ask for.
@@ -75,9 +77,8 @@ impl Terminal {
                  says otherwise.",
                 config.default_timeout.as_secs()
             ),
-            input_schema: json!({
-                "type": "object",
-                "properties": {
+            input_schema: schema(
+                json!({
                     "command": {"type": "string", "description": "The command line."},
                     "cwd": {"type": "string", "description": "The folder to run it in; the workspace by default."},
                     "timeoutMs": {
@@ -86,10 +87,9 @@ impl Terminal {
                         "maximum": u64::try_from(MAX_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
                         "description": "How long it may run, in milliseconds."
                     }
-                },
-                "required": ["command"],
-                "additionalProperties": false
-            }),
+                }),
+                &["command"],
+            ),
         };
         Self { spec, config: Arc::new(config) }
     }
@@ -111,7 +111,8 @@ impl Tool for Terminal {
     ) -> BoxFuture<'static, Result<String, ToolError>> {
         let config = self.config.clone();
         Box::pin(async move {
-            execute(&config, Job::parse(call.args(), config.default_timeout)?, cx).await
+            let job = Job::parse(call.args(), call.reach(), config.default_timeout)?;
+            execute(&config, job, cx).await
         })
     }
 }
@@ -120,15 +121,20 @@ impl Tool for Terminal {
 #[derive(Debug)]
 struct Job {
     command: String,
-    cwd: Option<String>,
+    /// The folder it starts in, as it was judged.
+    cwd: PathBuf,
     timeout: Duration,
 }
 
 impl Job {
-    fn parse(args: &Value, default_timeout: Duration) -> Result<Self, ToolError> {
+    fn parse(args: &Value, reach: &Reach, default_timeout: Duration) -> Result<Self, ToolError> {
         let mut args = Args::of("terminal", args)?;
-        let command = args.text("command")?;
-        let cwd = args.optional_text("cwd")?;
+        let command = args.text("command")?.to_owned();
+        let cwd = match args.optional_text("cwd")?.and_then(|_| reach.path("cwd")) {
+            Some(cwd) => cwd,
+            None => reach.workspace(),
+        };
+        let cwd = cwd.map_err(|unresolved| failed(format!("terminal: {unresolved}")))?.to_owned();
         let timeout = args.optional_count("timeoutMs")?.map(Duration::from_millis);
         args.done()?;
         if timeout.is_some_and(|timeout| timeout > MAX_TIMEOUT) {
@@ -202,16 +208,13 @@ async fn execute(config: &TerminalConfig, job: Job, cx: ToolCx) -> Result<String
 }
 
 fn start(config: &TerminalConfig, job: &Job, cx: &ToolCx) -> Result<(Group, Output), ToolError> {
-    let cwd = match &job.cwd {
-        Some(cwd) => cx.workspace.join(cwd),
-        None => cx.workspace.to_path_buf(),
-    };
-    if !cwd.is_dir() {
-        return Err(failed(format!(
-            "terminal: the folder `{}` (cwd) does not exist",
-            cwd.display()
-        )));
-    }
+    let folder = walk(&job.cwd).map_err(|error| {
+        let folder = job.cwd.display();
+        failed(match error.kind() {
+            io::ErrorKind::NotADirectory => format!("terminal: `{folder}` (cwd) is not a folder"),
+            _ => format!("terminal: the folder `{folder}` (cwd) {}", in_words(&error)),
+        })
+    })?;
     let could_not =
         |error: io::Error| failed(format!("terminal: could not start /bin/sh: {error}"));
     let (reader, writer) = io::pipe().map_err(could_not)?;
@@ -219,9 +222,9 @@ fn start(config: &TerminalConfig, job: &Job, cx: &ToolCx) -> Result<(Group, Outp
     // otherwise the output would never end.
     let mut command = Command::new("/bin/sh");
     command
-        .arg("-c")
-        .arg(&job.command)
-        .current_dir(cwd)
+        // Without the dashes, a command that starts with one would be an option of the shell: not what was judged.
+        .args(["-c", "--", &job.command])
+        .current_dir(path_for_child(&folder, &job.cwd))
         .env_clear()
         .envs(config.env.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())

@@ -10,9 +10,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    Cx, Envelope, Event, Failure, FireError, GateOutcome, Hooks, Model, ModelKind, PluginGate,
-    Point, PointInfo, RegisterError, Registrar, Registration, envelope::ENVELOPE_FIELDS,
-    fire::outcome_of, model::from_object,
+    Cx, Envelope, Event, EventJson, Failure, FireError, GateOutcome, Hooks, Model, ModelKind,
+    PluginGate, Point, PointInfo, RegisterError, Registrar, Registration,
+    envelope::ENVELOPE_FIELDS, model::from_object,
 };
 
 /// A handler that takes and returns JSON. Closures from [`DynEvent`] to a future are handlers.
@@ -73,8 +73,8 @@ pub struct DynEvent {
     pub model: ModelKind,
     /// The circumstances.
     pub envelope: Arc<Envelope>,
-    /// Payload and envelope as one object. Shared by all handlers of the fire.
-    pub json: Arc<Value>,
+    /// Payload and envelope as one object.
+    pub json: EventJson,
     /// At a Modifying point: what earlier handlers have set; otherwise null.
     pub merged: Value,
 }
@@ -235,10 +235,25 @@ impl Hooks {
 
 fn nearest(asked: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
     known
-        .map(|name| (strsim::damerau_levenshtein(asked, name), name))
-        .filter(|(distance, name)| *distance <= name.len() / 3)
+        .map(|name| (edits(asked, name), name))
+        .filter(|(edits, name)| *edits <= name.len() / 3)
         .min()
         .map(|(_, name)| name)
+}
+
+/// How many letters it takes to get from one name to the other: one more, one less, another.
+fn edits(from: &str, to: &str) -> usize {
+    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
+    for (above, a) in from.chars().enumerate() {
+        let mut diagonal = above;
+        let mut left = above + 1;
+        for (cell, b) in row.iter_mut().skip(1).zip(to.chars()) {
+            let cheapest = (diagonal + usize::from(a != b)).min(left + 1).min(*cell + 1);
+            diagonal = std::mem::replace(cell, cheapest);
+            left = cheapest;
+        }
+    }
+    row.last().copied().unwrap_or_default()
 }
 
 /// A point without its type.
@@ -289,9 +304,9 @@ impl<P: Point> ErasedPoint for Erased<P> {
             let answer = handler.call(DynEvent {
                 point: P::NAME,
                 model: P::Model::KIND,
-                envelope: event.shared.envelope.clone(),
+                envelope: event.shared_envelope().clone(),
                 json: event.to_json(),
-                merged: P::Model::view_to_json(&event.view),
+                merged: P::Model::view_to_json(event.view()),
             });
             async move { P::Model::answer_from_json(answer.await?) }
         })
@@ -304,7 +319,7 @@ impl<P: Point> ErasedPoint for Erased<P> {
         payload: Value,
     ) -> Result<BoxFuture<'static, DynOutcome>, DynFireError> {
         let payload: P = payload_from_json(payload)?;
-        let fire = outcome_of(hooks.start(cx, move || payload));
+        let fire = hooks.start(cx, move || payload);
         Ok(Box::pin(async move { P::Model::outcome_to_dyn(fire.await) }))
     }
 }

@@ -10,6 +10,8 @@ use serde_json::{Map, Value};
 
 use crate::{Envelope, Model, Modifying, Patch, Point};
 
+type View<P> = <<P as Point>::Model as Model>::View;
+
 /// One occurrence of a point, as a handler receives it: owned, cheap to clone, read-only.
 ///
 /// It derefs to the payload, so a handler reads `e.tool_name`; the envelope is behind [`Event::envelope`],
@@ -34,26 +36,72 @@ use crate::{Envelope, Model, Modifying, Patch, Point};
 /// # }
 /// ```
 pub struct Event<P: Point> {
-    pub(crate) shared: Arc<Shared<P>>,
-    pub(crate) view: <P::Model as Model>::View,
+    shared: Arc<Shared<P>>,
 }
 
-pub(crate) struct Shared<P> {
-    pub(crate) payload: P,
-    pub(crate) envelope: Arc<Envelope>,
-    /// Serialised once per fire, and only if a dynamic handler is reached.
-    json: OnceLock<Arc<Value>>,
+/// One pointer for all that a handler sees: it is cloned for each.
+struct Shared<P: Point> {
+    fact: Fact<P>,
+    /// What earlier handlers have said.
+    view: View<P>,
+}
+
+enum Fact<P: Point> {
+    Own(Occurrence<P>),
+    /// Behind the event in which the fire began: see [`Event::amend_view`].
+    Of(Arc<Shared<P>>),
+}
+
+struct Occurrence<P> {
+    payload: P,
+    envelope: Arc<Envelope>,
+    /// Serialised once per fire, and only if somebody reads it.
+    json: OnceLock<Value>,
+}
+
+impl<P: Point> Shared<P> {
+    #[inline]
+    fn occurrence(&self) -> &Occurrence<P> {
+        match &self.fact {
+            Fact::Own(occurrence) => occurrence,
+            Fact::Of(first) => first.occurrence(),
+        }
+    }
 }
 
 impl<P: Point> Event<P> {
+    #[inline]
     pub(crate) fn new(payload: P, envelope: Arc<Envelope>) -> Self {
-        let shared = Shared { payload, envelope, json: OnceLock::new() };
-        Self { shared: Arc::new(shared), view: Default::default() }
+        let fact = Fact::Own(Occurrence { payload, envelope, json: OnceLock::new() });
+        Self { shared: Arc::new(Shared { fact, view: Default::default() }) }
+    }
+
+    pub(crate) fn view(&self) -> &View<P> {
+        &self.shared.view
+    }
+
+    /// Changes what later handlers see. In place, unless a handler kept its event: that one sees what it always saw.
+    pub(crate) fn amend_view<R>(&mut self, amend: impl FnOnce(&mut View<P>) -> R) -> R {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            return amend(&mut shared.view);
+        }
+        let first = match &self.shared.fact {
+            Fact::Own(_) => &self.shared,
+            Fact::Of(first) => first,
+        };
+        let mut view = self.shared.view.clone();
+        let amended = amend(&mut view);
+        self.shared = Arc::new(Shared { fact: Fact::Of(first.clone()), view });
+        amended
+    }
+
+    pub(crate) fn shared_envelope(&self) -> &Arc<Envelope> {
+        &self.shared.occurrence().envelope
     }
 
     /// The circumstances of this fire.
     pub fn envelope(&self) -> &Envelope {
-        &self.shared.envelope
+        self.shared_envelope()
     }
 
     /// The session's id; empty where there is none yet.
@@ -71,7 +119,7 @@ impl<P: Point> Event<P> {
         &self.envelope().platform
     }
 
-    /// Payload and envelope as one JSON object, as they go over the wire.
+    /// Payload and envelope as one JSON object, as they go over the wire. It is made when it is first read.
     ///
     /// ```
     /// use pintle::{Event, Hooks, points::SessionStart};
@@ -83,15 +131,67 @@ impl<P: Point> Event<P> {
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
-    pub fn to_json(&self) -> Arc<Value> {
-        self.shared
-            .json
-            .get_or_init(|| {
-                let mut object = object_of(serde_json::to_value(&*self.shared.envelope));
-                object.extend(object_of(serde_json::to_value(&self.shared.payload)));
-                Arc::new(Value::Object(object))
-            })
-            .clone()
+    pub fn to_json(&self) -> EventJson {
+        EventJson(self.shared.clone())
+    }
+}
+
+/// An event as JSON, made when it is first read and then shared by all handlers of the fire: who only passes it on, as a
+/// queue does, pays nothing for it. It derefs to the [`Value`].
+///
+/// ```
+/// use pintle::{DynEvent, Failure, Hooks, ModelKind};
+/// use serde_json::json;
+///
+/// let hooks = Hooks::new();
+/// hooks.register_dyn("tool.pre", ModelKind::Gate, |mut e: DynEvent| async move {
+///     let is_far = e.json["zone"].as_u64() > Some(2);
+///     e.json = json!({ "made": "by hand" }).into();
+///     Ok::<_, Failure>(json!({ "continue": !is_far, "reason": "too far" }))
+/// })?;
+/// # Ok::<(), pintle::RegisterError>(())
+/// ```
+#[derive(Clone)]
+pub struct EventJson(Arc<dyn AsJson>);
+
+trait AsJson: Send + Sync {
+    fn json(&self) -> &Value;
+}
+
+impl<P: Point> AsJson for Shared<P> {
+    fn json(&self) -> &Value {
+        let Occurrence { payload, envelope, json } = self.occurrence();
+        json.get_or_init(|| {
+            let mut object = object_of(serde_json::to_value(&**envelope));
+            object.extend(object_of(serde_json::to_value(payload)));
+            Value::Object(object)
+        })
+    }
+}
+
+impl AsJson for Value {
+    fn json(&self) -> &Value {
+        self
+    }
+}
+
+impl From<Value> for EventJson {
+    fn from(value: Value) -> Self {
+        Self(Arc::new(value))
+    }
+}
+
+impl Deref for EventJson {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        self.0.json()
+    }
+}
+
+impl fmt::Debug for EventJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.deref().fmt(f)
     }
 }
 
@@ -120,15 +220,15 @@ where
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub fn merged(&self) -> Option<&T> {
-        self.view.as_deref()
+        self.view().as_ref()
     }
 }
 
 impl<P: Point + fmt::Debug> fmt::Debug for Event<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Event")
-            .field("payload", &self.shared.payload)
-            .field("envelope", &self.shared.envelope)
+            .field("payload", &**self)
+            .field("envelope", self.envelope())
             .finish_non_exhaustive()
     }
 }
@@ -136,13 +236,15 @@ impl<P: Point + fmt::Debug> fmt::Debug for Event<P> {
 impl<P: Point> Deref for Event<P> {
     type Target = P;
 
+    #[inline]
     fn deref(&self) -> &P {
-        &self.shared.payload
+        &self.shared.occurrence().payload
     }
 }
 
 impl<P: Point> Clone for Event<P> {
+    #[inline]
     fn clone(&self) -> Self {
-        Self { shared: self.shared.clone(), view: self.view.clone() }
+        Self { shared: self.shared.clone() }
     }
 }

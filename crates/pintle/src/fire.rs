@@ -1,28 +1,21 @@
-//! One fire under way: which handlers it reaches, how each is called, what is recorded of it.
+//! Firing a point: what its caller awaits, and what ends it early.
 
 use std::{
     future::Future,
-    ops::ControlFlow,
-    pin::pin,
+    pin::Pin,
     sync::Arc,
     task::{Context, Poll},
 };
 
-use futures_util::future::{BoxFuture, Either, poll_fn, select};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::{
-    Cx, Event, Failure, FailurePolicy, FireError, Hooks, IsClaiming, IsGate, IsModifying, IsVoid,
-    Model, Outcome, Point,
-    guarded::Shield,
-    model::{Notes, Said},
-    record::Recorder,
-    registry::{Entry, Slot},
+    Cx, Event, FireError, Hooks, IsClaiming, IsGate, IsModifying, IsVoid, Model, Point,
+    calls::Calls, record::Recorder, registry::Slot,
 };
 
-pub(crate) type Answer<P> = <<P as Point>::Model as Model>::Answer;
-pub(crate) type View<P> = <<P as Point>::Model as Model>::View;
 type OutcomeOf<P> = <<P as Point>::Model as Model>::Outcome;
+type Progress<P> = <<P as Point>::Model as Model>::Progress<P>;
 
 impl Hooks {
     /// Fires a Void point: every handler observes, all are awaited.
@@ -55,7 +48,7 @@ impl Hooks {
         F: FnOnce() -> P,
         P::Model: IsVoid,
     {
-        outcome_of(self.start(cx, payload))
+        self.start(cx, payload)
     }
 
     /// Fires a Modifying point: handlers amend in order, and per key the first value wins.
@@ -90,7 +83,7 @@ impl Hooks {
         F: FnOnce() -> P,
         P::Model: IsModifying,
     {
-        outcome_of(self.start(cx, payload))
+        self.start(cx, payload)
     }
 
     /// Fires a Claiming point: the first claim ends the chain; `None` is "not handled".
@@ -126,7 +119,7 @@ impl Hooks {
         F: FnOnce() -> P,
         P::Model: IsClaiming,
     {
-        outcome_of(self.start(cx, payload))
+        self.start(cx, payload)
     }
 
     /// Fires a Gate point. There is no error to mistake for an allow: whatever goes wrong is a block.
@@ -158,215 +151,135 @@ impl Hooks {
         F: FnOnce() -> P,
         P::Model: IsGate,
     {
-        outcome_of(self.start(cx, payload))
+        self.start(cx, payload)
     }
 
     /// All four models come through here. With nobody listening there is no fire: no allocation, no payload,
     /// one atomic load.
     #[inline]
-    pub(crate) fn start<P: Point>(&self, cx: &Cx, payload: impl FnOnce() -> P) -> Option<Fire<P>> {
-        if self.is_quiet(P::index()) && cx.sink.is_none() { None } else { self.begin(cx, payload) }
+    pub(crate) fn start<P: Point>(&self, cx: &Cx, payload: impl FnOnce() -> P) -> Firing<P> {
+        if self.is_quiet(P::index()) && cx.sink.is_none() {
+            Firing::Quiet
+        } else {
+            self.begin(cx, payload)
+        }
     }
 
-    fn begin<P: Point>(&self, cx: &Cx, payload: impl FnOnce() -> P) -> Option<Fire<P>> {
+    /// Inlined with its caller, so that the fire is made where it is awaited.
+    #[inline]
+    fn begin<P: Point>(&self, cx: &Cx, payload: impl FnOnce() -> P) -> Firing<P> {
         let slot = self.snapshot::<P>();
-        let sinks = [self.sink(), cx.sink.clone()];
-        let recorder = sinks
-            .iter()
-            .any(Option::is_some)
-            .then(|| Box::new(Recorder::new(sinks, P::NAME, P::Model::KIND, cx.envelope.clone())));
-        let slot = slot?.through(&cx.plugins)?;
-        let calls = Calls { event: Event::new(payload(), cx.envelope.clone()), recorder };
-        Some(Fire { slot, calls, cancel: cx.cancel.clone() })
+        let watched = self.sink().is_some() || cx.sink.is_some();
+        let recorder = watched.then(|| self.recorder::<P>(cx));
+        let Some(slot) = slot.and_then(|slot| slot.through(&cx.plugins)) else {
+            return Firing::Quiet;
+        };
+        let calls = Calls::new(Event::new(payload(), cx.envelope.clone()), recorder);
+        Firing::Begun(Fire { waiting: None, calls, slot, cancel: cx.cancel.clone() })
+    }
+
+    #[cold]
+    fn recorder<P: Point>(&self, cx: &Cx) -> Box<Recorder> {
+        let sinks = [self.sink().cloned(), cx.sink.clone()];
+        Box::new(Recorder::new(sinks, P::NAME, P::Model::KIND, cx.envelope.clone()))
     }
 }
 
-/// Ready at once when there is no fire.
-#[inline]
-pub(crate) fn outcome_of<P: Point>(
-    fire: Option<Fire<P>>,
-) -> impl Future<Output = OutcomeOf<P>> + Send + 'static {
-    let Some(mut fire) = fire else {
-        // The outcome is made when asked for: carried in the future, it would be moved about with it.
-        return Either::Left(poll_fn(|_| Poll::Ready(P::Model::quiet())));
-    };
-    // Boxed, so that a fire that reaches nobody moves a few bytes and not a whole state machine.
-    let running: BoxFuture<'static, _> = match fire.cancel.take() {
-        None => Box::pin(P::Model::run(fire)),
-        Some(cancel) => Box::pin(run_unless(cancel, fire)),
-    };
-    Either::Right(running)
+/// A fire as its caller awaits it: a few words until a handler waits, for most fires reach nobody, or are over at the
+/// first poll. It is polled where it is: moving it about would cost as much as a handler.
+pub(crate) enum Firing<P: Point> {
+    Quiet,
+    Begun(Fire<P>),
+    Over,
 }
 
-async fn run_unless<P: Point>(cancel: CancellationToken, fire: Fire<P>) -> OutcomeOf<P> {
-    if cancel.is_cancelled() {
-        return P::Model::cancelled(P::NAME);
-    }
-    // The handlers first, then the token: an outcome that is there is never lost.
-    match select(pin!(P::Model::run(fire)), pin!(cancel.cancelled())).await {
-        Either::Left((outcome, _)) => outcome,
-        Either::Right(_) => P::Model::cancelled(P::NAME),
+/// What a fire that did not end at its first poll waits for.
+struct Waiting<P: Point> {
+    progress: Progress<P>,
+    cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+}
+
+/// Nothing in it is ever pinned: what cannot be moved is in a box of its own.
+impl<P: Point> Unpin for Firing<P> {}
+
+impl<P: Point> Future for Firing<P> {
+    type Output = OutcomeOf<P>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match *self {
+            Self::Quiet => Poll::Ready(P::Model::quiet()),
+            _ => self.poll_fire(cx),
+        }
     }
 }
 
-/// A fire that is about to start.
+impl<P: Point> Firing<P> {
+    fn poll_fire(&mut self, cx: &mut Context<'_>) -> Poll<OutcomeOf<P>> {
+        let Self::Begun(fire) = self else {
+            // Polled after its end: nothing that could be mistaken for a second outcome.
+            return Poll::Ready(P::Model::cancelled(P::NAME));
+        };
+        let polled = match fire.waiting.take() {
+            None => fire.first_poll(cx),
+            Some(waiting) => fire.poll_again(waiting, cx),
+        };
+        if polled.is_ready() {
+            *self = Self::Over;
+        }
+        polled
+    }
+}
+
+impl<P: Point> Waiting<P> {
+    fn poll_token(&mut self, cx: &mut Context<'_>) -> Poll<OutcomeOf<P>> {
+        let Some(cancelled) = &mut self.cancelled else { return Poll::Pending };
+        cancelled.as_mut().poll(cx).map(|()| P::Model::cancelled(P::NAME))
+    }
+}
+
+/// The handlers that a fire reaches, and its bookkeeping.
 #[doc(hidden)]
 pub struct Fire<P: Point> {
+    // Dropped in this order: first the handlers that are waited for, then the record of them.
+    waiting: Option<Box<Waiting<P>>>,
+    calls: Calls<P>,
     /// The handlers as they were when the fire began (R4.8). Owned: nothing is locked while they run.
     slot: Arc<Slot<P>>,
-    calls: Calls<P>,
     cancel: Option<CancellationToken>,
 }
 
 impl<P: Point> Fire<P> {
     /// Handlers and bookkeeping apart, so that one can be borrowed while the other is written.
-    pub(crate) fn split(self) -> (Arc<Slot<P>>, Calls<P>) {
-        (self.slot, self.calls)
+    pub(crate) fn split(&mut self) -> (&Slot<P>, &mut Calls<P>) {
+        (&self.slot, &mut self.calls)
     }
-}
 
-/// The calls of one fire, and the record of them.
-pub(crate) struct Calls<P: Point> {
-    event: Event<P>,
-    /// Only there when somebody watches (R4.15).
-    recorder: Option<Box<Recorder>>,
-}
-
-impl<P: Point> Calls<P> {
-    /// The next handler this fire reaches, in order.
     #[inline]
-    pub(crate) fn next<'s>(
-        &mut self,
-        slot: &'s Slot<P>,
-        position: &mut usize,
-    ) -> Option<Reached<'s, P>> {
-        while let Some(entry) = slot.entries.get(*position) {
-            let at = *position;
-            *position += 1;
-            if !entry.meta.wants(self.event.tool()) {
-                continue;
-            }
-            let ticket = self.recorder.as_mut().map_or(0, |recorder| recorder.start(&entry.meta));
-            let reached = Reached { entry, position: at, ticket };
-            if entry.is_live() {
-                return Some(reached);
-            }
-            self.finish(&reached, Outcome::Removed, None);
+    fn first_poll(&mut self, cx: &mut Context<'_>) -> Poll<OutcomeOf<P>> {
+        if self.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
+            return Poll::Ready(P::Model::cancelled(P::NAME));
         }
-        None
+        let mut progress = Progress::<P>::default();
+        let polled = P::Model::run(self, &mut progress, cx);
+        if polled.is_ready() {
+            return polled;
+        }
+        let cancelled = self.cancel.take().map(|token| Box::pin(token.cancelled_owned()));
+        self.waiting.insert(Box::new(Waiting { progress, cancelled })).poll_token(cx)
     }
 
-    /// Starts a handler within the shield and polls it once.
-    #[inline]
-    pub(crate) fn start(
-        &self,
-        reached: &Reached<'_, P>,
-        view: View<P>,
-        shield: &mut Shield<Said<Answer<P>>>,
+    fn poll_again(
+        &mut self,
+        mut waiting: Box<Waiting<P>>,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Said<Answer<P>>, Box<Failure>>> {
-        let event = Event { shared: self.event.shared.clone(), view };
-        let entry = reached.entry;
-        shield.start(entry.meta.deadline, |seat| (entry.call)(event, seat), cx)
-    }
-
-    #[inline]
-    pub(crate) fn finish(&mut self, reached: &Reached<'_, P>, outcome: Outcome, notes: Notes) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.finish(reached.ticket, |record| {
-                record.outcome = outcome;
-                record.notes = notes.map(|notes| *notes).unwrap_or_default();
-            });
-        }
-    }
-
-    pub(crate) fn finish_patch(
-        &mut self,
-        reached: &Reached<'_, P>,
-        won: impl Iterator<Item = &'static str>,
-        lost: impl Iterator<Item = &'static str>,
-        notes: Notes,
-    ) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.finish(reached.ticket, |record| {
-                record.outcome = Outcome::Patched;
-                record.won = won.collect();
-                record.lost = lost.collect();
-                record.notes = notes.map(|notes| *notes).unwrap_or_default();
-            });
-        }
-    }
-}
-
-/// What a model whose handlers run one after another makes of their answers.
-pub(crate) trait Chain<P: Point> {
-    /// What the next handler sees of the answers so far.
-    fn view(&self) -> View<P>;
-
-    /// Takes in one answer; `Break` ends the chain.
-    fn take(
-        &mut self,
-        calls: &mut Calls<P>,
-        reached: &Reached<'_, P>,
-        said: Result<Said<Answer<P>>, Box<Failure>>,
-    ) -> ControlFlow<()>;
-}
-
-/// Calls the handlers one after another. As long as they answer at once, this is a plain loop.
-pub(crate) fn in_turn<P: Point>(
-    slot: &Slot<P>,
-    calls: &mut Calls<P>,
-    chain: &mut (impl Chain<P> + Send),
-) -> impl Future<Output = ()> + Send {
-    let mut shield = Shield::new();
-    let mut position = 0;
-    let mut waited_for = None;
-    poll_fn(move |cx| {
-        loop {
-            let (reached, polled) = match waited_for.take() {
-                Some(reached) => (reached, shield.poll(cx)),
-                None => {
-                    let Some(reached) = calls.next(slot, &mut position) else {
-                        return Poll::Ready(());
-                    };
-                    let polled = calls.start(&reached, chain.view(), &mut shield, cx);
-                    (reached, polled)
-                }
-            };
-            let Poll::Ready(said) = polled else {
-                waited_for = Some(reached);
-                return Poll::Pending;
-            };
-            if chain.take(calls, &reached, said).is_break() {
-                return Poll::Ready(());
-            }
-        }
-    })
-}
-
-/// A handler that a fire reaches.
-pub(crate) struct Reached<'s, P: Point> {
-    entry: &'s Entry<P>,
-    pub(crate) position: usize,
-    ticket: usize,
-}
-
-impl<P: Point> Reached<'_, P> {
-    pub(crate) fn name(&self) -> &Arc<str> {
-        &self.entry.meta.name
-    }
-
-    /// The error of the whole fire, if this handler may not fail.
-    pub(crate) fn if_fail_closed(&self, failure: &Failure) -> Option<FireError> {
-        (self.entry.meta.policy == FailurePolicy::FailClosed).then(|| FireError::FailClosed {
-            point: P::NAME,
-            handler: self.name().to_string(),
-            failure: failure.clone(),
-        })
-    }
-
-    /// A block without words still says who blocked.
-    pub(crate) fn reason_or_name(&self, reason: String) -> String {
-        if reason.is_empty() { format!("blocked by {}", self.name()) } else { reason }
+    ) -> Poll<OutcomeOf<P>> {
+        // The handlers first, then the token: an outcome that is there is never lost.
+        let polled = match P::Model::run(self, &mut waiting.progress, cx) {
+            Poll::Pending => waiting.poll_token(cx),
+            over => over,
+        };
+        self.waiting = Some(waiting);
+        polled
     }
 }

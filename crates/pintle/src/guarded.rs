@@ -1,4 +1,4 @@
-//! One shield for every handler of every model: panics, deadlines, and a drop that cannot bring the host down.
+//! One shield for every handler that waits: panics, deadlines, and a drop that cannot bring the host down.
 
 use std::{
     any::Any,
@@ -10,31 +10,13 @@ use std::{
 };
 
 use tokio::time::{Sleep, sleep};
-use tokio_util::sync::ReusableBoxFuture;
 
-use crate::{Failure, FailureKind};
+use crate::{Failure, FailureKind, model::Said, seat::Running};
 
-/// Where a handler's future sits. The place is used again by the next handler of the fire, so that ten handlers that
-/// answer at once cost one allocation, not ten.
-pub(crate) type Seat<A> = Option<ReusableBoxFuture<'static, Result<A, Box<Failure>>>>;
-
-/// Seats a handler's future.
-#[inline]
-pub(crate) fn sit<A, F>(seat: &mut Seat<A>, future: F)
-where
-    F: Future<Output = Result<A, Box<Failure>>> + Send + 'static,
-    A: 'static,
-{
-    match seat {
-        Some(used) => used.set(future),
-        None => *seat = Some(ReusableBoxFuture::new(future)),
-    }
-}
-
-/// Around one handler at a time: as far as it is polled it always comes to an end, with the handler's answer or with a
+/// Around a handler that waits: as far as it is polled it always comes to an end, with the handler's answer or with a
 /// failure.
 pub(crate) struct Shield<A> {
-    seat: Seat<A>,
+    running: Option<Box<dyn Running<A>>>,
     limit: Option<Duration>,
     /// Made on the first wait only: a handler that answers at once pays for no clock. Code before its first await
     /// could not be interrupted anyway.
@@ -42,54 +24,39 @@ pub(crate) struct Shield<A> {
 }
 
 impl<A> Shield<A> {
-    #[inline]
-    pub(crate) fn new() -> Self {
-        Self { seat: None, limit: None, timer: None }
-    }
-
-    /// Creates a handler's future, which may panic too, and polls it for the first time.
-    #[inline]
-    pub(crate) fn start(
-        &mut self,
+    /// Starts the clock of a handler that has just been polled and waits.
+    #[cold]
+    pub(crate) fn raise(
+        running: Box<dyn Running<A>>,
         limit: Option<Duration>,
-        create: impl FnOnce(&mut Seat<A>),
         cx: &mut Context<'_>,
-    ) -> Poll<Result<A, Box<Failure>>> {
-        self.limit = limit;
-        self.timer = None;
-        let seat = &mut self.seat;
+    ) -> Result<Self, Box<Failure>> {
+        let mut shield = Self { running: Some(running), limit, timer: None };
+        match shield.poll_clock(cx) {
+            Poll::Pending => Ok(shield),
+            Poll::Ready(failure) => Err(failure),
+        }
+    }
+
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Said<A>> {
+        let mut answered = None;
         let polled = catch_unwind(AssertUnwindSafe(|| {
-            create(seat);
-            poll_seat(seat, cx)
+            if let Some(running) = &mut self.running {
+                running.poll(&mut answered, cx);
+            }
         }));
-        self.settle(polled, cx)
-    }
-
-    #[inline]
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<A, Box<Failure>>> {
-        let seat = &mut self.seat;
-        let polled = catch_unwind(AssertUnwindSafe(|| poll_seat(seat, cx)));
-        self.settle(polled, cx)
-    }
-
-    #[inline]
-    fn settle(
-        &mut self,
-        polled: std::thread::Result<Poll<Result<A, Box<Failure>>>>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<A, Box<Failure>>> {
-        match polled {
-            Ok(Poll::Ready(answer)) => Poll::Ready(answer),
+        match (polled, answered) {
+            (Ok(()), Some(said)) => Poll::Ready(said),
             // The handler first, then the clock: an answer that is there is never lost.
-            Ok(Poll::Pending) => self.poll_clock(cx),
-            Err(panic) => {
+            (Ok(()), None) => self.poll_clock(cx).map(Said::Failed),
+            (Err(panic), _) => {
                 self.end();
-                Poll::Ready(Err(Box::new(panicked(panic))))
+                Poll::Ready(Said::failed(panicked(panic)))
             }
         }
     }
 
-    fn poll_clock(&mut self, cx: &mut Context<'_>) -> Poll<Result<A, Box<Failure>>> {
+    fn poll_clock(&mut self, cx: &mut Context<'_>) -> Poll<Box<Failure>> {
         let Some(limit) = self.limit else { return Poll::Pending };
         // Without a tokio runtime the timer panics: then the handler fails, and the host goes on.
         let waited = catch_unwind(AssertUnwindSafe(|| {
@@ -103,43 +70,23 @@ impl<A> Shield<A> {
             Err(panic) => panicked(panic),
         };
         self.end();
-        Poll::Ready(Err(Box::new(failure)))
+        Poll::Ready(Box::new(failure))
     }
 
     /// Ends the handler now: its future is gone when this returns.
-    #[cold]
     fn end(&mut self) {
-        drop_quietly(self.seat.take());
-    }
-}
-
-fn poll_seat<A>(seat: &mut Seat<A>, cx: &mut Context<'_>) -> Poll<Result<A, Box<Failure>>> {
-    match seat {
-        Some(running) => running.poll(cx),
-        None => Poll::Ready(Err(Box::new(Failure::new(FailureKind::Gone, "polled after its end")))),
-    }
-}
-
-/// A handler that waits, beside others that do.
-impl<A> Future for Shield<A> {
-    type Output = Result<A, Box<Failure>>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Shield::poll(&mut self, cx)
+        drop_quietly(self.running.take());
     }
 }
 
 impl<A> Drop for Shield<A> {
-    #[inline]
     fn drop(&mut self) {
-        if self.seat.is_some() {
-            drop_quietly(self.seat.take());
-        }
+        self.end();
     }
 }
 
 #[cold]
-fn panicked(panic: Box<dyn Any + Send>) -> Failure {
+pub(crate) fn panicked(panic: Box<dyn Any + Send>) -> Failure {
     let message = panic
         .downcast_ref::<&str>()
         .map(ToString::to_string)

@@ -63,6 +63,7 @@
 // The macros name this crate as `::pintle`, in here too.
 extern crate self as pintle;
 
+mod calls;
 mod catalogue;
 mod cx;
 mod dynamic;
@@ -78,12 +79,13 @@ mod point;
 pub mod points;
 mod record;
 mod registry;
+mod seat;
 
 pub use catalogue::PointInfo;
 pub use cx::Cx;
 pub use dynamic::{DynEvent, DynFireError, DynHandler, DynOutcome};
 pub use envelope::Envelope;
-pub use event::Event;
+pub use event::{Event, EventJson};
 pub use failure::{Failure, FailureKind, FailurePolicy, FireError};
 pub use model::{
     Advisory, Binding, Block, Claimed, Claiming, Force, Gate, GateOutcome, IntoAnswer, IsClaiming,

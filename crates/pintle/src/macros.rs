@@ -42,6 +42,7 @@ macro_rules! point {
             const DOC: &'static str = concat!($($doc, "\n"),*);
             $(
                 const HAS_TOOL: bool = true;
+                #[inline]
                 fn tool(&self) -> ::core::option::Option<&str> {
                     ::core::option::Option::Some(&self.$tool)
                 }
@@ -49,6 +50,7 @@ macro_rules! point {
             fn fields() -> &'static [&'static str] {
                 Self::wire_names()
             }
+            #[inline]
             fn index() -> usize {
                 static INDEX: $crate::__private::PointIndex = $crate::__private::PointIndex::new();
                 INDEX.get()
@@ -105,6 +107,7 @@ macro_rules! patch {
                 Self::wire_names()
             }
 
+            #[inline]
             fn set_keys(&self) -> u64 {
                 let mut bit = 1_u64;
                 let mut keys = 0_u64;
@@ -118,6 +121,7 @@ macro_rules! patch {
                 keys
             }
 
+            #[inline]
             fn merge(&mut self, later: Self) -> u64 {
                 let mut bit = 1_u64;
                 let mut taken = 0_u64;

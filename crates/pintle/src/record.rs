@@ -210,6 +210,7 @@ impl Recorder {
     }
 
     /// Notes that a handler starts; the ticket it returns is for [`Recorder::finish`].
+    #[cold]
     pub(crate) fn start(&mut self, meta: &Meta) -> usize {
         for sink in self.sinks.iter().flatten() {
             let _ = catch_unwind(AssertUnwindSafe(|| sink.started(self.record.point, &meta.name)));
@@ -217,10 +218,8 @@ impl Recorder {
         self.record.handlers.push(HandlerRecord {
             name: meta.name.clone(),
             plugin: meta.plugin.clone(),
-            outcome: Outcome::Failed(Failure::new(
-                FailureKind::Cancelled,
-                "the fire ended before it did",
-            )),
+            // Until it ends, or the fire does.
+            outcome: Outcome::Removed,
             duration: Duration::ZERO,
             won: Vec::new(),
             lost: Vec::new(),
@@ -230,6 +229,7 @@ impl Recorder {
         self.started.len() - 1
     }
 
+    #[cold]
     pub(crate) fn finish(&mut self, ticket: usize, finish: impl FnOnce(&mut HandlerRecord)) {
         let started = self.started.get_mut(ticket).and_then(Option::take);
         if let Some(handler) = self.record.handlers.get_mut(ticket) {
@@ -244,6 +244,10 @@ impl Drop for Recorder {
         for (handler, started) in self.record.handlers.iter_mut().zip(&self.started) {
             if let Some(at) = started {
                 handler.duration = at.elapsed();
+                handler.outcome = Outcome::Failed(Failure::new(
+                    FailureKind::Cancelled,
+                    "the fire ended before it did",
+                ));
             }
         }
         for sink in self.sinks.iter().flatten() {

@@ -10,6 +10,11 @@
 
 mod common;
 
+use std::{
+    ptr,
+    sync::{Arc, Mutex},
+};
+
 use common::{Diary, before_call, cx, prompt, watched};
 use pintle::{
     DynEvent, Event, Failure, FireError, Hooks, ModelKind, Modifying, PluginGate, patch, point,
@@ -287,4 +292,48 @@ async fn without_an_error_there_is_no_denial() {
     let merged = hooks.fire_modifying(&cx(), || before_call(json!({}))).await.unwrap();
     assert_eq!(merged.denial(), None);
     assert!(!hooks.has_handlers::<BeforeToolCall>(&PluginGate::All));
+}
+
+// R4.4, R4.5
+#[tokio::test]
+async fn an_event_that_a_handler_keeps_goes_on_showing_what_it_showed() {
+    let hooks = Hooks::new();
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    for (name, prepends) in [("one", false), ("two", true), ("three", false)] {
+        let kept = kept.clone();
+        hooks
+            .named(name)
+            .register_modifying(move |e: Event<BeforePromptBuild>| {
+                kept.lock().unwrap().push(e);
+                let text = Some(name.to_string());
+                async move {
+                    Some(match prepends {
+                        true => PromptPatch { prepend_system: text, ..Default::default() },
+                        false => PromptPatch { append_system: text, ..Default::default() },
+                    })
+                }
+            })
+            .unwrap();
+    }
+    let merged = hooks.fire_modifying(&cx(), prompt).await.unwrap();
+    assert_eq!(
+        (merged.append_system.as_deref(), merged.prepend_system.as_deref()),
+        (Some("one"), Some("two"))
+    );
+
+    let seen = |e: &Event<BeforePromptBuild>| {
+        let merged = e.merged().cloned().unwrap_or_default();
+        (e.system.clone(), merged.append_system, merged.prepend_system)
+    };
+    let kept = kept.lock().unwrap();
+    let text = |text: &str| Some(text.to_string());
+    assert_eq!(
+        kept.iter().map(seen).collect::<Vec<_>>(),
+        [
+            ("You help.".into(), None, None),
+            ("You help.".into(), text("one"), None),
+            ("You help.".into(), text("one"), text("two")),
+        ]
+    );
+    assert!(ptr::eq(&*kept[0].to_json(), &*kept[2].to_json()), "serialised once per fire");
 }

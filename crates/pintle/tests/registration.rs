@@ -12,7 +12,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Diary, cx, cx_with, dispatch, model_pre, prompt, started, submit, tool};
+use common::{Diary, cx, cx_with, dispatch, model_pre, prompt, started, submit, tool, watched};
 use pintle::{
     DynEvent, Event, Failure, FailurePolicy, Hooks, ModelKind, PluginGate, RegisterError, Verdict,
     points::{
@@ -317,4 +317,34 @@ fn every_handler_has_the_policy_of_its_model_or_a_tighter_one() {
     use FailurePolicy::{FailClosed, FailOpen};
     assert_eq!(policies, [FailOpen, FailClosed, FailClosed]);
     assert!(!hooks.has_handlers::<ModelPre>(cx_with(PluginGate::All).plugins()));
+}
+
+// More handlers than a thread keeps seats for, with futures of two types and two sets of capabilities in turns.
+#[tokio::test]
+async fn hundreds_of_handlers_each_answer_for_themselves() {
+    let (hooks, records) = watched();
+    for n in 0..600 {
+        let options = hooks.named(format!("h{n}"));
+        let options = if n % 3 == 0 { options.capabilities(["output"]) } else { options };
+        if n % 2 == 0 {
+            options.register_gate(move |_: Event<ModelPre>| async move {
+                Verdict::block(format!("{n}"))
+            })
+        } else {
+            options.register_gate(move |_: Event<ModelPre>| async { Verdict::allow() })
+        }
+        .unwrap();
+    }
+    for _ in 0..2 {
+        let outcome = hooks.fire_gate(&cx(), model_pre).await;
+        assert_eq!(outcome.blocks.len(), 300);
+        for (n, record) in records.all().pop().unwrap().handlers.iter().enumerate() {
+            let expected = match (n % 2, n % 3) {
+                (0, 0) => "bad_output",
+                (0, _) => "blocked",
+                _ => "allowed",
+            };
+            assert_eq!(record.outcome.name(), expected, "h{n}");
+        }
+    }
 }

@@ -95,7 +95,9 @@ async fn wait(live: &Live, child: &str, early: Option<RunEventKind>) -> (RunOutc
         match next {
             Some(RunEventKind::Done { text, outcome }) => return (outcome, text),
             Some(RunEventKind::Usage { input_tokens, output_tokens, cost_usd }) => {
-                add(&mut live.progress().usage, input_tokens, output_tokens, cost_usd);
+                let mut progress = live.progress();
+                progress.unpriced |= cost_usd.is_none();
+                add(&mut progress.usage, input_tokens, output_tokens, cost_usd);
             }
             _ => {}
         }

@@ -2,7 +2,7 @@
 //! does a guard object, how far does the call reach.
 
 use pintle::{Question, points::ToolPre};
-use pintle_policy::{Floor, Judged, guard, zone_of};
+use pintle_policy::{Floor, Judged, Reach, guard, zone_of};
 use serde::Serialize;
 
 use crate::{agent::Inner, call::FinalCall, personality::Personality, toolbox::Known};
@@ -37,6 +37,8 @@ pub enum Finding {
 /// What is known of a call that nothing written down forbids.
 pub(super) struct Ground<'a> {
     pub(super) known: &'a Known,
+    /// Where its paths lead, as every judge saw it.
+    pub(super) reach: Reach,
     judged: Judged,
     floor: Floor,
 }
@@ -83,7 +85,8 @@ impl Inner {
         step("toolset", self.toolset(lineage, tool).map_err(|reason| (reason, None)))?;
 
         let policy = &self.policy;
-        let found = match guard::judge_all(&policy.guards, tool, call.args(), &policy.workspace) {
+        let reach = Reach::of(call.args(), &policy.workspace);
+        let found = match guard::judge_all(&policy.guards, tool, call.args(), &reach) {
             Some(denial) => {
                 Err((format!("{} ({})", denial.reason, denial.source), Some(denial.source)))
             }
@@ -92,7 +95,7 @@ impl Inner {
         step("guards", found)?;
 
         let known = known?;
-        let judged = zone_of(tool, known.zone, call.args(), &policy.workspace);
+        let judged = zone_of(tool, known.zone, call.args(), &reach);
         let (zone, why) = (judged.zone.name(), &judged.why);
         let floor = policy.level.floor(judged.zone);
         let found = match floor {
@@ -107,7 +110,7 @@ impl Inner {
             }
         };
         step("zone", found)?;
-        Ok(Ground { known, judged, floor })
+        Ok(Ground { known, reach, judged, floor })
     }
 
     fn toolset(&self, lineage: &[&Personality], tool: &str) -> Result<String, String> {

@@ -48,8 +48,8 @@ pub(super) async fn load(live: &Live) -> Result<Vec<Message>, RunError> {
 
 /// The conversation as a provider takes it: results right after their calls, one for each, and no others.
 ///
-/// Runs of one agent take turns. Two processes that use one session at once do not, and may leave messages of one run
-/// between those of another: that must not spoil the session for good.
+/// Runs take turns, across processes too where the store can see to it. Whatever was stored otherwise must not spoil
+/// the session for good.
 fn whole(messages: impl Iterator<Item = Message>) -> Vec<Message> {
     let mut whole = Vec::new();
     let mut messages = messages.peekable();

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use pintle::{Point, points::ToolPre};
+use pintle_policy::Reach;
 
 use super::{Live, new_id, now_ms};
 use crate::{
@@ -21,11 +22,34 @@ const GRACE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct PermittedCall {
     call: FinalCall,
+    /// Where its paths lead, as every judge saw it.
+    reach: Reach,
     /// The question a person said yes to. The yes is used up right before the tool runs.
     approval: Option<String>,
 }
 
 impl PermittedCall {
+    /// Where the paths in the arguments lead, as it was when the call was judged (P3).
+    ///
+    /// A tool opens these, not the paths in [`FinalCall::args`]: a symlink may have been swapped since, and a person may
+    /// have thought about the call for half an hour. There was no symlink in a path given here; open it so that none
+    /// is followed (`O_NOFOLLOW` on each part, or Linux's `RESOLVE_NO_SYMLINKS`) and fail if there is one now.
+    ///
+    /// ```
+    /// # use pintle_agent::{PermittedCall, ToolError};
+    /// # fn body(call: PermittedCall) -> Result<(), ToolError> {
+    /// let file = match call.reach().path("path") {
+    ///     Some(Ok(real)) => real,
+    ///     Some(Err(unresolved)) => return Err(ToolError::Failed(unresolved.to_string())),
+    ///     None => return Err(ToolError::Failed("the argument `path` is missing".into())),
+    /// };
+    /// # let _ = file; Ok(())
+    /// # }
+    /// ```
+    pub fn reach(&self) -> &Reach {
+        &self.reach
+    }
+
     /// Uses up the yes, if one was needed: only the first use counts, and only for these very arguments.
     pub(super) async fn use_approval(&self, live: &Live) -> bool {
         match &self.approval {
@@ -63,7 +87,7 @@ pub(super) async fn judge(live: &Live, call: FinalCall) -> Result<(PermittedCall
         false => approval(live, &call, reasons.join("; ")).await?,
     };
     let kind = ground.known.kind.clone();
-    Ok((PermittedCall { call, approval }, kind))
+    Ok((PermittedCall { call, reach: ground.reach, approval }, kind))
 }
 
 /// Nobody is asked about a call that could not run: this comes last.

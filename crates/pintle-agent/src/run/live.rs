@@ -19,7 +19,7 @@ use crate::{
     message::Message,
     personality::Personality,
     reminders::Reminders,
-    store::{NewMessage, Session},
+    store::{Claim, NewMessage, Session},
 };
 
 pub(crate) struct Live {
@@ -30,14 +30,22 @@ pub(crate) struct Live {
     pub(crate) emitter: Arc<Emitter>,
     opened: OnceLock<Opened>,
     progress: Mutex<Progress>,
+    /// The newest envelope. Fires and events come in bursts: those of one millisecond share it.
+    envelope: Mutex<Arc<Envelope>>,
     /// Held while it is this run's turn in its session.
-    turn: Mutex<Option<OwnedMutexGuard<()>>>,
+    turn: Mutex<Option<Turn>>,
     /// Messages on their way to the store. They get there even if the run's body is dropped.
     writes: TaskTracker,
     /// Rung when it is this run's turn: its time limit counts from then on.
     pub(crate) begun: Notify,
     /// Cancelled when the run's body is over.
     pub(crate) over: CancellationToken,
+}
+
+/// A run's turn in its session, among this agent's runs and among processes.
+pub(crate) struct Turn {
+    pub(crate) _among_runs: OwnedMutexGuard<()>,
+    pub(crate) _among_processes: Claim,
 }
 
 /// What step 1 settles for the whole run.
@@ -55,6 +63,8 @@ pub(crate) struct Progress {
     /// Model requests that were answered.
     pub(crate) rounds: u32,
     pub(crate) usage: Usage,
+    /// A request was answered whose cost nobody knows.
+    pub(crate) unpriced: bool,
     pub(crate) reminders: Reminders,
     pub(crate) tools_used: Vec<String>,
     pub(crate) total_calls: u32,
@@ -74,7 +84,6 @@ pub(crate) struct Progress {
 pub(crate) struct Lineage {
     pub(crate) parent_session: String,
     pub(crate) trace_id: String,
-    pub(crate) depth: u32,
     /// What its ancestors had spent when it began: the limit is for all of them together.
     pub(crate) spent_usd: f64,
     pub(crate) plugins: PluginGate,
@@ -93,6 +102,7 @@ impl Live {
             emitter: Arc::new(emitter),
             opened: OnceLock::new(),
             progress: Mutex::default(),
+            envelope: Mutex::default(),
             turn: Mutex::default(),
             writes: TaskTracker::new(),
             begun: Notify::new(),
@@ -121,10 +131,8 @@ impl Live {
         self.opened.get()
     }
 
-    /// Waits until no other run of the session is under way.
-    pub(crate) async fn take_turn(&self, turn: Arc<tokio::sync::Mutex<()>>) {
-        let held = turn.lock_owned().await;
-        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
+    pub(crate) fn take_turn(&self, turn: Turn) {
+        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn);
         self.begun.notify_one();
     }
 
@@ -157,7 +165,8 @@ impl Live {
     }
 
     pub(crate) fn depth(&self) -> u32 {
-        self.ask.lineage.as_ref().map_or(0, |lineage| lineage.depth)
+        let ancestors = self.opened().map_or(0, |opened| opened.ancestors.len());
+        u32::try_from(ancestors).unwrap_or(u32::MAX)
     }
 
     fn spent_usd(&self) -> f64 {
@@ -172,7 +181,6 @@ impl Live {
         Some(Lineage {
             parent_session: opened.session.id.clone(),
             trace_id: self.trace_id.clone(),
-            depth: self.depth() + 1,
             spent_usd: self.spent_usd(),
             plugins: opened.plugins.clone(),
             ancestors,
@@ -180,22 +188,36 @@ impl Live {
         })
     }
 
-    pub(crate) fn envelope(&self) -> Envelope {
-        let session = self.opened().map(|opened| &opened.session);
+    /// Where and when it is now.
+    pub(crate) fn envelope(&self) -> Arc<Envelope> {
+        let (turn, ts) = (self.progress().turn, now_ms());
+        let is_open = self.opened().is_some();
+        let mut newest = self.envelope.lock().unwrap_or_else(PoisonError::into_inner);
+        let still_true = newest.ts == ts
+            && newest.turn_index == Some(turn)
+            && newest.session_id.is_some() == is_open;
+        if !still_true {
+            *newest = Arc::new(self.envelope_at(turn, ts));
+        }
+        newest.clone()
+    }
+
+    fn envelope_at(&self, turn: u32, ts: u64) -> Envelope {
+        let opened = self.opened();
+        let lineage = self.ask.lineage.as_ref();
         Envelope {
-            session_id: session.map(|session| session.id.clone()),
-            session_key: session.map(|session| session.key.clone()),
+            session_id: opened.map(|opened| opened.session.id.clone()),
+            session_key: opened.map(|opened| opened.session.key.clone()),
             run_id: Some(self.run_id.clone()),
-            turn_index: Some(self.progress().turn),
-            personality_id: self.opened().map(|opened| opened.personality.id.clone()),
+            turn_index: Some(turn),
+            personality_id: opened.map(|opened| opened.personality.id.clone()),
             platform: self.ask.platform.clone(),
-            parent_session_id: self
-                .ask
-                .lineage
-                .as_ref()
-                .map(|lineage| lineage.parent_session.clone()),
+            parent_session_id: match lineage {
+                Some(lineage) => Some(lineage.parent_session.clone()),
+                None => opened.and_then(|opened| opened.session.parent.clone()),
+            },
             trace_id: self.trace_id.clone(),
-            ts: now_ms(),
+            ts,
         }
     }
 
@@ -207,7 +229,7 @@ impl Live {
     }
 
     pub(crate) fn emit(&self, kind: RunEventKind) {
-        self.emitter.emit(RunEvent { kind, envelope: Arc::new(self.envelope()) });
+        self.emitter.emit(RunEvent { kind, envelope: self.envelope() });
     }
 
     /// Tells of a gate's blocks, and keeps its words for the model.
@@ -242,11 +264,22 @@ impl Live {
             return Some(Ending::new(RunOutcome::MaxTurns, text));
         }
         let (cost, limit) = (self.spent_usd(), limits.max_cost_usd?);
-        (cost > 0.0 && cost >= limit).then(|| {
+        if cost > 0.0 && cost >= limit {
             let text =
                 format!("The run was stopped: it cost ${cost:.4}, and its limit is ${limit:.4}.");
-            Ending::new(RunOutcome::BudgetExceeded, text)
-        })
+            return Some(Ending::new(RunOutcome::BudgetExceeded, text));
+        }
+        // A limit that cannot be held is a gate that fails open. Who set it wants to be told, not billed: what was paid
+        // for is kept, and nothing more is.
+        if self.progress().unpriced {
+            let model = self.agent().llm.name();
+            let text = format!(
+                "The run was stopped: it may cost ${limit:.4} at most, and what `{model}` costs is not known. Use a \
+                 model whose price is known, or take the limit away (limits on rounds and time hold for every model)."
+            );
+            return Some(RunError::new("cost_unknown", text).into());
+        }
+        None
     }
 
     pub(crate) fn denied_too_often(&self) -> Option<Ending> {
@@ -263,7 +296,7 @@ impl Live {
 
 /// Where a run's events go: to its caller, the agent's observer, and for a sub-agent the parent's caller.
 pub(crate) struct Emitter {
-    caller: mpsc::UnboundedSender<RunEvent>,
+    caller: mpsc::UnboundedSender<Vec<RunEvent>>,
     observer: Option<Observer>,
     watch: Option<HandlerWatch>,
     parent: Option<Arc<Emitter>>,
@@ -274,7 +307,7 @@ pub(crate) struct Emitter {
 
 impl Emitter {
     pub(crate) fn new(
-        caller: mpsc::UnboundedSender<RunEvent>,
+        caller: mpsc::UnboundedSender<Vec<RunEvent>>,
         agent: &Inner,
         lineage: Option<&Lineage>,
     ) -> Self {
@@ -284,35 +317,36 @@ impl Emitter {
     }
 
     pub(crate) fn emit(&self, event: RunEvent) {
-        self.observe(&event);
+        self.hold(event);
         self.flush();
-        self.deliver(event);
     }
 
     /// Sends what was held back. To be called before the run waits for anything but a handler.
     pub(crate) fn flush(&self) {
-        let held = std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner));
-        for event in held {
-            self.deliver(event);
+        let held = std::mem::take(&mut *self.held());
+        if held.is_empty() {
+            return;
         }
-    }
-
-    fn observe(&self, event: &RunEvent) {
-        if let Some(observer) = &self.observer {
-            // Who only watches cannot bring a run down.
-            let _ = catch_unwind(AssertUnwindSafe(|| observer(event)));
-        }
-    }
-
-    fn deliver(&self, event: RunEvent) {
         let mut above = self.parent.as_ref();
         while let Some(parent) = above {
             parent.flush();
-            let _ = parent.caller.send(event.clone());
+            let _ = parent.caller.send(held.clone());
             above = parent.parent.as_ref();
         }
         // The caller may have stopped listening; the run ends in order all the same.
-        let _ = self.caller.send(event);
+        let _ = self.caller.send(held);
+    }
+
+    fn hold(&self, event: RunEvent) {
+        if let Some(observer) = &self.observer {
+            // Who only watches cannot bring a run down.
+            let _ = catch_unwind(AssertUnwindSafe(|| observer(&event)));
+        }
+        self.held().push(event);
+    }
+
+    fn held(&self) -> MutexGuard<'_, Vec<RunEvent>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -325,9 +359,7 @@ impl Drop for Emitter {
 impl RecordSink for Emitter {
     fn record(&self, record: &FireRecord) {
         if !record.handlers.is_empty() {
-            let event = RunEvent { kind: record.into(), envelope: record.envelope.clone() };
-            self.observe(&event);
-            self.held.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+            self.hold(RunEvent { kind: record.into(), envelope: record.envelope.clone() });
         }
     }
 

@@ -19,8 +19,9 @@ use std::{
     panic::AssertUnwindSafe,
     pin::{Pin, pin},
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::{Duration, SystemTime},
+    vec,
 };
 
 use futures_util::{FutureExt, Stream, StreamExt, future::OptionFuture};
@@ -85,6 +86,11 @@ impl Ask {
         Self { session: SessionRef::New(key.into()), ..Self::new("", text) }
     }
 
+    /// Nothing new was said: the run of this session that died while a person was being asked goes on.
+    pub fn going_on(id: impl Into<String>) -> Self {
+        Self { resumes: true, ..Self::in_session(id, "") }
+    }
+
     /// Where it was said; `cli` unless told.
     #[must_use]
     pub fn on(mut self, platform: impl Into<String>) -> Self {
@@ -103,7 +109,9 @@ impl Ask {
 /// A run under way: a stream of its events. Dropping it stops the run.
 pub struct Run {
     id: String,
-    events: mpsc::UnboundedReceiver<RunEvent>,
+    events: mpsc::UnboundedReceiver<Vec<RunEvent>>,
+    /// Events that have come and were not read yet.
+    come: vec::IntoIter<RunEvent>,
     cancel: CancellationToken,
 }
 
@@ -163,7 +171,15 @@ impl Stream for Run {
     type Item = RunEvent;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<RunEvent>> {
-        self.events.poll_recv(cx)
+        loop {
+            if let Some(event) = self.come.next() {
+                return Poll::Ready(Some(event));
+            }
+            match ready!(self.events.poll_recv(cx)) {
+                Some(events) => self.come = events.into_iter(),
+                None => return Poll::Ready(None),
+            }
+        }
     }
 }
 
@@ -202,7 +218,9 @@ impl RunError {
 
 impl From<StoreError> for RunError {
     fn from(error: StoreError) -> Self {
-        Self::new("store", error.to_string())
+        let code =
+            if matches!(error, StoreError::InUse { .. }) { "session_in_use" } else { "store" };
+        Self::new(code, error.to_string())
     }
 }
 
@@ -225,7 +243,7 @@ pub(crate) fn start(agent: Agent, ask: Ask) -> Run {
     let emitter = Emitter::new(sender, &agent.inner, ask.lineage.as_ref());
     let live = Arc::new(Live::new(agent.clone(), ask, id.clone(), emitter));
     agent.inner.background.spawn(whole(live, cancel.clone()));
-    Run { id, events, cancel }
+    Run { id, events, come: Vec::new().into_iter(), cancel }
 }
 
 async fn whole(live: Arc<Live>, cancel: CancellationToken) {

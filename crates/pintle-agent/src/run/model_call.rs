@@ -153,6 +153,7 @@ fn count_usage(live: &Live, usage: &Usage) {
     {
         let mut progress = live.progress();
         progress.rounds += 1;
+        progress.unpriced |= usage.cost_usd.is_none();
         let total = &mut progress.usage;
         total.input_tokens += usage.input_tokens;
         total.output_tokens += usage.output_tokens;

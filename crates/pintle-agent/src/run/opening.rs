@@ -3,16 +3,20 @@
 use std::sync::Arc;
 
 use pintle::{
-    PluginGate, Point, RecordSink,
+    Envelope, PluginGate, Point, RecordSink,
     points::{SessionStart, SessionStarted, UserPromptSubmit},
 };
 
-use super::{Live, RunError, SessionRef, history, live::Opened};
+use super::{
+    Live, RunError, SessionRef, history,
+    live::{Opened, Turn},
+};
 use crate::{
     event::RunEventKind,
     message::Message,
+    personality::Personality,
     prompt::{Subject, joined},
-    store::{NewSession, StoreError},
+    store::{NewSession, Session, StoreError},
 };
 
 /// Step 1: open or resume the session, bind the personality, take its plugin list for the whole run.
@@ -39,9 +43,15 @@ pub(super) async fn open_session(live: &Live) -> Result<(), RunError> {
             agent.store.session(id).await?.ok_or_else(|| StoreError::NoSuchSession(id.clone()))?
         }
     };
+    let mut turn = None;
     if let Some(asked) = personality.filter(|asked| session.personality.as_ref() != Some(asked)) {
+        // Nobody else's conversation is switched under their feet.
+        turn = Some(wait_for_turn(live, &session).await?);
         let witness = Some(live.emitter.clone() as Arc<dyn RecordSink>);
-        let switched = live.handle().switch(&session, &asked, live.envelope(), witness).await;
+        let switched = live
+            .handle()
+            .switch(&session, &asked, Envelope::clone(&live.envelope()), witness)
+            .await;
         switched.map_err(|error| RunError::new("personality", error.to_string()))?;
         session.personality = Some(asked);
     }
@@ -49,20 +59,52 @@ pub(super) async fn open_session(live: &Live) -> Result<(), RunError> {
         .handle()
         .personality(&session)
         .map_err(|error| RunError::new("personality", error.to_string()))?;
-    // A sub-agent gets its parent's plugins besides its own: their handlers guard, and it may have less, never more.
-    let plugins = match lineage {
-        None => personality.plugin_gate(),
-        Some(lineage) => union(&lineage.plugins, &personality.plugin_gate()),
+    let ancestors = match lineage {
+        Some(lineage) => lineage.ancestors.clone(),
+        None => ancestors(live, &session).await?,
     };
-    let ancestors = lineage.map(|lineage| lineage.ancestors.clone()).unwrap_or_default();
-    let turn = live.handle().turn_in(&session.id);
-    live.open(Opened { session, personality, plugins, ancestors });
-    live.take_turn(turn).await;
+    // A sub-agent gets its parent's plugins besides its own: their handlers guard, and it may have less, never more.
+    let inherited = match lineage {
+        Some(lineage) => lineage.plugins.clone(),
+        None => ancestors
+            .iter()
+            .map(Personality::plugin_gate)
+            .fold(PluginGate::BuiltinsOnly, |all, gate| union(&all, &gate)),
+    };
+    let plugins = union(&inherited, &personality.plugin_gate());
+    live.open(Opened { session: session.clone(), personality, plugins, ancestors });
+    live.take_turn(match turn {
+        Some(turn) => turn,
+        None => wait_for_turn(live, &session).await?,
+    });
     if live.ask.resumes {
         return Ok(());
     }
     history::give_up_waiting(live).await;
     history::repair(live).await
+}
+
+/// Waits until no other run of this agent is under way in the session, then until no other process uses it.
+async fn wait_for_turn(live: &Live, session: &Session) -> Result<Turn, RunError> {
+    let among_runs = live.handle().turn_in(&session.id).lock_owned().await;
+    let among_processes = live.agent().store.claim(session).await?;
+    Ok(Turn { _among_runs: among_runs, _among_processes: among_processes })
+}
+
+/// Whose work a sub-agent's session was, outermost first, when its run goes on without its parent's: what they may
+/// not use, it may not use either (R6.3).
+async fn ancestors(live: &Live, session: &Session) -> Result<Vec<Personality>, RunError> {
+    let mut ancestors = Vec::new();
+    let mut above = session.parent.clone();
+    while let Some(id) = above {
+        let parent = live.agent().store.session(&id).await?;
+        let parent = parent.ok_or(StoreError::NoSuchSession(id))?;
+        let personality = live.handle().personality(&parent);
+        ancestors.push(personality.map_err(|e| RunError::new("personality", e.to_string()))?);
+        above = parent.parent;
+    }
+    ancestors.reverse();
+    Ok(ancestors)
 }
 
 fn union(parent: &PluginGate, child: &PluginGate) -> PluginGate {

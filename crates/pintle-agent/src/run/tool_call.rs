@@ -8,16 +8,18 @@ use std::{
 
 use futures_util::{FutureExt, future::join_all};
 use pintle::{
-    GateOutcome, HandlerRecord, ModelKind, Point,
+    Envelope, GateOutcome, HandlerRecord, ModelKind, Point,
     points::{
         AfterToolCall, BeforeToolCall, ToolCallResult, ToolEndWithPath, ToolOutcome, ToolPost,
     },
 };
+use pintle_policy::PATH_FIELDS;
 use serde_json::Value;
 
 use super::{
     Live, RunError, delegate,
     judge::{PermittedCall, judge},
+    now_ms,
 };
 use crate::{
     call::{FinalCall, ProposedCall},
@@ -309,13 +311,14 @@ async fn execute(live: &Live, call: PermittedCall, kind: Kind) -> (ToolOutcome, 
 
 fn progress_of(live: &Live, call_id: &str) -> Progress {
     let (emitter, envelope, tool_call_id) =
-        (live.emitter.clone(), Arc::new(live.envelope()), call_id.to_string());
+        (live.emitter.clone(), live.envelope(), call_id.to_string());
     Progress::new(move |text| {
+        let envelope = Arc::new(Envelope { ts: now_ms(), ..Envelope::clone(&envelope) });
         let kind = RunEventKind::ToolProgress {
             tool_call_id: tool_call_id.clone(),
             text: text.to_string(),
         };
-        emitter.emit(RunEvent { kind, envelope: envelope.clone() });
+        emitter.emit(RunEvent { kind, envelope });
     })
 }
 
@@ -419,5 +422,5 @@ fn millis_since(started: Instant) -> u64 {
 
 fn path_in(args: &Value) -> Option<&str> {
     let named = |key: &&str| args.get(*key).and_then(Value::as_str).filter(|path| !path.is_empty());
-    ["path", "file_path", "filePath", "cwd"].iter().find_map(named)
+    PATH_FIELDS.iter().find_map(named)
 }

@@ -28,7 +28,12 @@ struct Log {
 
 impl DynHandler for Log {
     fn call(&self, event: DynEvent) -> BoxFuture<'static, Result<Value, Failure>> {
-        let shown = |key: &&str| event.json.get(*key).map(|value| format!(" {key}={value}"));
+        let shown = |key: &&str| {
+            let mut value = event.json.get(*key)?.clone();
+            // Before it is written as JSON: a secret that was escaped already would be so once more.
+            self.scrubber.scrub_json(&mut value);
+            Some(format!(" {key}={value}"))
+        };
         let fields: String = SHOWN.iter().filter_map(shown).collect();
         let session = event.envelope.session_id.as_deref().unwrap_or("-");
         let line = format!("{} {} session={session}{fields}", self.name, event.point);

@@ -2,14 +2,15 @@
 
 mod log;
 mod save_json;
+mod secrets;
 mod trusted;
 
-use std::{sync::Arc, time::Duration};
+use std::{io::ErrorKind, sync::Arc, time::Duration};
 
 use pintle::{DynHandler, Hooks, ModelKind, RegisterError, Registrar};
 use pintle_exec::{
-    CommandHook, CommandSpec, EndpointStats, Program, WebhookOptions, WebhookQueue, WebhookSpec,
-    Worker, WorkerSpec,
+    CommandHook, CommandSpec, EndpointStats, Program, WebhookError, WebhookOptions, WebhookQueue,
+    WebhookSpec, Worker, WorkerSpec,
 };
 use pintle_policy::{
     Operator, Profile, Scrubber,
@@ -18,11 +19,14 @@ use pintle_policy::{
 
 use crate::{environment::Environment, problem::Problem};
 use save_json::SaveJson;
-use trusted::{Trust, Trusted};
-pub(crate) use trusted::{accept, changes};
+use trusted::Trusted;
+pub(crate) use trusted::{TRUST_FILE, Trust, accept, changes};
 
 /// How long undelivered webhooks may hold up the program's exit.
 const FLUSH_LIMIT: Duration = Duration::from_secs(3);
+
+/// How many programs may keep undelivered webhooks in one data folder.
+const PLACES: u32 = 100;
 
 /// What bound hooks need to be shut down in order.
 #[derive(Default)]
@@ -30,7 +34,7 @@ pub(crate) struct Bound {
     workers: Vec<Worker>,
     webhooks: Option<WebhookQueue>,
     /// Observers that the operator switched off.
-    pub(crate) disabled: Vec<String>,
+    pub(crate) disabled: Vec<Hook>,
     /// Hooks that run a program nobody has trusted as it is now.
     pub(crate) untrusted: Vec<String>,
 }
@@ -55,13 +59,21 @@ pub(crate) fn bind(
     profile: &Profile,
     hooks: &Hooks,
 ) -> Result<Bound, Problem> {
-    let scrubber = Arc::new(Scrubber::new(environment.secrets(operator)));
+    let scrubber = Arc::new(Scrubber::new(secrets::known(environment, operator, profile)));
     let trust = Arc::new(Trust::read(environment, profile)?);
     let mut bound = Bound::default();
+    let taken = hooks.list();
     for hook in &profile.hooks {
-        if operator.disable_hooks && is_observer(&hook.action) {
-            bound.disabled.push(hook.name.clone());
+        if operator.disable_hooks && is_observer(hook.action.name()) {
+            bound.disabled.push(hook.clone());
             continue;
+        }
+        if taken.iter().any(|bound| *bound.name == *hook.name) {
+            return Err(Problem::new(format!(
+                "{}: `{}` is the name of a hook that is bound already",
+                hook.source, hook.name
+            ))
+            .hint("give it a name of its own, so that records can tell them apart"));
         }
         let binding = Binding { environment, profile, hook, scrubber: &scrubber, trust: &trust };
         binding.bind(hooks, &mut bound)?;
@@ -70,8 +82,8 @@ pub(crate) fn bind(
 }
 
 /// Observers may be switched off; what guards may not (R10.8).
-fn is_observer(action: &Action) -> bool {
-    matches!(action, Action::Log { .. } | Action::Webhook { .. } | Action::SaveJson { .. })
+pub(crate) fn is_observer(action: &str) -> bool {
+    matches!(action, "log" | "webhook" | "save_json")
 }
 
 struct Binding<'a> {
@@ -180,9 +192,21 @@ impl Binding<'_> {
         }
     }
 
+    /// Each program that runs at the same time keeps what it could not send in a folder of its own: the first that is
+    /// free, so that the next program sends what was left there.
     fn open_queue(&self) -> Result<WebhookQueue, Problem> {
-        let spool = Some(self.environment.data_dir()?.join("webhooks"));
-        WebhookQueue::open(WebhookOptions { spool, ..WebhookOptions::default() })
-            .map_err(Problem::new)
+        let folder = self.environment.data_dir()?.join("webhooks");
+        let mut places = (0..PLACES).map(|place| {
+            let spool = Some(folder.join(place.to_string()));
+            WebhookQueue::open(WebhookOptions { spool, ..WebhookOptions::default() })
+        });
+        let busy = |opened: &Result<WebhookQueue, WebhookError>| matches!(opened, Err(WebhookError::Spool { source, .. }) if source.kind() == ErrorKind::WouldBlock);
+        match places.find(|opened| !busy(opened)) {
+            Some(opened) => opened.map_err(Problem::new),
+            None => Err(Problem::new(format!(
+                "{PLACES} other programs keep webhooks in {}",
+                folder.display()
+            ))),
+        }
     }
 }

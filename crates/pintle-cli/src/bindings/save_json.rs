@@ -6,9 +6,13 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use cap_std::{ambient_authority, fs::Dir, fs::OpenOptions};
+use cap_std::{
+    ambient_authority,
+    fs::{Dir, OpenOptions, OpenOptionsExt},
+};
 use pintle::{DynEvent, Failure};
 use pintle_policy::Scrubber;
+use rustix::fs::OFlags;
 use serde_json::{Value, json};
 
 #[derive(Clone)]
@@ -56,7 +60,13 @@ impl Inner {
         if let Some(parent) = self.path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             dir.create_dir_all(parent)?;
         }
-        let file = dir.open_with(&self.path, OpenOptions::new().append(true).create(true))?;
+        // A pipe is not waited for, and nothing but a file is written to.
+        let mut options = OpenOptions::new();
+        options.append(true).create(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+        let file = dir.open_with(&self.path, &options)?;
+        if !file.metadata()?.is_file() {
+            return Err(std::io::Error::other("it is not an ordinary file"));
+        }
         // Another process may append to the same file: the lock keeps its lines whole too.
         let mut file = file.into_std();
         file.lock()?;

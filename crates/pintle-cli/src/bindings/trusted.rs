@@ -1,12 +1,12 @@
 //! Trust by content: a script runs only as somebody has seen it (R10.9).
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pintle::{DynEvent, DynHandler, Failure, FailureKind};
 use pintle_policy::{
     Profile,
-    trust::{Change, Fingerprint, TrustLock},
+    trust::{Change, Fingerprint, TrustLock, read_script},
 };
 use serde_json::Value;
 
@@ -14,35 +14,44 @@ use crate::{environment::Environment, problem::Problem};
 
 /// What was trusted of a profile, and how to see whether it still is so.
 pub(crate) struct Trust {
-    dir: PathBuf,
+    profile: Profile,
     definition: String,
     accepted: Option<Fingerprint>,
 }
 
 impl Trust {
     pub(crate) fn read(environment: &Environment, profile: &Profile) -> Result<Self, Problem> {
-        let lock = read_lock(environment)?;
-        let accepted = lock.get(&key_of(profile)).cloned();
+        let accepted = read_lock(environment)?.get(&key_of(profile)).cloned();
         let definition = pintle_policy::trust::content_hash(profile.source.as_bytes());
-        Ok(Self { dir: profile.dir.clone(), definition, accepted })
+        Ok(Self { profile: profile.clone(), definition, accepted })
     }
 
-    /// Looked at anew for every call: a script may change while the agent runs.
-    pub(super) fn check(&self) -> Result<(), String> {
+    /// Looked at anew for every call: a script may change, or come to be, while the agent runs.
+    pub(crate) fn check(&self) -> Result<(), String> {
         let Some(accepted) = &self.accepted else {
             return Err("nobody has trusted this profile yet".into());
         };
         if accepted.definition != self.definition {
             return Err("agent.json changed since it was trusted".into());
         }
+        let now = self.profile.scripts_now();
+        if let Some(new) = now.iter().find(|script| !accepted.scripts.contains_key(*script)) {
+            return Err(format!("`{new}` was not there when the profile was trusted"));
+        }
         for script in accepted.scripts.keys() {
-            match std::fs::read(self.dir.join(script)) {
+            match read_script(&self.profile.dir, script) {
                 Ok(bytes) if accepted.trusts(script, &bytes) => {}
                 Ok(_) => return Err(format!("`{script}` changed since it was trusted")),
                 Err(error) => return Err(format!("`{script}` cannot be read: {error}")),
             }
         }
         Ok(())
+    }
+
+    /// What to do about it.
+    pub(crate) fn way_out(&self) -> String {
+        let dir = self.profile.dir.display();
+        format!("look at it with `pintle trust {dir}`, then add `--accept`")
     }
 }
 
@@ -63,9 +72,7 @@ impl<H: DynHandler> DynHandler for Trusted<H> {
         match self.trust.check() {
             Ok(()) => self.handler.call(event),
             Err(why) => {
-                let dir = self.trust.dir.display();
-                let message =
-                    format!("{why}; look at it with `pintle trust {dir}`, then add `--accept`");
+                let message = format!("{why}; {}", self.trust.way_out());
                 Box::pin(std::future::ready(Err(Failure::new(FailureKind::Untrusted, message))))
             }
         }
@@ -83,18 +90,22 @@ pub(crate) fn changes(
 
 /// Records the profile as it is now.
 pub(crate) fn accept(environment: &Environment, profile: &Profile) -> Result<(), Problem> {
+    // One at a time: two who trust two profiles at once must not undo each other.
+    let turn = std::fs::File::create(environment.data_dir()?.join("trust.lock"))?;
+    turn.lock()?;
     let mut lock = read_lock(environment)?;
     lock.trust(key_of(profile), Fingerprint::of(profile).map_err(Problem::new)?);
-    let path = environment.data_dir()?.join(LOCK_FILE);
+    let path = environment.data_dir()?.join(TRUST_FILE);
     let fresh = path.with_extension("new");
     std::fs::write(&fresh, lock.to_text())?;
     Ok(std::fs::rename(fresh, path)?)
 }
 
-const LOCK_FILE: &str = "trust.json";
+/// What was trusted, in the data folder.
+pub(crate) const TRUST_FILE: &str = "trust.json";
 
 fn read_lock(environment: &Environment) -> Result<TrustLock, Problem> {
-    let path = environment.data_dir()?.join(LOCK_FILE);
+    let path = environment.data_dir()?.join(TRUST_FILE);
     match std::fs::read_to_string(&path) {
         Ok(text) => TrustLock::parse(&text).map_err(|error| {
             Problem::new(format!("{}: {error}", path.display()))

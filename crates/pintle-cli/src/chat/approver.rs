@@ -1,20 +1,20 @@
 //! Asking people: every question is written down first, then put to whoever is there. The first valid answer counts,
 //! wherever it comes from (R11.4–R11.6).
 
-use std::{
-    fs::File,
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-    time::SystemTime,
-};
+use std::{sync::Arc, time::SystemTime};
 
 use futures_util::future::{BoxFuture, FutureExt};
-use pintle_agent::{ApprovalOutcome, ApprovalRequest, Approver, Prepared, StoreError};
+use pintle_agent::{ApprovalOutcome, ApprovalRequest, Approver, Prepared, Store, StoreError};
 use pintle_store::{
     Answer, AnswerResult, Approval, ApprovalFilter, ApprovalState, Decision, NewApproval, OPERATOR,
-    Scope, SqliteStore,
+    Origin, Scope, SqliteStore,
 };
 use tokio::sync::{mpsc, oneshot};
+
+use crate::{
+    out::tell,
+    shown::{Shown, text, yellow},
+};
 
 pub(crate) type Question = (ApprovalRequest, oneshot::Sender<TerminalAnswer>);
 pub(crate) type Questions = mpsc::UnboundedReceiver<Question>;
@@ -49,9 +49,8 @@ struct Inner {
     ears: Ears,
     /// Who may answer; empty is the operator.
     approvers: Vec<String>,
-    locks: PathBuf,
-    /// Held as long as this process may still act on an answer: whoever answers sees by them whether somebody waits.
-    held: Mutex<Vec<File>>,
+    /// What the agent is made of; its personality and platform are those of a session that has none of its own.
+    origin: Origin,
 }
 
 impl StoredApprover {
@@ -59,10 +58,9 @@ impl StoredApprover {
         store: SqliteStore,
         ears: Ears,
         approvers: Vec<String>,
-        data: &std::path::Path,
+        origin: Origin,
     ) -> Self {
-        let locks = data.join("locks");
-        Self(Arc::new(Inner { store, ears, approvers, locks, held: Mutex::default() }))
+        Self(Arc::new(Inner { store, ears, approvers, origin }))
     }
 }
 
@@ -98,9 +96,7 @@ impl Approver for StoredApprover {
     fn withdraw(&self, session_id: &str) -> BoxFuture<'static, ()> {
         let (inner, session_id) = (self.0.clone(), session_id.to_string());
         async move {
-            for approval in inner.open(&session_id).await.unwrap_or_default() {
-                let _ = inner.store.cancel_approval(&approval.id, "the conversation went on").await;
-            }
+            let _ = inner.store.withdraw_approvals(&session_id, "the conversation went on").await;
         }
         .boxed()
     }
@@ -109,22 +105,27 @@ impl Approver for StoredApprover {
 impl Inner {
     async fn prepare(&self, request: ApprovalRequest) -> Result<Prepared, StoreError> {
         let ApprovalRequest { session_id, tool_name, args_hash, tool_call_id, .. } = &request;
-        if self.store.session_allows(session_id, tool_name, args_hash).await? {
+        let workspace = &self.origin.workspace;
+        if self.store.session_allows(session_id, tool_name, args_hash, workspace).await? {
             let by = "an earlier answer for this session".to_string();
             return Ok(Prepared::Settled(ApprovalOutcome::Approved { by }));
         }
-        // The same call may have been asked about by a run that died.
+        // The same call may have been asked about by a run that died, made of the same.
         let asked = self.open(session_id).await?;
-        let before = asked
-            .iter()
-            .find(|open| open.tool_call_id == *tool_call_id && open.args_hash == *args_hash);
+        let before = asked.iter().find(|open| {
+            open.tool_call_id == *tool_call_id
+                && open.args_hash == *args_hash
+                && open.origin.as_ref().is_some_and(|origin| {
+                    origin.workspace == *workspace && origin.profile == self.origin.profile
+                })
+        });
         if let Some(before) = before {
-            self.hold(&before.id);
             return Ok(Prepared::AskAs(before.id.clone()));
         }
         if self.ears.terminal.is_none() && !self.ears.elsewhere {
             return Ok(Prepared::Settled(ApprovalOutcome::NoOneToAsk));
         }
+        let origin = self.origin_of(session_id).await?;
         let stored = self.store.request_approval(NewApproval {
             session_id: request.session_id,
             run_id: request.run_id,
@@ -135,10 +136,9 @@ impl Inner {
             approvers: self.approvers.clone(),
             requested_by: "cli".into(),
             expires_at: request.expires_at,
+            origin: Some(origin),
         });
-        let id = stored.await?.id;
-        self.hold(&id);
-        Ok(Prepared::AskAs(id))
+        Ok(Prepared::AskAs(stored.await?.id))
     }
 
     /// Questions that are not settled, or whose answer nobody has acted on.
@@ -159,10 +159,15 @@ impl Inner {
         Ok(all)
     }
 
-    fn hold(&self, id: &str) {
-        if let Some(lock) = lock(&self.locks, id) {
-            self.held.lock().unwrap_or_else(PoisonError::into_inner).push(lock);
+    /// What this run is made of: stored with its question, so that whoever goes on with it makes the same again.
+    async fn origin_of(&self, session_id: &str) -> Result<Origin, StoreError> {
+        let session = self.store.session(session_id).await?;
+        let session = session.ok_or_else(|| StoreError::NoSuchSession(session_id.to_string()))?;
+        let mut origin = Origin { platform: session.platform, ..self.origin.clone() };
+        if let Some(personality) = session.personality {
+            origin.personality = personality;
         }
+        Ok(origin)
     }
 
     async fn ask(&self, request: ApprovalRequest) -> Result<ApprovalOutcome, StoreError> {
@@ -205,15 +210,26 @@ impl Inner {
         let (id, args_hash) = (request.approval_id.clone(), request.args_hash.clone());
         let answer = Answer { id, args_hash, by: OPERATOR.into(), decision, reason };
         Ok(match self.store.answer_approval(answer, now_ms()).await? {
-            AnswerResult::Accepted(approval) | AnswerResult::AlreadyAnswered(approval) => {
+            AnswerResult::Accepted(approval) => outcome_of(&approval),
+            AnswerResult::AlreadyAnswered(approval) => {
+                let (state, by) = (approval.state.as_str(), approval.answered_by.as_deref());
+                let late = text!("it was {} already, by {}", state, by.unwrap_or("nobody"));
+                too_late(&late);
                 outcome_of(&approval)
             }
-            AnswerResult::Expired => ApprovalOutcome::Expired,
+            AnswerResult::Expired => {
+                too_late(&text!("the question lapsed"));
+                ApprovalOutcome::Expired
+            }
             AnswerResult::WrongHash | AnswerResult::NotAllowed | AnswerResult::Unknown => {
                 ApprovalOutcome::Cancelled
             }
         })
     }
+}
+
+fn too_late(why: &Shown) {
+    tell!("  {}", yellow(text!("too late: {}; your answer changed nothing", why)));
 }
 
 /// A run that is stopped while it waits takes its question back.
@@ -241,14 +257,6 @@ fn outcome_of(approval: &Approval) -> ApprovalOutcome {
         ApprovalState::Cancelled => ApprovalOutcome::Cancelled,
         ApprovalState::Expired | ApprovalState::Pending => ApprovalOutcome::Expired,
     }
-}
-
-/// The lock of a question, unless another process holds it.
-pub(crate) fn lock(folder: &std::path::Path, id: &str) -> Option<File> {
-    std::fs::create_dir_all(folder).ok()?;
-    let file = File::create(folder.join(id)).ok()?;
-    file.try_lock().ok()?;
-    Some(file)
 }
 
 pub(crate) fn now_ms() -> u64 {

@@ -5,25 +5,23 @@ use std::process::ExitCode;
 use futures_util::StreamExt;
 use pintle_agent::{Run, RunEventKind, RunOutcome};
 
-use super::{Ears, Ended, Interrupts, Line, Lines, ask, play::Stopping};
-use crate::{
-    args::Chat,
-    assembly::{Assembled, Extras},
-    environment::Environment,
-    out,
-    problem::Problem,
+use super::{
+    Ended, Interrupts, Line, Lines, Screen, ask, key,
+    play::Stopping,
+    reload::{Current, Recipe},
 };
+use crate::{args::Chat, environment::Environment, out, problem::Problem};
 
 /// The events of the question's run, or of one run per line of standard input.
 pub(super) async fn run(environment: &Environment, chat: &Chat) -> Result<ExitCode, Problem> {
     let mut interrupts = Interrupts::listen();
-    let ears = Ears { terminal: None, elsewhere: chat.wait_for_approval };
-    let extras = Extras { ears, ..Extras::default() };
-    let assembled =
-        match interrupts.unless_told(Assembled::new(environment, &chat.who, extras)).await {
-            Ok(assembled) => assembled?,
-            Err(code) => return Ok(code.into()),
-        };
+    let waiting = Screen::quiet(environment).waiting();
+    let recipe = Recipe { terminal: None, elsewhere: chat.wait_for_approval, waiting };
+    let mut current = match interrupts.unless_told(Current::new(environment, chat, recipe)).await {
+        Ok(current) => current?,
+        Err(code) => return Ok(code.into()),
+    };
+    let key = key(environment, chat)?;
     let lines = Lines::open(false, std::path::PathBuf::new());
     let mut asked = chat.question.clone();
     let mut begin = chat.new;
@@ -43,8 +41,11 @@ pub(super) async fn run(environment: &Environment, chat: &Chat) -> Result<ExitCo
                 }
             },
         };
+        if let Err(code) = interrupts.unless_told(current.refresh(environment, chat)).await {
+            return Ok(code.into());
+        }
         let personality = chat.who.personality.as_deref();
-        let run = assembled.agent.run(ask(chat, personality, text, begin));
+        let run = current.assembled.agent.run(ask(&key, personality, text, begin));
         begin = false;
         match print(run, &mut interrupts).await? {
             Ended::Quit(code) => return Ok(code.into()),
@@ -53,7 +54,7 @@ pub(super) async fn run(environment: &Environment, chat: &Chat) -> Result<ExitCo
             Ended::Done { .. } => code = ExitCode::FAILURE,
         }
     }
-    let told = interrupts.last(told, assembled.close()).await;
+    let told = interrupts.last(told, current.assembled.close()).await;
     Ok(told.map_or(code, ExitCode::from))
 }
 

@@ -12,12 +12,10 @@ mod screen;
 
 use std::process::ExitCode;
 
-use pintle_agent::{Ask, RunOutcome};
-use pintle_store::{ApprovalFilter, ApprovalState};
+use pintle_agent::{Ask, RunOutcome, args_hash};
+use pintle_store::{Approval, ApprovalFilter, ApprovalState};
 
-pub(crate) use approver::{
-    Ears, Questions, StoredApprover, TerminalAnswer, lock, now_ms, terminal,
-};
+pub(crate) use approver::{Ears, Questions, StoredApprover, TerminalAnswer, now_ms, terminal};
 pub(crate) use events::print as print_events;
 pub(crate) use interrupts::{Interrupts, LEAVES_WITHIN, Wish};
 pub(crate) use lines::{Line, Lines};
@@ -29,6 +27,7 @@ use crate::{
     args::Chat,
     assembly::Assembled,
     environment::Environment,
+    origin,
     out::{self, tell},
     problem::Problem,
     shown::{bold, dim, lines, text},
@@ -45,12 +44,21 @@ pub(crate) async fn run(environment: &Environment, chat: Chat) -> Result<ExitCod
     }
 }
 
-fn ask(chat: &Chat, personality: Option<&str>, text: String, begin: bool) -> Ask {
-    let ask = if begin {
-        Ask::in_new_session(&chat.session, text)
-    } else {
-        Ask::new(&chat.session, text)
-    };
+/// The conversation's key. Every folder has its own unless one is named: what is said in one project does not turn up
+/// in another. The name is for people; the hash tells folders of one name apart without spelling out where they are.
+fn key(environment: &Environment, chat: &Chat) -> Result<String, Problem> {
+    if let Some(session) = &chat.session {
+        return Ok(session.clone());
+    }
+    let folder = environment.working_dir()?;
+    let folder = folder.canonicalize().unwrap_or(folder);
+    let hash = args_hash(&folder.to_string_lossy().into());
+    let name = folder.file_name().map_or("root".into(), |name| name.to_string_lossy());
+    Ok(format!("cli:{name}-{}", hash.get(..6).unwrap_or(&hash)))
+}
+
+fn ask(key: &str, personality: Option<&str>, text: String, begin: bool) -> Ask {
+    let ask = if begin { Ask::in_new_session(key, text) } else { Ask::new(key, text) };
     match personality {
         Some(personality) => ask.as_personality(personality),
         None => ask,
@@ -64,11 +72,12 @@ async fn answer(
     question: String,
 ) -> Result<ExitCode, Problem> {
     let (mut player, recipe) = open(environment, chat, Screen::quiet(environment))?;
+    let key = key(environment, chat)?;
     let assembled = match player.interrupts.unless_told(recipe.assemble(environment, chat)).await {
         Ok(assembled) => assembled?,
         Err(code) => return Ok(code.into()),
     };
-    let run = assembled.agent.run(ask(chat, chat.who.personality.as_deref(), question, chat.new));
+    let run = assembled.agent.run(ask(&key, chat.who.personality.as_deref(), question, chat.new));
     // Said before the last handlers are waited for: they delay nothing that a person sees.
     let (code, told) = match player.play(run).await {
         Ended::Quit(code) => return Ok(code.into()),
@@ -133,18 +142,23 @@ async fn talk(
     player: &mut Player,
     current: &mut Current,
 ) -> Result<Ended, Problem> {
+    let key = key(environment, chat)?;
     let mut next = Next { begins: chat.new, personality: chat.who.personality.clone() };
     let mut warned = false;
     if environment.stdin_is_terminal {
         let model = &current.assembled.model;
-        let rest = text!("· model {} · {} · /help for commands", model, chat.session);
+        let rest = text!("· model {} · {} · /help for commands", model, key);
         tell!("{} {}", bold("pintle"), dim(rest));
     }
-    if let Some(session) = unfinished(environment, &current.assembled, chat).await? {
+    if let Some(approval) = unfinished(environment, &current.assembled, chat, &key).await? {
         tell!("{}", dim("a question from before is still open"));
-        let ended = player.play(current.assembled.agent.resume(&session)).await;
-        if !matches!(ended, Ended::Done { .. }) {
-            return Ok(ended);
+        match go_on(environment, chat, player, current, &approval).await {
+            Ok(Ended::Done { .. }) => {}
+            Ok(ended) => return Ok(ended),
+            Err(problem) => {
+                let open = "nothing ran; `pintle approvals` still answers it, and your next message here calls it off";
+                tell!("{}\n{}", problem, dim(open));
+            }
         }
     }
     let mut ended = Ended::Done { text: String::new(), outcome: RunOutcome::EndTurn };
@@ -174,7 +188,7 @@ async fn talk(
                 crate::commands::hooks::print_list(&current.assembled.agent.hooks().list())
             }
             ("/personality", name) => {
-                match personality::look_or_switch(&current.assembled, chat, &mut next, name).await {
+                match personality::look_or_switch(&current.assembled, &key, &mut next, name).await {
                     Ok(said) => tell!("{}", dim(said)),
                     Err(problem) => tell!("{}", problem),
                 }
@@ -184,12 +198,12 @@ async fn talk(
                 tell!("{}", problem.hint("/help lists them"));
             }
             _ => {
-                match player.interrupts.unless_told(current.refresh(environment, chat)).await {
-                    Ok(refreshed) => refreshed?,
-                    Err(code) => return Ok(Ended::Quit(code)),
+                let refreshed = current.refresh(environment, chat);
+                if let Err(code) = player.interrupts.unless_told(refreshed).await {
+                    return Ok(Ended::Quit(code));
                 }
                 let personality = next.personality.as_deref();
-                let ask = ask(chat, personality, text.to_string(), next.begins);
+                let ask = ask(&key, personality, text.to_string(), next.begins);
                 next.begins = false;
                 ended = player.play(current.assembled.agent.run(ask)).await;
             }
@@ -198,25 +212,55 @@ async fn talk(
     Ok(ended)
 }
 
-/// The session, if a run of it died while a person was being asked and nobody else waits for the answer.
+/// Goes on with the run that asked, made of what it was made of: not of what this conversation is.
+async fn go_on(
+    environment: &Environment,
+    chat: &Chat,
+    player: &mut Player,
+    current: &Current,
+    approval: &Approval,
+) -> Result<Ended, Problem> {
+    let origin = origin::known(approval, &chat.who)?;
+    let (model, store) = (chat.who.model.as_deref(), current.assembled.store.clone());
+    let extras = current.extras();
+    let assembling = origin::assemble(environment, origin, model, store, extras);
+    let assembled = match player.interrupts.unless_told(assembling).await {
+        Ok(assembled) => assembled?,
+        Err(code) => return Ok(Ended::Quit(code)),
+    };
+    let run = assembled.agent.run(origin::ask(&assembled, approval, origin).await?);
+    let ended = player.play(run).await;
+    let told = match ended {
+        Ended::Quit(_) => return Ok(ended),
+        Ended::Leave(code) => Some(code),
+        Ended::Done { .. } => None,
+    };
+    Ok(match player.interrupts.last(told, assembled.close()).await {
+        // Ctrl-C ends the waiting, not the conversation.
+        Some(code) if code != Wish::Stop.code() => Ended::Leave(code),
+        _ => ended,
+    })
+}
+
+/// The open question of a run of this conversation that died, if nobody else goes on with it.
 async fn unfinished(
     environment: &Environment,
     assembled: &Assembled,
     chat: &Chat,
-) -> Result<Option<String>, Problem> {
+    key: &str,
+) -> Result<Option<Approval>, Problem> {
     if chat.new || !environment.stdin_is_terminal {
         return Ok(None);
     }
-    let Some(session) = personality::newest(assembled, chat).await? else { return Ok(None) };
+    let Some(session) = personality::newest(assembled, key).await? else { return Ok(None) };
     assembled.store.expire_approvals(now_ms()).await?;
     let filter = ApprovalFilter {
         session_id: Some(session.id.clone()),
         state: Some(ApprovalState::Pending),
         ..ApprovalFilter::default()
     };
-    let locks = environment.data_dir()?.join("locks");
-    let open = assembled.store.approvals(filter).await?;
-    Ok(open.iter().any(|approval| lock(&locks, &approval.id).is_some()).then_some(session.id))
+    let open = assembled.store.approvals(filter).await?.pop();
+    Ok(open.filter(|_| matches!(assembled.store.try_claim(&session.id), Ok(Some(_)))))
 }
 
 fn help() {

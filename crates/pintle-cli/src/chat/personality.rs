@@ -4,7 +4,6 @@ use pintle_agent::{Session, Store};
 
 use super::Next;
 use crate::{
-    args::Chat,
     assembly::Assembled,
     problem::Problem,
     shown::{Shown, text},
@@ -13,14 +12,14 @@ use crate::{
 /// Looks when no name is given, and makes nothing by looking.
 pub(super) async fn look_or_switch(
     assembled: &Assembled,
-    chat: &Chat,
+    key: &str,
     next: &mut Next,
     name: &str,
 ) -> Result<Shown, Problem> {
     let personalities = assembled.agent.personalities();
     let session = match next.begins {
         true => None,
-        false => newest(assembled, chat).await?,
+        false => newest(assembled, key).await?,
     };
     if name.is_empty() {
         let kept = session.as_ref().and_then(|session| session.personality.as_deref());
@@ -38,7 +37,7 @@ pub(super) async fn look_or_switch(
 }
 
 /// The conversation that the next message goes on with, if there is one.
-pub(super) async fn newest(assembled: &Assembled, chat: &Chat) -> Result<Option<Session>, Problem> {
-    let mine = |session: &Session| session.key == chat.session && session.parent.is_none();
+pub(super) async fn newest(assembled: &Assembled, key: &str) -> Result<Option<Session>, Problem> {
+    let mine = |session: &Session| session.key == key && session.parent.is_none();
     Ok(assembled.store.sessions().await?.into_iter().find(mine))
 }

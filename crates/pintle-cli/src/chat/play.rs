@@ -2,7 +2,7 @@
 
 use futures_util::StreamExt;
 use pintle_agent::{ApprovalRequest, Run, RunEventKind, RunOutcome};
-use tokio::time::{Instant, interval, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use super::{
     Interrupts, LEAVES_WITHIN, Line, Lines, Questions, Screen, TerminalAnswer, Wish,
@@ -73,6 +73,8 @@ impl Player {
         let id = run.id().to_string();
         let mut stopping = Stopping::default();
         let mut turns = interval(TURNS_EVERY);
+        // However long a person thinks about a question: nothing is made up for.
+        turns.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
             tokio::select! {
                 biased;

@@ -1,19 +1,26 @@
 //! A profile that changes while a conversation goes on: checked, then put in force between two runs.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
+use pintle_policy::profile::read_inside;
 use tokio::sync::mpsc;
 
 use super::{Ears, approver::Question, screen::Waiting};
 use crate::{
     args::Chat,
     assembly::{Assembled, Extras},
+    bindings::TRUST_FILE,
     environment::Environment,
     out::tell,
     problem::Problem,
-    profile::Plan,
     shown::{dim, red},
 };
+
+/// No file of a profile is longer.
+const LONGEST: u64 = 1024 * 1024;
 
 /// What every agent of this conversation is put together with.
 pub(super) struct Recipe {
@@ -29,14 +36,16 @@ impl Recipe {
         environment: &Environment,
         chat: &Chat,
     ) -> Result<Assembled, Problem> {
+        Assembled::new(environment, &chat.who, self.extras()).await
+    }
+
+    pub(super) fn extras(&self) -> Extras {
         let waiting = self.waiting.clone();
-        let extras = Extras {
+        Extras {
             ears: Ears { terminal: self.terminal.clone(), elsewhere: self.elsewhere },
             watch: Some(Arc::new(move |point, handler| waiting.handler_started(point, handler))),
-            hooks: None,
-            state: None,
-        };
-        Assembled::new(environment, &chat.who, extras).await
+            ..Extras::default()
+        }
     }
 }
 
@@ -53,47 +62,57 @@ impl Current {
         chat: &Chat,
         recipe: Recipe,
     ) -> Result<Self, Problem> {
-        let seen = texts(chat.who.profile.as_deref());
+        let seen = texts(environment, chat.who.profile.as_deref());
         Ok(Self { assembled: recipe.assemble(environment, chat).await?, recipe, seen })
     }
 
-    /// A changed profile takes effect whole; a broken one changes nothing, and that is said loudly.
-    pub(super) async fn refresh(
-        &mut self,
-        environment: &Environment,
-        chat: &Chat,
-    ) -> Result<(), Problem> {
-        let now = texts(chat.who.profile.as_deref());
+    pub(super) fn extras(&self) -> Extras {
+        self.recipe.extras()
+    }
+
+    /// A changed profile takes effect whole; one that cannot is not in force at all, and that is said loudly.
+    ///
+    /// The new agent is put together first, from one reading of the files: at no moment is there none, or half of one.
+    pub(super) async fn refresh(&mut self, environment: &Environment, chat: &Chat) {
+        let now = texts(environment, chat.who.profile.as_deref());
         if now == self.seen {
-            return Ok(());
+            return;
         }
         self.seen = now;
-        if let Err(problem) = Plan::read(environment, chat.who.profile.as_deref()) {
-            tell!("{}", problem);
-            tell!("{}", red("the profile changed and does not load: the old one stays in force"));
-            return Ok(());
+        match self.recipe.assemble(environment, chat).await {
+            Err(problem) => {
+                let stays = "the profile changed and does not load: the old one stays in force";
+                tell!("{}\n{}", problem, red(stays));
+            }
+            Ok(new) => {
+                let old = std::mem::replace(&mut self.assembled, new);
+                old.release().await;
+                tell!("{}", dim("the profile changed: the new one is in force"));
+            }
         }
-        self.assembled.release().await;
-        self.assembled = self.recipe.assemble(environment, chat).await?;
-        tell!("{}", dim("the profile changed: the new one is in force"));
-        Ok(())
     }
 }
 
-/// Everything a profile is read from, as text.
-fn texts(profile: Option<&Path>) -> Vec<String> {
-    let Some(dir) = profile else { return Vec::new() };
-    let mut files = vec![dir.join("agent.json")];
+/// Everything an agent's rules are read from: the operator's file, what is trusted, and the profile.
+fn texts(environment: &Environment, profile: Option<&Path>) -> Vec<String> {
+    let operators = environment.operator_file();
+    let trusted = operators.as_ref().map(|file| file.with_file_name(TRUST_FILE));
+    let read = |file: Option<PathBuf>| file.and_then(|file| std::fs::read_to_string(file).ok());
+    let mut texts = vec![format!("{:?}", read(operators)), format!("{:?}", read(trusted))];
+    let Some(dir) = profile else { return texts };
+    let mut files = vec!["agent.json".to_string()];
     let personalities =
         std::fs::read_dir(dir.join("personalities")).into_iter().flatten().flatten();
     for personality in personalities {
-        files.extend(["SOUL.md", "config.json"].map(|name| personality.path().join(name)));
+        let name = personality.file_name();
+        let of_folder = |file| format!("personalities/{}/{file}", name.to_string_lossy());
+        files.extend(["SOUL.md", "config.json"].map(of_folder));
     }
     files.sort();
-    files
-        .iter()
-        .map(|file| {
-            format!("{}\n{}", file.display(), std::fs::read_to_string(file).unwrap_or_default())
-        })
-        .collect()
+    texts.extend(files.iter().map(|file| {
+        let read = read_inside(dir, file, LONGEST)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        format!("{file}\n{}", read.unwrap_or_else(|error| error.to_string()))
+    }));
+    texts
 }

@@ -51,10 +51,10 @@ pub(crate) async fn run(environment: &Environment, demo: Demo) -> Result<ExitCod
     let (sender, questions) = terminal();
     let can_ask = demo.yes || environment.stdin_is_terminal && !environment.json;
     let ears = Ears { terminal: can_ask.then_some(sender), elsewhere: false };
-    let extras =
-        Extras { ears, watch: None, hooks: Some(hooks), state: Some(folder.path().into()) };
+    let extras = Extras { ears, hooks: Some(hooks), ..Extras::default() };
     let llm = pintle_llm::open("offline", &environment.llm_settings())?;
-    let assembled = Assembled::from_parts(environment, plan, llm, store, extras).await?;
+    let assembled =
+        Assembled::from_parts(environment, plan, ("offline", llm), store, extras).await?;
     if environment.json {
         return for_machines(assembled, &tally, demo.yes.then_some(questions)).await;
     }

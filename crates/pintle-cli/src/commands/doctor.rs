@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use pintle::HandlerRecord;
 use pintle_agent::{PreviewError, PromptPreview, Store};
 use pintle_store::SqliteStore;
 use serde_json::{Value, json};
@@ -10,9 +11,9 @@ use crate::{
     args::Doctor,
     assembly::{Assembled, Extras},
     environment::Environment,
-    out::{say, say_json, say_pretty_json},
+    out::{self, say, say_json, say_pretty_json},
     problem::Problem,
-    shown::{bold, cyan, dim, green, lines, red, text, yellow},
+    shown::{Shown, bold, cyan, dim, green, lines, red, text, yellow},
 };
 
 pub(crate) async fn run(environment: &Environment, doctor: Doctor) -> Result<ExitCode, Problem> {
@@ -40,11 +41,21 @@ async fn show_prompt(environment: &Environment, doctor: &Doctor) -> Result<ExitC
         say!("{} {}\n{}\n", cyan(text!("── {}", part.part)), by, lines(part.text.trim()));
     }
     for handler in &handlers {
-        let won = green(text!("won: {}", handler.won.join(", ")));
-        let lost = red(text!("lost: {}", handler.lost.join(", ")));
-        say!("{} {} {} {}", bold(&*handler.name), handler.outcome.name(), won, lost);
+        out::say_line(&contribution(handler));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What became of one handler's part in the prompt.
+fn contribution(handler: &HandlerRecord) -> Shown {
+    let mut line = text!("{} {}", bold(&*handler.name), handler.outcome.name());
+    if !handler.won.is_empty() {
+        line = text!("{} {}", line, green(text!("won: {}", handler.won.join(", "))));
+    }
+    if !handler.lost.is_empty() {
+        line = text!("{} {}", line, red(text!("lost: {}", handler.lost.join(", "))));
+    }
+    line
 }
 
 /// One thing that was looked at.
@@ -104,4 +115,38 @@ async fn check(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, P
         }
     }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use pintle::Outcome;
+
+    use super::*;
+
+    #[test]
+    fn who_won_and_who_lost_is_said_of_each_handler() {
+        let handler = |won: &[&'static str], lost: &[&'static str], outcome| {
+            let (won, lost) = (won.to_vec(), lost.to_vec());
+            let (duration, notes) = (Duration::ZERO, Vec::new());
+            let record = HandlerRecord {
+                name: "a".into(),
+                plugin: None,
+                outcome,
+                duration,
+                won,
+                lost,
+                notes,
+            };
+            anstream::adapter::strip_str(contribution(&record).as_str()).to_string()
+        };
+        let both = handler(&["appendSystem"], &["prependSystem"], Outcome::Patched);
+        assert_eq!(both, "a patched won: appendSystem lost: prependSystem");
+        assert_eq!(
+            handler(&[], &["appendSystem"], Outcome::Patched),
+            "a patched lost: appendSystem"
+        );
+        assert_eq!(handler(&[], &[], Outcome::Passed), "a passed");
+    }
 }

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use pintle_agent::{Finding, JudgedStep};
+use pintle_policy::Level;
 use serde_json::{Value, json};
 
 use crate::{
@@ -24,8 +25,9 @@ pub(crate) async fn run(
         .map_err(|error| Problem::new(format!("`--args` is not JSON: {error}")))?;
     let assembled = Assembled::new(environment, who, Extras::default()).await?;
     let explained = assembled.agent.explain(who.personality.as_deref(), tool, args).await;
+    let steps = explained.map(|steps| with_sources(&assembled, steps));
     assembled.close().await;
-    let steps = explained?;
+    let steps = steps?;
     let verdict = verdict(&steps);
     if environment.json {
         say_json(&json!({ "steps": steps, "verdict": verdict }))?;
@@ -42,6 +44,25 @@ pub(crate) async fn run(
     }
     say!("{}", bold(text!("→ {}", verdict)));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where the rules are written that the judge goes by without a name: the level and the selection of tools.
+fn with_sources(assembled: &Assembled, mut steps: Vec<JudgedStep>) -> Vec<JudgedStep> {
+    let written = |field: &[&str]| assembled.profile.as_ref().and_then(|p| p.written(field));
+    let level = written(&["security", "level"]).unwrap_or_else(|| {
+        match assembled.operator.level == Level::default() {
+            true => "the default level".into(),
+            false => "pintle.toml".into(),
+        }
+    });
+    for step in steps.iter_mut().filter(|step| step.source.is_none()) {
+        step.source = match step.step {
+            "zone" => Some(level.clone()),
+            "toolset" => written(&["tools"]).or_else(|| written(&["personalities"])),
+            _ => None,
+        };
+    }
+    steps
 }
 
 fn verdict(steps: &[JudgedStep]) -> &'static str {

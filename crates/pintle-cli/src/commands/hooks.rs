@@ -1,14 +1,13 @@
 //! `pintle hooks`: look at hooks.
 
-use std::{collections::HashSet, process::ExitCode};
+use std::process::ExitCode;
 
 use pintle::{HandlerInfo, Hooks as Registry, PointInfo};
-use pintle_store::SqliteStore;
-use serde_json::{Value, json};
+use pintle_policy::profile::AGENT_FILE;
+use serde_json::json;
 
 use crate::{
-    args::{Hooks, HooksCommand, Who},
-    assembly::{Assembled, Extras},
+    args::{Hooks, HooksCommand},
     environment::Environment,
     out::{say, say_json, say_pretty_json},
     problem::Problem,
@@ -18,14 +17,23 @@ use crate::{
 
 pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitCode, Problem> {
     match hooks.command {
-        HooksCommand::List { who } => list(environment, &who).await?,
+        HooksCommand::List { who } => return super::listing::run(environment, &who).await,
         HooksCommand::Lint { dir } => {
             let found = profile::load_allowed(&environment.absolute(&dir)?, environment)?;
+            profile::model(&found)?;
+            // Which tools a server brings is known only when it runs.
+            let warnings = match found.mcp_servers.is_empty() {
+                true => profile::check_tools(environment, &found, &profile::built_in_tools())?,
+                false => Vec::new(),
+            };
             if environment.json {
-                say_json(&json!({ "ok": true, "profile": found.name }))?;
+                say_json(&json!({ "ok": true, "profile": found.name, "warnings": warnings }))?;
             } else {
                 let (hooks, guards) = (found.hooks.len(), found.guards.len());
                 say!("{} {}: {} hooks, {} guards", green("ok"), found.name, hooks, guards);
+                for warning in warnings {
+                    say!("{}: {}", yellow("warning"), warning);
+                }
             }
         }
         HooksCommand::Fire { point, payload, plugins, who } => {
@@ -40,62 +48,6 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-/// How many of the newest runs are looked through for hooks that have fired.
-const LOOKED_AT: u32 = 50;
-
-async fn list(environment: &Environment, who: &Who) -> Result<(), Problem> {
-    let assembled = Assembled::new(environment, who, Extras::default()).await?;
-    let list = assembled.agent.hooks().list();
-    let fired = fired(&assembled.store).await?;
-    let bound = &assembled.bound;
-    let state = |info: &HandlerInfo| match &*info.name {
-        name if bound.untrusted.iter().any(|untrusted| untrusted == name) => "untrusted",
-        name if !fired.contains(name) => "never fired",
-        _ => "active",
-    };
-    if environment.json {
-        let row = |info: &HandlerInfo| {
-            let mut row = serde_json::to_value(info).unwrap_or_default();
-            if let Some(row) = row.as_object_mut() {
-                row.insert("state".into(), state(info).into());
-            }
-            row
-        };
-        let disabled =
-            bound.disabled.iter().map(|name| json!({ "name": name, "state": "disabled" }));
-        let rows: Vec<Value> = list.iter().map(row).chain(disabled).collect();
-        say_pretty_json(&rows)?;
-    } else {
-        for info in &list {
-            say!("{} {}", line(info), yellow(state(info)));
-        }
-        for name in &bound.disabled {
-            let by = dim("by PINTLE_DISABLE_HOOKS");
-            say!("{} {} {}", bold(name), yellow("disabled"), by);
-        }
-    }
-    assembled.close().await;
-    Ok(())
-}
-
-/// The names of the handlers that the newest runs have reached.
-async fn fired(store: &SqliteStore) -> Result<HashSet<String>, Problem> {
-    let mut names = HashSet::new();
-    for run in store.runs(LOOKED_AT).await? {
-        for event in
-            store.events(&run.run_id).await?.iter().filter(|event| event.kind == "hook.fired")
-        {
-            let json: Value = serde_json::from_str(&event.json).unwrap_or_default();
-            let handlers =
-                json.get("handlers").and_then(Value::as_array).cloned().unwrap_or_default();
-            let named =
-                |handler: &Value| handler.get("name").and_then(Value::as_str).map(str::to_string);
-            names.extend(handlers.iter().filter_map(named));
-        }
-    }
-    Ok(names)
-}
-
 pub(crate) fn print_list(list: &[HandlerInfo]) {
     if list.is_empty() {
         say!("no hooks are bound");
@@ -105,13 +57,22 @@ pub(crate) fn print_list(list: &[HandlerInfo]) {
     }
 }
 
-fn line(info: &HandlerInfo) -> Shown {
-    let plugin = info.plugin.as_deref().unwrap_or("built-in");
+/// A handler on one line: where, what, whose, in which order.
+pub(super) fn line(info: &HandlerInfo) -> Shown {
     let deadline = info.deadline.map(|deadline| format!(" · {deadline:?}")).unwrap_or_default();
-    let (point, model) = (cyan(text!("{:<22}", info.point)), info.model.to_string());
-    let (priority, source) = (info.priority, info.source.to_string());
-    let rest = text!("{} · priority {}{} · {}", plugin, priority, deadline, source);
-    text!("{} {:<10} {} {}", point, model, bold(&*info.name), dim(rest))
+    let source = info.source.to_string();
+    let whose = match info.plugin.as_deref() {
+        Some(plugin) => plugin,
+        None if source.starts_with(AGENT_FILE) => "profile",
+        None => "built-in",
+    };
+    let order = format!("{whose} · priority {}{deadline} · {source}", info.priority);
+    written_line(info.point, &info.model.to_string(), &info.name, &order)
+}
+
+pub(super) fn written_line(point: &str, model: &str, name: &str, order: &str) -> Shown {
+    let point = cyan(text!("{:<22}", point));
+    text!("{} {:<10} {} {}", point, model, bold(name), dim(order))
 }
 
 fn points(environment: &Environment) -> Result<(), Problem> {

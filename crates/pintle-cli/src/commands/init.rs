@@ -22,6 +22,7 @@ pub(crate) fn run(environment: &Environment, init: &Init) -> Result<ExitCode, Pr
         ("personalities/guide/SOUL.md", include_str!("../sample/SOUL.md")),
         ("personalities/guide/config.json", "{}\n"),
         ("hooks/check.sh", include_str!("../sample/check.sh")),
+        ("hooks/worker.sh", include_str!("../sample/worker.sh")),
     ];
     let dir = environment.absolute(&init.dir)?;
     if let Some((taken, _)) = files.iter().find(|(name, _)| dir.join(name).exists()) {

@@ -7,6 +7,7 @@ pub(crate) mod explain;
 pub(crate) mod fire;
 pub(crate) mod hooks;
 pub(crate) mod init;
+mod listing;
 pub(crate) mod sessions;
 pub(crate) mod trace;
 pub(crate) mod trust;

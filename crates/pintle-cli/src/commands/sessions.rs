@@ -91,6 +91,8 @@ async fn delete(
     named: &str,
 ) -> Result<(), Problem> {
     let session = find(store, named).await?;
+    // Not under the feet of a run that uses it.
+    let _claim = store.claim(&session).await?;
     store.delete(&session.id).await?;
     if environment.json {
         return say_json(&json!({ "deleted": session.id }));

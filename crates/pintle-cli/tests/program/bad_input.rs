@@ -89,7 +89,7 @@ fn a_damaged_database_is_left_as_it_is() {
     assert!(
         left.iter().all(|entry| {
             let name = entry.as_ref().unwrap().file_name();
-            ["pintle.db", "history.txt"].contains(&name.to_str().unwrap())
+            ["pintle.db", "history.txt", "locks"].contains(&name.to_str().unwrap())
         }),
         "{left:?}"
     );
@@ -132,9 +132,9 @@ fn bytes_of_a_file_that_are_no_text_are_replaced_and_said_to_be() {
     world.write("latin1.txt", b"caf\xe9\n");
     world.write("picture.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
     assert_snapshot!(world.transcript(&[
-        &["chat", "-q", "read latin1.txt"],
-        &["chat", "-q", "read picture.png"],
-        &["sessions", "show", "cli:default"],
+        &["chat", "-q", "read latin1.txt", "--session", "bytes"],
+        &["chat", "-q", "read picture.png", "--session", "bytes"],
+        &["sessions", "show", "bytes"],
     ]));
 }
 
@@ -147,8 +147,11 @@ fn a_tool_that_is_not_there_and_arguments_that_make_no_sense_are_told_to_the_mod
         {"text": "I give up."},
     ]);
     let model = world.script("script.json", &script);
-    assert_eq!(world.run(&["chat", "-q", "read", "--model", &model]).out, "I give up.\n");
-    assert_snapshot!(world.transcript(&[&["sessions", "show", "cli:default"]]));
+    assert_eq!(
+        world.run(&["chat", "-q", "read", "--model", &model, "--session", "lost"]).out,
+        "I give up.\n"
+    );
+    assert_snapshot!(world.transcript(&[&["sessions", "show", "lost"]]));
 }
 
 // §16: wrong usage exits 2.

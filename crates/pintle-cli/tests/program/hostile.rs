@@ -109,37 +109,37 @@ fn questions_show_it() {
     assert_harmless("the answer", &world.run(&["approvals", "show", &id]), Lines::Ours);
 }
 
+const CALL: [&str; 6] = ["hooks", "explain", "--tool", "list_dir", "--args", "{\"path\": \".\"}"];
+const FIRE: [&str; 5] = ["hooks", "fire", "tool.pre", "--payload", "call.json"];
+
+fn write_call(world: &World) {
+    let call = json!({"toolCallId": "t1", "toolName": "list_dir", "toolInput": {}, "zone": 0});
+    world.write("call.json", call.to_string());
+}
+
+// What a profile's hooks say, and its prompt, which may have marks that some scripts need.
 #[test]
 fn profiles_and_their_hooks_show_it() {
     let world = World::new();
-    let log = json!([{"action": "log", "name": HOSTILE}]);
     let script = "cat ../said >&2; exit 1";
-    let block = json!([{"action": "command", "name": format!("2 {HOSTILE}"), "command": script}]);
-    let profile = json!({
-        "name": HOSTILE,
-        "personalities": {HOSTILE: {"prompt": HOSTILE}},
-        "hooks": {"onStart": log, "onToolCall": block},
-    });
+    let block = json!([{"action": "command", "name": "block", "command": script}]);
+    let prompt: String =
+        HOSTILE.chars().filter(|c| "\r\n".contains(*c) || !c.is_control()).collect();
+    let profile = json!({"name": "p", "personalities": {"a": {"prompt": prompt}}, "hooks": {"onToolCall": block}});
     world.write("profile/agent.json", profile.to_string());
     world.write("said", HOSTILE);
-    world.write(
-        "call.json",
-        json!({"toolCallId": "t1", "toolName": "list_dir", "toolInput": {}, "zone": 0}).to_string(),
-    );
+    write_call(&world);
     let allowed = [("PINTLE_ALLOW_COMMAND_HOOKS", "1")];
     let data = world.data().display().to_string();
     let run = |arguments: &[&str]| world.bare(&[&["--data", &data], arguments].concat(), &allowed);
     let with = |arguments: &[&str]| run(&[arguments, &["--profile", "profile"]].concat());
     let accepted = run(&["trust", "profile", "--accept"]);
     assert_eq!(accepted.code, Some(0), "{accepted}");
-    let outlets: [(&[&str], Lines); 10] = [
-        (&["hooks", "list"], Lines::Ours),
-        (&["hooks", "list", "--json"], Lines::Ours),
-        (&["hooks", "fire", "tool.pre", "--payload", "call.json"], Lines::Ours),
-        (&["hooks", "fire", "tool.pre", "--payload", "call.json", "--json"], Lines::Ours),
-        (&["hooks", "explain", "--tool", "list_dir", "--args", "{\"path\": \".\"}"], Lines::Ours),
-        (&["doctor"], Lines::Ours),
-        (&["doctor", "--json"], Lines::Ours),
+    let fire_json = [&FIRE[..], &["--json"]].concat();
+    let outlets: [(&[&str], Lines); 6] = [
+        (&FIRE, Lines::Ours),
+        (&fire_json, Lines::Ours),
+        (&CALL, Lines::Ours),
         (&["doctor", "--show-prompt"], Lines::Free),
         (&["doctor", "--show-prompt", "--json"], Lines::Ours),
         (&["chat", "-q", "list ."], Lines::Free),
@@ -147,14 +147,39 @@ fn profiles_and_their_hooks_show_it() {
     for (arguments, lines) in outlets {
         assert_harmless(&format!("{arguments:?}"), &with(arguments), lines);
     }
+}
+
+// Names that hide something do not load: the error shows them, wherever it is told.
+#[test]
+fn profiles_that_do_not_load_show_it() {
+    let world = World::new();
+    let profile = json!({
+        "name": HOSTILE,
+        "personalities": {HOSTILE: {"prompt": HOSTILE}},
+        "hooks": {"onStart": [{"action": "log", "name": HOSTILE}]},
+    });
+    world.write("profile/agent.json", profile.to_string());
+    write_call(&world);
+    let run = |arguments: &[&str]| world.run(arguments);
+    let outlets: [&[&str]; 8] = [
+        &["hooks", "list"],
+        &["hooks", "list", "--json"],
+        &FIRE,
+        &CALL,
+        &["doctor"],
+        &["doctor", "--json"],
+        &["doctor", "--show-prompt"],
+        &["chat", "-q", "list ."],
+    ];
+    for arguments in outlets {
+        let said = run(&[arguments, &["--profile", "profile"]].concat());
+        assert_eq!(said.code, Some(1), "{said}");
+        assert_harmless(&format!("{arguments:?}"), &said, Lines::Ours);
+    }
     assert_harmless("hooks lint", &run(&["hooks", "lint", "profile"]), Lines::Ours);
-    let disabled = world.bare(
-        &["--data", &data, "hooks", "list", "--profile", "profile"],
-        &[allowed[0], ("PINTLE_DISABLE_HOOKS", "1")],
-    );
-    assert_harmless("what is disabled", &disabled, Lines::Ours);
+    assert_harmless("trust", &run(&["trust", "profile"]), Lines::Ours);
     world.write(&format!("{HOSTILE}/agent.json"), "{}");
-    assert_harmless("trust", &run(&["trust", HOSTILE]), Lines::Ours);
+    assert_harmless("the folder", &run(&["trust", HOSTILE]), Lines::Ours);
     world.write("broken/agent.json", json!({HOSTILE: 1, "hooks": {HOSTILE: HOSTILE}}).to_string());
     assert_harmless("an error in a profile", &run(&["hooks", "lint", "broken"]), Lines::Free);
     world.write("raw/agent.json", format!("{{ \"name\": {HOSTILE} }}"));

@@ -37,6 +37,58 @@ fn it_writes_a_profile_that_loads_and_says_what_to_do_next() {
 }
 
 #[test]
+fn what_it_says_of_each_action_can_be_put_to_use_as_it_stands() {
+    let world = World::new();
+    world.run(&["init", "my-agent"]);
+    let readme = std::fs::read_to_string(world.file("my-agent/README.md")).unwrap();
+    let shown: Vec<_> = readme
+        .lines()
+        .skip_while(|line| !line.starts_with("    \"hooks\""))
+        .take_while(|line| line.starts_with("    "))
+        .collect();
+    let shown = shown.join("\n");
+    for action in ["log", "webhook", "save_json", "approve", "command"] {
+        assert!(shown.contains(&format!("\"action\": \"{action}\"")), "{action} in {shown}");
+    }
+    assert!(shown.contains("\"worker\": true"));
+    let agent = std::fs::read_to_string(world.file("my-agent/agent.json")).unwrap();
+    world.write("my-agent/agent.json", agent.replacen('{', &format!("{{{shown},"), 1));
+    let refused = world.run(&["hooks", "lint", "my-agent"]);
+    assert_eq!(refused.code, Some(1), "{refused}");
+    world.write(
+        "../data/pintle.toml",
+        "allow_command_hooks = true\nwebhook_allowlist = [\"https://audit.example\"]\n",
+    );
+    let lint = world.run(&["hooks", "lint", "my-agent"]);
+    assert_eq!((lint.code, lint.err.as_str()), (Some(0), ""), "{lint}");
+    assert_eq!(world.run(&["trust", "my-agent", "--accept"]).code, Some(0));
+
+    // The program and the worker answer as they say they do.
+    let call = |path: &str| {
+        let input = format!("{{\"path\": \"{path}\", \"command\": \"ls {path}\"}}");
+        let payload = format!(
+            "{{\"toolCallId\": \"1\", \"toolName\": \"terminal\", \"toolInput\": {input}, \"zone\": 2}}"
+        );
+        world.write("call.json", payload);
+        world.run(&[
+            "hooks",
+            "fire",
+            "tool.pre",
+            "--payload",
+            "call.json",
+            "--profile",
+            "my-agent",
+            "--json",
+        ])
+    };
+    let fine = call("staging").json();
+    let outcomes: Vec<_> =
+        fine["handlers"].as_array().unwrap().iter().map(|h| h["outcome"].clone()).collect();
+    assert!(!fine.to_string().contains("failed") && outcomes.len() >= 3, "{fine:#}");
+    assert!(call("production").out.contains("production is off limits"));
+}
+
+#[test]
 fn the_folder_it_is_started_in_will_do() {
     let world = World::new();
     assert_eq!(world.run(&["init"]).code, Some(0));

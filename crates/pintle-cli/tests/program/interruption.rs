@@ -129,6 +129,18 @@ fn an_interrupt_after_the_answer_ends_the_wait_for_the_last_handlers() {
     is_gone(&world.file("waiting"));
 }
 
+// P5
+#[test]
+fn a_program_that_is_killed_takes_its_hooks_along() {
+    let world = World::new();
+    slow_to_leave(&world);
+    let mut child = start_slow_to_leave(&world, &["chat", "-q", "list ."]);
+    world.wait_for("waiting");
+    signal(&child, "KILL");
+    assert!(!child.wait().unwrap().success());
+    is_gone(&world.file("waiting"));
+}
+
 #[test]
 fn a_second_interrupt_ends_the_program_at_once() {
     let world = World::new();

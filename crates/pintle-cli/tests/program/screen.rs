@@ -86,6 +86,7 @@ fn a_server_that_takes_its_time_is_named_and_need_not_be_waited_for() {
         let server = json!({"command": "/bin/sh", "args": ["-c", wait_for_ever]});
         let profile = json!({"name": "slow", "mcpServers": {"sleepy": server}});
         world.write("slow/agent.json", profile.to_string());
+        assert_eq!(world.run(&["trust", "slow", "--accept"]).code, Some(0));
         let steps = [wait("starting sleepy…"), keys(CTRL_C)];
         let screen = play(&world, &[arguments, &["--profile", "slow"]].concat(), &steps);
         assert_eq!(screen.code, 130, "{}", screen.text);

@@ -30,10 +30,10 @@ fn a_conversation_is_listed_shown_exported_and_deleted() {
 #[test]
 fn an_export_is_the_same_for_show_and_machines() {
     let world = World::new();
-    world.run(&["chat", "-q", "list ."]);
-    let export = world.run(&["sessions", "export", "cli:default"]).out;
-    assert_eq!(world.run(&["sessions", "show", "cli:default", "--json"]).out, export);
-    assert_eq!(world.run(&["sessions", "export", "cli:default", "--json"]).out, export);
+    world.run(&["chat", "-q", "list .", "--session", "mine"]);
+    let export = world.run(&["sessions", "export", "mine"]).out;
+    assert_eq!(world.run(&["sessions", "show", "mine", "--json"]).out, export);
+    assert_eq!(world.run(&["sessions", "export", "mine", "--json"]).out, export);
 }
 
 #[test]
@@ -58,9 +58,9 @@ fn a_part_of_an_id_will_do_when_it_fits_one() {
 #[test]
 fn a_key_means_the_newest_conversation_of_that_name() {
     let world = World::new();
-    world.run(&["chat", "-q", "read a"]);
-    world.run(&["chat", "-q", "read b", "--new"]);
-    let found = world.run(&["sessions", "export", "cli:default"]).json();
+    world.run(&["chat", "-q", "read a", "--session", "mine"]);
+    world.run(&["chat", "-q", "read b", "--session", "mine", "--new"]);
+    let found = world.run(&["sessions", "export", "mine"]).json();
     assert_eq!(found["messages"][0]["message"]["text"], "read b");
 }
 
@@ -81,9 +81,9 @@ fn nothing_and_what_is_not_there_fit_no_conversation() {
 #[test]
 fn what_was_deleted_for_machines_is_named() {
     let world = World::new();
-    world.run(&["chat", "-q", "list ."]);
+    world.run(&["chat", "-q", "list .", "--session", "mine"]);
     let ids = ids(&world);
-    let said = world.run(&["sessions", "delete", "cli:default", "--json"]);
+    let said = world.run(&["sessions", "delete", "mine", "--json"]);
     assert_eq!(said.json(), json!({"deleted": ids[0]}));
 }
 

@@ -125,9 +125,23 @@ impl World {
         settled(&transcript, &self.root.display().to_string())
     }
 
-    /// What `sessions export` says about the conversation under the default key.
+    /// What `sessions export` says about the newest conversation.
     pub(crate) fn exported(&self) -> Value {
-        self.run(&["sessions", "export", "cli:default"]).json()
+        let sessions = self.run(&["sessions", "list", "--json"]).json();
+        let own = sessions.as_array().unwrap().iter().find(|session| session["parent"].is_null());
+        self.run(&["sessions", "export", own.unwrap()["id"].as_str().unwrap()]).json()
+    }
+
+    /// Waits until a person is asked something: the question, as `approvals list` gives it.
+    pub(crate) fn pending(&self) -> Value {
+        let since = Instant::now();
+        loop {
+            let list = self.run(&["approvals", "list", "--json"]).json();
+            if let Some(found) = list.get(0) {
+                return found.clone();
+            }
+            assert!(since.elapsed() < PATIENCE, "nobody asked");
+        }
     }
 
     /// Waits until a file is there: something else is about to make it.
@@ -194,6 +208,7 @@ pub(crate) fn settled(text: &str, root: &str) -> String {
     for line in text.replace(root, "TEMP").lines() {
         let line = with_named_ids(line, &mut ids);
         let line = without_times(&line);
+        let line = with_named_folder(&line);
         // A line of `ls -l` has an owner and a date.
         let line = if line.starts_with("-rw") { "(a line of ls)".to_string() } else { line };
         settled.push_str(&line);
@@ -233,6 +248,18 @@ fn is_id(text: &str) -> bool {
         true => byte == b'-',
         false => byte.is_ascii_hexdigit(),
     })
+}
+
+/// The key of the current folder's conversation: `cli:work-1a2b3c` is `cli:work-HASH`.
+fn with_named_folder(line: &str) -> String {
+    const KEY: &str = "cli:work-";
+    match line.split_once(KEY) {
+        Some((before, after)) => {
+            let rest = after.trim_start_matches(|c: char| c.is_ascii_hexdigit());
+            format!("{before}{KEY}HASH{}", with_named_folder(rest))
+        }
+        None => line.to_string(),
+    }
 }
 
 /// `12 ms` is `N ms`, and `"ts":123` is `"ts":N`.

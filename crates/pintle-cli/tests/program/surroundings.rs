@@ -80,14 +80,14 @@ fn a_question_may_begin_with_a_dash() {
 #[test]
 fn what_cannot_be_written_is_a_failure_and_said_to_be() {
     let world = World::new();
-    assert_eq!(world.run(&["chat", "-q", "list ."]).code, Some(0));
+    assert_eq!(world.run(&["chat", "-q", "list .", "--session", "full"]).code, Some(0));
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let mut command = world.command(&["sessions", "export", "cli:default"]);
+    let mut command = world.command(&["sessions", "export", "full"]);
     let said = world.said(command.stdout(full).output().unwrap());
     assert_eq!(said.code, Some(1), "{said}");
     assert!(said.err.contains("standard output cannot be written"), "{said}");
     // Whoever has read enough is told nothing.
-    let mut command = world.command(&["sessions", "export", "cli:default"]);
+    let mut command = world.command(&["sessions", "export", "full"]);
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let said = world.said(command.stdout(writer).output().unwrap());

@@ -1,7 +1,8 @@
 """Plays a person at a terminal: waits for text, then types.
 
 Reads one JSON object from standard input: argv, env, cwd, steps. A step is {"wait": TEXT}, {"type": KEYS},
-{"make": FILE}, which makes an empty file, or {"signal": NAME}, which the program gets.
+{"make": FILE}, which makes an empty file, {"signal": NAME}, which the program gets, or {"run": ARGV}, which waits for
+another program in the same surroundings.
 Prints one JSON object: what was sent to the screen, what a person saw there in the end, the exit code, whether the
 terminal reads lines again as it did before, and the step it got stuck at, if it did.
 """
@@ -14,6 +15,7 @@ import re
 import select
 import signal
 import struct
+import subprocess
 import sys
 import termios
 import time
@@ -90,6 +92,9 @@ for step in play["steps"]:
         continue
     if "signal" in step:
         os.kill(pid, getattr(signal, step["signal"]))
+        continue
+    if "run" in step:
+        subprocess.run(step["run"], cwd=play["cwd"], env=play["env"], stdin=subprocess.DEVNULL, capture_output=True)
         continue
     awaited = step["wait"].encode()
     while (found := seen.find(awaited, looked_at)) < 0:

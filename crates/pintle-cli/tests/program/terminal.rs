@@ -20,6 +20,9 @@ pub(crate) struct Screen {
     pub(crate) reads_lines: bool,
 }
 
+/// What a prompt asks of the terminal last: no more marks around what is pasted.
+const PROMPT_IS_GONE: &str = "\u{1b}[?2004l";
+
 pub(crate) fn wait(text: &str) -> Value {
     json!({"wait": text})
 }
@@ -260,4 +263,86 @@ fn what_was_typed_is_remembered_for_the_next_time() {
         keys(CTRL_D),
     ];
     assert_eq!(play(&world, &["chat"], &second).code, 0);
+}
+
+/// The newest question, whatever its id: answered by a shell.
+fn answer_elsewhere(world: &World, answer: &str) -> Value {
+    let pintle = format!("{} --data {}", env!("CARGO_BIN_EXE_pintle"), world.data().display());
+    let id = format!("{pintle} approvals list | cut -d' ' -f1");
+    json!({"run": ["/bin/sh", "-c", format!("{pintle} approvals {answer} $({id})")]})
+}
+
+// R11.4
+#[test]
+fn an_answer_from_another_terminal_is_told_at_the_question() {
+    let world = World::new();
+    let screen = play(
+        &world,
+        &["chat"],
+        &[
+            wait_for_prompt(),
+            keys("run touch ran\r"),
+            wait("allow it?"),
+            answer_elsewhere(&world, "approve"),
+            wait("somebody else answered"),
+            keys("\r"),
+            // The question's prompt was drawn again below: it has to be gone, or it would be taken for the next one.
+            wait(PROMPT_IS_GONE),
+            wait_for_prompt(),
+            keys("/quit\r"),
+        ],
+    );
+    assert_eq!(screen.code, 0, "{}", screen.text);
+    assert!(world.file("ran").exists(), "{}", screen.text);
+}
+
+// R11.4: the second answer changes nothing, and whoever gave it is told.
+#[test]
+fn of_two_terminals_the_second_is_told_that_it_was_late() {
+    let world = World::new();
+    let screen = play(
+        &world,
+        &["chat"],
+        &[
+            wait_for_prompt(),
+            keys("run touch ran\r"),
+            wait("allow it?"),
+            keys("n\r"),
+            wait("said no"),
+            wait_for_prompt(),
+            answer_elsewhere(&world, "approve"),
+            keys("/quit\r"),
+        ],
+    );
+    assert_eq!(screen.code, 0, "{}", screen.text);
+    assert!(!world.file("ran").exists(), "{}", screen.text);
+    let all = world.run(&["approvals", "list", "--all", "--json"]).json();
+    let id = all[0]["id"].as_str().unwrap();
+    let late = world.run(&["approvals", "approve", id]);
+    assert_eq!(late.code, Some(1));
+    assert!(late.err.contains("it was denied already, by operator; nothing was changed"), "{late}");
+}
+
+#[test]
+fn a_question_at_the_terminal_shows_what_a_terminal_would_hide() {
+    let world = World::new();
+    let input = json!({"path": "/etc/x", "content": "a\u{9b}2Kb\u{202e}c"});
+    let call = json!([{"toolCalls": [{"id": "t1", "name": "write_file", "input": input}]}, {"text": "\u{1b}]0;owned\u{7}done"}]);
+    let model = world.script("hide.json", &call);
+    let screen = play(
+        &world,
+        &["chat", "--model", &model],
+        &[
+            wait_for_prompt(),
+            keys("go\r"),
+            wait("allow it?"),
+            keys("n\r"),
+            wait("done"),
+            wait_for_prompt(),
+            keys("/quit\r"),
+        ],
+    );
+    assert!(screen.text.contains("a\\u009b2Kb\\u202ec"), "{}", screen.text);
+    assert!(screen.text.contains("\\u{1b}]0;owned\\u{7}done"), "{}", screen.text);
+    assert!(!screen.text.contains("\u{1b}]0;owned"), "{}", screen.text);
 }

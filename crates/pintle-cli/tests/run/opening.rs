@@ -10,7 +10,7 @@ use pintle::{
         PromptPatch, SessionStart, SessionStarted, ToolPre,
     },
 };
-use pintle_agent::{Ask, Memory, Personalities, PromptPart, SAFETY_PRELUDE};
+use pintle_agent::{Ask, Memory, Personalities, PromptPart, SAFETY_PRELUDE, Store};
 use serde_json::json;
 
 use crate::support::{World, calls, done, of_type, personality, play, rest, says};
@@ -167,4 +167,39 @@ async fn agent_done_tells_what_the_run_did() {
     ] {
         assert_eq!(told[field], expected, "{field}");
     }
+}
+
+// R4.5: `doctor --show-prompt` says who contributed, and who lost.
+#[tokio::test]
+async fn a_preview_says_who_won_each_part_of_the_prompt_and_who_lost() {
+    let world = World::new(json!([])).await;
+    let patch = |prepend: Option<&str>, append: &str| PromptPatch {
+        prepend_system: prepend.map(Into::into),
+        append_system: Some(append.into()),
+        ..PromptPatch::default()
+    };
+    let (early, late) = (patch(None, "From early."), patch(Some("Late's start."), "From late."));
+    for (name, priority, patch) in [("late", 1, late), ("early", 2, early)] {
+        let give = move |_: Event<BeforePromptBuild>| {
+            let patch = patch.clone();
+            async move { Some(patch) }
+        };
+        world.hooks.named(name).priority(priority).register_modifying(give).unwrap();
+    }
+    let preview = world.agent().preview_prompt(None).await.unwrap();
+    let parts: Vec<_> = preview
+        .parts
+        .iter()
+        .map(|part| (part.part, part.by.as_str(), part.text.as_str()))
+        .collect();
+    assert_eq!(parts.first(), Some(&("prepend", "late", "Late's start.")));
+    assert_eq!(parts.last(), Some(&("append", "early", "From early.")));
+    assert!(!parts.iter().any(|(_, _, text)| text.contains("From late.")), "{parts:?}");
+    let handlers = preview.record.unwrap().handlers;
+    let told: Vec<_> =
+        handlers.iter().map(|handler| (&*handler.name, &*handler.won, &*handler.lost)).collect();
+    let (won, lost) = (&["appendSystem"][..], &["appendSystem"][..]);
+    assert_eq!(told, [("early", won, &[][..]), ("late", &["prependSystem"][..], lost)]);
+    assert!(world.store.sessions().await.unwrap().is_empty(), "nothing is stored");
+    assert!(world.llm.requests().is_empty(), "no model is asked");
 }

@@ -136,9 +136,10 @@ async fn calls_of_an_answer_that_was_cut_do_not_run_and_still_get_results() {
     }
 }
 
-// A stream that stops without its end is an error, and no tool of it runs.
+// A stream that stops without its end is an error. (That no tool of it runs is shown over a socket, in the
+// program's tests.)
 #[tokio::test]
-async fn an_answer_without_an_end_runs_no_tool() {
+async fn an_answer_without_an_end_is_asked_for_again() {
     let cut = json!({"text": "I will", "cut": true});
     let world = World::new(json!([cut, cut, says("I will write.")])).await;
     let events = play(&world.agent(), "write").await;

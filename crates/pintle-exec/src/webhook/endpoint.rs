@@ -13,7 +13,14 @@ use super::{
     EndpointStats, WebhookOptions,
     send::{Sender, Sent},
     spool::{Message, Spool},
+    telling::Telling,
 };
+
+/// After so many events that nobody has written down, the endpoint's task is woken to do it.
+const ENOUGH_TO_WRITE: usize = 16;
+
+/// When the task does not come round to it, whoever adds an event does: what is not written has no known size.
+const MOST_UNWRITTEN: usize = 64;
 
 pub(super) struct Endpoint {
     /// Tells endpoints apart, on disk too: same URL and same secret, same queue.
@@ -23,14 +30,20 @@ pub(super) struct Endpoint {
     spool: Option<Arc<Spool>>,
     max_messages: usize,
     max_bytes: usize,
-    /// Rung when there is something to send, or a reason to hurry.
+    /// Rung when there is something to send. While the endpoint is given a rest nobody listens, and ringing it
+    /// wakes nobody.
     bell: Notify,
+    /// Rung when there is a reason to try again before time.
+    hurry: Notify,
     /// Rung when the queue has become empty.
     empty: Notify,
 }
 
 #[derive(Default)]
 struct State {
+    /// Behind those in the queue. Writing them down takes longer than all else a run does for a webhook, so the
+    /// endpoint's task does it.
+    unwritten: VecDeque<Telling>,
     queue: VecDeque<Message>,
     bytes: usize,
     /// The queue is not what is on disk.
@@ -54,46 +67,65 @@ impl Endpoint {
             max_messages: options.max_messages,
             max_bytes: options.max_bytes,
             bell: Notify::new(),
+            hurry: Notify::new(),
             empty: Notify::new(),
             key,
             url,
             spool,
         };
         let left = endpoint.spool.as_ref().map(|spool| spool.load(&endpoint.key));
-        for message in left.into_iter().flatten() {
-            endpoint.push(message);
+        {
+            let mut state = endpoint.lock();
+            for message in left.into_iter().flatten() {
+                endpoint.queue(&mut state, message);
+            }
         }
         Arc::new(endpoint)
     }
 
-    /// Takes a message, or counts it as dropped when the queue is full. Never waits.
-    /// Whether the bound is reached: then the message counts as dropped, and nobody needs to write it.
-    pub(super) fn turns_away(&self) -> bool {
+    /// Takes an event, or counts it as dropped when the queue is full. Never waits.
+    pub(super) fn push(&self, telling: Telling) {
         let mut state = self.lock();
-        let full = state.closed || state.queue.len() >= self.max_messages;
-        state.dropped += u64::from(full);
-        full
+        if state.closed || state.waiting() >= self.max_messages {
+            state.dropped += 1;
+            return;
+        }
+        state.unwritten.push_back(telling);
+        state.unsaved = true;
+        if state.unwritten.len() >= MOST_UNWRITTEN {
+            self.write(&mut state);
+        }
+        let wake = state.queue.is_empty() || state.unwritten.len() == ENOUGH_TO_WRITE;
+        drop(state);
+        if wake {
+            self.bell.notify_one();
+        }
     }
 
-    pub(super) fn push(&self, message: Message) {
-        let mut state = self.lock();
+    fn write(&self, state: &mut State) {
+        for telling in std::mem::take(&mut state.unwritten) {
+            self.queue(state, telling.write());
+        }
+    }
+
+    /// Takes a message, or counts it as dropped when the queue is full.
+    fn queue(&self, state: &mut State, message: Message) {
         let bytes = state.bytes + message.body.len();
-        if state.closed || state.queue.len() >= self.max_messages || bytes > self.max_bytes {
+        if state.queue.len() >= self.max_messages || bytes > self.max_bytes {
             state.dropped += 1;
             return;
         }
         state.bytes = bytes;
-        state.unsaved = true;
         state.queue.push_back(message);
-        drop(state);
-        self.bell.notify_one();
     }
 
     pub(super) fn stats(&self) -> EndpointStats {
-        let state = self.lock();
+        let mut state = self.lock();
+        // Only what is written is known to fit.
+        self.write(&mut state);
         EndpointStats {
             url: self.url.clone(),
-            queued: state.queue.len(),
+            queued: state.waiting(),
             delivered: state.delivered,
             refused: state.refused,
             dropped: state.dropped,
@@ -106,7 +138,7 @@ impl Endpoint {
     pub(super) async fn deliver(self: Arc<Self>, sender: Sender, options: Arc<WebhookOptions>) {
         let mut attempts = 0_u32;
         loop {
-            let Some(message) = self.lock().queue.front().cloned() else {
+            let Some(message) = self.next() else {
                 self.bell.notified().await;
                 continue;
             };
@@ -121,7 +153,8 @@ impl Endpoint {
                     self.save();
                     select! {
                         () = sleep(pause(attempts, &options)) => {}
-                        () = self.hurried() => {}
+                        () = self.hurry.notified() => {}
+                        () = self.keep_writing() => {}
                     }
                     continue;
                 }
@@ -130,13 +163,17 @@ impl Endpoint {
         }
     }
 
-    /// The bell rings for every new message, but only closing is a reason to try again before time.
-    async fn hurried(&self) {
+    /// The oldest message.
+    fn next(&self) -> Option<Message> {
+        let mut state = self.lock();
+        self.write(&mut state);
+        state.queue.front().cloned()
+    }
+
+    async fn keep_writing(&self) {
         loop {
             self.bell.notified().await;
-            if self.lock().closed {
-                return;
-            }
+            self.write(&mut self.lock());
         }
     }
 
@@ -154,7 +191,7 @@ impl Endpoint {
             state.unsaved = true;
         }
         count(&mut state);
-        if state.queue.is_empty() {
+        if state.waiting() == 0 {
             drop(state);
             self.save();
             self.empty.notify_waiters();
@@ -164,13 +201,13 @@ impl Endpoint {
     /// Takes no more messages, and wakes the task up for a last attempt.
     pub(super) fn close(&self) {
         self.lock().closed = true;
-        self.bell.notify_one();
+        self.hurry.notify_one();
     }
 
     pub(super) async fn emptied(&self) {
         loop {
             let emptied = self.empty.notified();
-            if self.lock().queue.is_empty() {
+            if self.lock().waiting() == 0 {
                 return;
             }
             emptied.await;
@@ -186,6 +223,7 @@ impl Endpoint {
         if !std::mem::take(&mut state.unsaved) {
             return;
         }
+        self.write(&mut state);
         let messages: Vec<Message> = state.queue.iter().cloned().collect();
         drop(state);
         if let Err(error) = spool.save(&self.key, &messages) {
@@ -200,9 +238,10 @@ impl Endpoint {
     pub(super) fn settle(&self) {
         self.save();
         let mut state = self.lock();
-        let lost = state.queue.len();
+        let lost = state.waiting();
         if lost > 0 && (self.spool.is_none() || state.unsaved) {
             state.dropped += lost as u64;
+            state.unwritten.clear();
             state.queue.clear();
             state.bytes = 0;
             let why = state.last_error.take().unwrap_or_else(|| "no folder to keep them in".into());
@@ -215,6 +254,12 @@ impl Endpoint {
     }
 }
 
+impl State {
+    fn waiting(&self) -> usize {
+        self.queue.len() + self.unwritten.len()
+    }
+}
+
 /// Doubles with each attempt, up to the longest; then between half of it and all of it, so that many hosts that
 /// lost the same endpoint do not come back all at once.
 fn pause(attempts: u32, options: &WebhookOptions) -> Duration {
@@ -222,4 +267,24 @@ fn pause(attempts: u32, options: &WebhookOptions) -> Duration {
     let full = options.first_retry.saturating_mul(factor).min(options.longest_retry);
     let random = RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64;
     full.mul_f64(0.5 + random / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_the_longest_and_no_two_hosts_wait_alike() {
+        let options = WebhookOptions::default();
+        let (first, longest) = (options.first_retry, options.longest_retry);
+        for attempts in [1, 2, 3, 8, 9, 40, u32::MAX] {
+            let doublings = (attempts - 1).min(20);
+            let full = first.saturating_mul(1 << doublings).min(longest);
+            let pauses: BTreeSet<_> = (0..32).map(|_| pause(attempts, &options)).collect();
+            assert!(pauses.iter().all(|pause| (full / 2..=full).contains(pause)), "{attempts}");
+            assert!(pauses.len() > 16, "{attempts}: {pauses:?}");
+        }
+    }
 }

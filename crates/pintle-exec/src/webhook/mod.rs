@@ -4,30 +4,29 @@ mod address;
 mod endpoint;
 mod send;
 mod spool;
+mod telling;
 
 use std::{
     collections::BTreeMap,
     fmt,
     path::PathBuf,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use futures_util::future::{BoxFuture, join_all, ready};
 use pintle::{DynEvent, DynHandler, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::{runtime::Handle, task::JoinHandle, time::timeout};
 
 use self::{
     address::Target,
     endpoint::Endpoint,
     send::Sender,
-    spool::{Message, Spool},
+    spool::Spool,
+    telling::{About, Telling},
 };
-use crate::spec::{Scrub, context_of};
+use crate::spec::Scrub;
 
 pub use self::address::Lookup;
 
@@ -35,6 +34,7 @@ pub use self::address::Lookup;
 #[derive(Clone)]
 pub struct WebhookOptions {
     /// The folder for what could not be delivered. Without one it is lost (and counted) when the queue closes.
+    /// Several processes may share it: each has a part of its own, and takes over what dead ones left.
     pub spool: Option<PathBuf>,
     /// How many messages wait for one endpoint, in memory and on disk; the default is 1,000.
     pub max_messages: usize,
@@ -119,8 +119,8 @@ pub enum WebhookError {
         /// What is wrong with it.
         detail: String,
     },
-    /// The folder for undelivered messages cannot be used; perhaps another process has it.
-    #[error("the folder `{}` for undelivered webhooks cannot be used (is another process using it?): {source}", path.display())]
+    /// The folder for undelivered messages cannot be used.
+    #[error("the folder `{}` for undelivered webhooks cannot be used: {source}", path.display())]
     Spool {
         /// The folder.
         path: PathBuf,
@@ -299,11 +299,6 @@ pub struct Webhook {
     _queue: Arc<Inner>,
 }
 
-struct About {
-    profile: String,
-    scrub: Option<Scrub>,
-}
-
 impl fmt::Debug for Webhook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Webhook").field("endpoint", &self.endpoint.stats()).finish()
@@ -312,29 +307,7 @@ impl fmt::Debug for Webhook {
 
 impl DynHandler for Webhook {
     fn call(&self, event: DynEvent) -> BoxFuture<'static, Result<Value, Failure>> {
-        if self.endpoint.turns_away() {
-            return Box::pin(ready(Ok(Value::Null)));
-        }
-        let now = now_millis();
-        let body = json!({
-            "v": 1,
-            "ts": if event.envelope.ts > 0 { event.envelope.ts } else { now },
-            "profile": self.about.profile,
-            "event": event.point,
-            "context": context_of(&event, self.about.scrub.as_ref()),
-        });
-        self.endpoint.push(Message { id: delivery_id(now), body: body.to_string().into() });
+        self.endpoint.push(Telling::new(event, self.about.clone()));
         Box::pin(ready(Ok(Value::Null)))
     }
-}
-
-fn now_millis() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    since.as_millis().try_into().unwrap_or(u64::MAX)
-}
-
-fn delivery_id(now: u64) -> Arc<str> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    format!("{now:x}-{:x}-{count:x}", rustix::process::getpid().as_raw_nonzero()).into()
 }

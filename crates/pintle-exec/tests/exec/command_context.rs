@@ -1,6 +1,6 @@
 //! What a command is told, and what it is not.
 
-use std::{collections::BTreeMap, ffi::OsString, fs};
+use std::{collections::BTreeMap, ffi::OsString, fs, time::Duration};
 
 use pintle::{Cx, DynOutcome, Hooks, ModelKind};
 use pintle_exec::{CommandHook, CommandSpec, default_environment};
@@ -106,6 +106,31 @@ async fn known_secrets_are_scrubbed_from_stdin_even_with_quotes_in_them() {
     let text = fs::read_to_string(profile.path().join("context.json")).unwrap();
     let context: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(context["prompt"], "log in with [secret]");
+}
+
+// R8.3
+#[tokio::test]
+async fn no_shell_of_a_hook_is_a_login_shell() {
+    let profile = Profile::new();
+    fs::write(profile.path().join(".profile"), "touch logged-in\n").unwrap();
+    let spec = profile.shell("touch ran").env("HOME", profile.path());
+    profile.judge(spec).await.allowed();
+    assert!(profile.path().join("ran").exists());
+    assert!(!profile.path().join("logged-in").exists());
+}
+
+// R8.3, R4.10
+#[test]
+fn a_hook_has_five_seconds_unless_told_otherwise() {
+    let spec = CommandSpec::shell("/", "true");
+    assert_eq!(spec.timeout, Duration::from_secs(5));
+    let hook = CommandHook::new(spec);
+    let hooks = Hooks::new();
+    let deadline = hook.deadline();
+    hooks.options().deadline(deadline).register_dyn("tool.pre", ModelKind::Gate, hook).unwrap();
+    let given = hooks.list()[0].deadline.unwrap();
+    assert!(given > Duration::from_secs(5), "the hook's own clock comes first: {given:?}");
+    assert!(given < Duration::from_secs(8), "{given:?}");
 }
 
 async fn patch(hooks: &Hooks, cx: &Cx) -> Value {

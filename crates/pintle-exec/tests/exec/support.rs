@@ -155,7 +155,7 @@ impl Profile {
             point: "tool.pre",
             model: ModelKind::Gate,
             envelope: Arc::new(Envelope::default()),
-            json: Arc::new(json!({ "toolName": "terminal", "toolInput": input })),
+            json: json!({ "toolName": "terminal", "toolInput": input }).into(),
             merged: Value::Null,
         };
         handler.call(event).await

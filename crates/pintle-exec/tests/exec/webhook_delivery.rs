@@ -10,7 +10,7 @@ use sha2::Sha256;
 
 use crate::{
     support::{SLACK, cx},
-    webhook_server::{Reply, Server},
+    webhook_server::{Received, Reply, Server},
 };
 
 fn quick() -> WebhookOptions {
@@ -196,14 +196,11 @@ async fn what_could_not_be_delivered_is_sent_after_a_restart_in_order() {
     let hooks = observe(&queue, WebhookSpec::new(&url, "p"));
     prompt(&hooks, "four").await;
     let received = server.wait_for(4).await;
-    let prompts: Vec<_> = received
-        .iter()
-        .map(|it| it.json()["context"]["prompt"].as_str().unwrap().to_string())
-        .collect();
-    assert_eq!(prompts, ["one", "two", "three", "four"]);
+    assert_eq!(prompts(&received), ["one", "two", "three", "four"]);
     queue.close(SLACK).await;
     drop((queue, hooks));
-    let left: Vec<_> = fs::read_dir(&spool).unwrap().map(|it| it.unwrap().file_name()).collect();
+    let left: Vec<_> =
+        fs::read_dir(spool.join("0")).unwrap().map(|it| it.unwrap().file_name()).collect();
     assert_eq!(left, ["lock"]);
 }
 
@@ -220,7 +217,7 @@ async fn messages_are_on_disk_before_the_process_could_crash_while_waiting() {
     let queue = WebhookQueue::open(options).unwrap();
     prompt(&observe(&queue, WebhookSpec::new(server.url(), "p")), "precious").await;
     let kept = || {
-        fs::read_dir(folder.path()).unwrap().any(|entry| {
+        fs::read_dir(folder.path().join("0")).unwrap().any(|entry| {
             fs::read_to_string(entry.unwrap().path()).is_ok_and(|text| text.contains("precious"))
         })
     };
@@ -231,15 +228,49 @@ async fn messages_are_on_disk_before_the_process_could_crash_while_waiting() {
     }
 }
 
+fn prompts(received: &[Received]) -> Vec<String> {
+    received.iter().map(|it| it.json()["context"]["prompt"].as_str().unwrap().into()).collect()
+}
+
 #[tokio::test]
-async fn one_folder_serves_one_process_at_a_time() {
+async fn processes_share_a_folder_and_take_over_what_dead_ones_left() {
     let folder = tempfile::tempdir().unwrap();
     let options = WebhookOptions { spool: Some(folder.path().into()), ..quick() };
-    let first = WebhookQueue::open(options.clone()).unwrap();
-    let error = WebhookQueue::open(options.clone()).unwrap_err();
-    assert!(error.to_string().contains("another process"), "{error}");
-    drop(first);
-    WebhookQueue::open(options).unwrap();
+    let port = Server::start([]).await.port;
+    let url = format!("http://127.0.0.1:{port}/hook");
+    let at_once = [WebhookQueue::open(options.clone()), WebhookQueue::open(options.clone())];
+    for (queue, text) in at_once.into_iter().zip(["first", "second"]) {
+        let queue = queue.unwrap();
+        prompt(&observe(&queue, WebhookSpec::new(&url, "p")), text).await;
+        let stats = queue.close(Duration::from_millis(100)).await;
+        assert_eq!((stats[0].queued, stats[0].dropped), (1, 0), "{stats:?}");
+    }
+
+    let server = Server::start_at(port, []).await;
+    let queue = WebhookQueue::open(options).unwrap();
+    let _hooks = observe(&queue, WebhookSpec::new(&url, "p"));
+    assert_eq!(prompts(&server.wait_for(2).await), ["first", "second"]);
+}
+
+#[tokio::test]
+async fn what_is_kept_on_disk_is_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = Some(folder.path().into());
+    let options = WebhookOptions { spool, max_messages: 5, ..quick() };
+    let port = Server::start([]).await.port;
+    for (run, dropped) in [(0, 3), (1, 8), (2, 8)] {
+        let queue = WebhookQueue::open(options.clone()).unwrap();
+        let hooks = observe(&queue, WebhookSpec::new(format!("http://127.0.0.1:{port}/"), "p"));
+        for number in 0..8 {
+            prompt(&hooks, &format!("{run}-{number}")).await;
+        }
+        let stats = queue.close(Duration::from_millis(50)).await;
+        assert_eq!((stats[0].queued, stats[0].dropped), (5, dropped), "{stats:?}");
+    }
+    let kept = fs::read_dir(folder.path().join("0"))
+        .unwrap()
+        .map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap().lines().count());
+    assert_eq!(kept.sum::<usize>(), 5);
 }
 
 #[tokio::test]

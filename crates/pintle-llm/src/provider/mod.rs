@@ -2,7 +2,7 @@
 
 pub(crate) mod catalogue;
 mod error;
-mod prices;
+pub(crate) mod prices;
 mod request;
 mod response;
 pub(crate) mod settings;

@@ -39,6 +39,11 @@ const fn price(
     Price { model, input, output, cache_read, cache_creation }
 }
 
+/// Whether the model's price is known.
+pub(crate) fn is_known(model: &str) -> bool {
+    PRICES.iter().any(|price| is_dated(model, price.model))
+}
+
 /// The price of a response, if the model's is known.
 pub(super) fn cost(model: &str, usage: &Usage) -> Option<f64> {
     let price = PRICES.iter().find(|price| is_dated(model, price.model))?;

@@ -77,6 +77,8 @@ impl Reply {
 pub(crate) struct Seen {
     pub(crate) target: String,
     pub(crate) headers: Vec<(String, String)>,
+    /// The body as it stands on the wire.
+    pub(crate) raw: Vec<u8>,
     pub(crate) body: Value,
 }
 
@@ -166,8 +168,9 @@ async fn read_request(socket: &mut TcpStream) -> Seen {
             "the client hung up inside its body"
         );
     }
-    let body = serde_json::from_slice(&bytes[head_len..head_len + length]).unwrap();
-    Seen { target, headers, body }
+    let raw = bytes[head_len..head_len + length].to_vec();
+    let body = serde_json::from_slice(&raw).unwrap();
+    Seen { target, headers, raw, body }
 }
 
 async fn answer(socket: &mut TcpStream, reply: &Reply, hung_up: &Notify) -> std::io::Result<()> {

@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command};
 
-use pintle_llm::{ProviderConfig, Settings, key_variable, open, providers};
+use pintle_llm::{ProviderConfig, Settings, has_price, key_variable, open, providers};
 
 fn with(provider: &str, base_url: Option<&str>, api_key: Option<&str>) -> Settings {
     let config =
@@ -26,6 +26,25 @@ fn a_model_keeps_the_name_it_was_opened_by() {
         ("ollama/qwen3:8b", ""),
     ] {
         assert_eq!(open(model, &with(provider, None, Some("key"))).unwrap().name(), model);
+    }
+}
+
+#[test]
+fn a_price_is_known_only_of_a_listed_model_at_its_own_address() {
+    let here = |provider: &str, url| with(provider, url, Some("key"));
+    for (model, url, known) in [
+        ("offline", None, true),
+        ("scripted:some/file.json", None, true),
+        ("ollama/qwen3:8b", Some("http://localhost:1"), true),
+        ("openai/gpt-4o-2024-08-06", None, true),
+        ("openai/gpt-4o", Some(" "), true),
+        ("openai/gpt-4o", Some("http://localhost:1"), false),
+        ("openai/some-new-model", None, false),
+        ("open_router/openai/gpt-4.1", None, false),
+        ("nobody/gpt-4o", None, false),
+    ] {
+        let provider = model.split('/').next().unwrap();
+        assert_eq!(has_price(model, &here(provider, url)), known, "{model} at {url:?}");
     }
 }
 

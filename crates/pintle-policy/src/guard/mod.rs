@@ -30,8 +30,9 @@ use glob::Pattern;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::path::Path;
 use thiserror::Error;
+
+use crate::Reach;
 
 /// How a guard looks at a call's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -119,15 +120,15 @@ impl Guard {
         self.tool.matches(tool)
     }
 
-    /// The refusal, if this guard refuses the call.
+    /// The refusal, if this guard refuses the call, whose input `reach` was made of.
     #[must_use]
-    pub fn judge(&self, tool: &str, input: &Value, workspace: &Path) -> Option<Denial> {
+    pub fn judge(&self, tool: &str, input: &Value, reach: &Reach) -> Option<Denial> {
         if !self.covers(tool) {
             return None;
         }
         let refusal = match &self.rules {
             Rules::Shell(rules) => rules.judge(input),
-            Rules::Path(rules) => rules.judge(input, workspace),
+            Rules::Path(rules) => rules.judge(input, reach),
             Rules::Json(rules) => rules.judge(input),
         }?;
         Some(Denial { reason: refusal.reason, rule: refusal.rule, source: self.source.clone() })
@@ -136,8 +137,8 @@ impl Guard {
 
 /// The first refusal among the guards, in the order written.
 #[must_use]
-pub fn judge_all(guards: &[Guard], tool: &str, input: &Value, workspace: &Path) -> Option<Denial> {
-    guards.iter().find_map(|guard| guard.judge(tool, input, workspace))
+pub fn judge_all(guards: &[Guard], tool: &str, input: &Value, reach: &Reach) -> Option<Denial> {
+    guards.iter().find_map(|guard| guard.judge(tool, input, reach))
 }
 
 struct Refusal {

@@ -1,11 +1,14 @@
 //! Guards on resolved paths.
 
 use super::{PatternError, Refusal, glob};
-use crate::judge::PATH_FIELDS;
 use crate::paths::resolve;
+use crate::reach::{PATH_FIELDS, Reach};
 use glob::{MatchOptions, Pattern};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::{
+    fmt::Display,
+    path::{Path, PathBuf},
+};
 
 const OPTIONS: MatchOptions = MatchOptions {
     case_sensitive: true,
@@ -34,30 +37,28 @@ impl Rules {
         Ok(Self { allow: allow.to_vec(), deny: deny.to_vec() })
     }
 
-    pub(crate) fn judge(&self, input: &Value, workspace: &Path) -> Option<Refusal> {
-        let Some(workspace) = resolve(workspace, Path::new("")) else {
-            return Some(Refusal::unreadable("the workspace cannot be resolved"));
+    pub(crate) fn judge(&self, input: &Value, reach: &Reach) -> Option<Refusal> {
+        let unknown = |why: &dyn Display| {
+            Refusal::unreadable(format!("{why}, so the path guard cannot judge it"))
+        };
+        let workspace = match reach.workspace() {
+            Ok(workspace) => workspace,
+            Err(why) => return Some(unknown(why)),
         };
         let mut named = false;
-        for field in PATH_FIELDS {
-            let Some(value) = input.get(field) else { continue };
-            let Some(written) = value.as_str() else {
-                return Some(Refusal::unreadable(format!(
-                    "`{field}` is not a text, so the path guard cannot judge it"
-                )));
-            };
+        for field in PATH_FIELDS.iter().filter(|field| input.get(field).is_some()) {
             named = true;
-            let Some(path) = resolve(&workspace, Path::new(written)) else {
-                return Some(Refusal::unreadable(format!(
-                    "`{written}` cannot be resolved, so the path guard cannot judge it"
-                )));
+            let path = match reach.path(field) {
+                Some(Ok(path)) => path,
+                Some(Err(why)) => return Some(unknown(why)),
+                None => return Some(unknown(&format_args!("`{field}` is not a text"))),
             };
             let shown = format!("`{}`", path.display());
-            if let Some(rule) = self.deny.iter().find(|rule| covers(rule, &path, &workspace)) {
+            if let Some(rule) = self.deny.iter().find(|rule| may_cover(rule, path, workspace)) {
                 return Some(Refusal::denied(&shown, rule));
             }
             if !self.allow.is_empty()
-                && !self.allow.iter().any(|rule| covers(rule, &path, &workspace))
+                && !self.allow.iter().any(|rule| surely_covers(rule, path, workspace))
             {
                 return Some(Refusal::not_allowed(&shown));
             }
@@ -68,14 +69,26 @@ impl Rules {
     }
 }
 
-/// Whether the rule matches the path or a folder above it.
-fn covers(rule: &str, path: &Path, workspace: &Path) -> bool {
-    let Some(pattern) = absolute(rule, workspace) else { return false };
-    path.ancestors().any(|part| pattern.matches_path_with(part, OPTIONS))
+/// Whether the rule could match the path or a folder above it: so too if nobody can say where the rule leads.
+fn may_cover(rule: &str, path: &Path, workspace: &Path) -> bool {
+    absolute(rule, workspace).is_none_or(|(pattern, _)| matches(&pattern, path))
 }
 
-/// The rule as a pattern on resolved paths: the folders before its first glob are resolved like any path.
-fn absolute(rule: &str, workspace: &Path) -> Option<Pattern> {
+/// Whether the rule matches the path or a folder above it, letter by letter: two names that are not UTF-8 can look
+/// the same.
+fn surely_covers(rule: &str, path: &Path, workspace: &Path) -> bool {
+    path.to_str().is_some()
+        && absolute(rule, workspace)
+            .is_some_and(|(pattern, exact)| exact && matches(&pattern, path))
+}
+
+fn matches(pattern: &Pattern, path: &Path) -> bool {
+    path.ancestors().any(|part| pattern.matches_with(&part.to_string_lossy(), OPTIONS))
+}
+
+/// The rule as a pattern on resolved paths: the folders before its first glob are resolved like any path. And whether
+/// it could be written down exactly.
+fn absolute(rule: &str, workspace: &Path) -> Option<(Pattern, bool)> {
     let mut fixed = PathBuf::new();
     let mut rest: Vec<&str> = Vec::new();
     for part in rule.trim_end_matches('/').split('/') {
@@ -85,13 +98,13 @@ fn absolute(rule: &str, workspace: &Path) -> Option<Pattern> {
             rest.push(part);
         }
     }
-    let fixed = resolve(workspace, &fixed)?;
-    let mut text = Pattern::escape(fixed.to_str()?);
+    let fixed = resolve(workspace, &fixed).ok()?;
+    let mut text = Pattern::escape(&fixed.to_string_lossy());
     for part in rest {
         if !text.ends_with('/') {
             text.push('/');
         }
         text.push_str(part);
     }
-    Pattern::new(&text).ok()
+    Some((Pattern::new(&text).ok()?, fixed.to_str().is_some()))
 }

@@ -6,9 +6,9 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use std::ops::Range;
 
-/// Larger files are refused unread.
-const MAX_BYTES: usize = 1024 * 1024;
 const MAX_DEPTH: usize = 64;
+/// More entries than anybody writes; checking them would take longer than anybody waits.
+const MAX_ENTRIES: usize = 256;
 
 /// A value and where it stands.
 #[derive(Debug, Clone)]
@@ -91,10 +91,6 @@ impl Node {
 
 /// Parses strict JSON; only comments are allowed on top, so that a profile can explain itself.
 pub(crate) fn parse(source: &str) -> Result<Node, Problem> {
-    if source.len() > MAX_BYTES {
-        return Err(Problem::new(0..0, "the file is larger than 1 MiB")
-            .help("a profile is a page of text: move data elsewhere"));
-    }
     let options = ParseOptions {
         allow_comments: true,
         allow_loose_object_property_names: false,
@@ -128,6 +124,19 @@ fn convert(value: &Ast<'_>, depth: usize) -> Result<Node, Problem> {
     if depth > MAX_DEPTH {
         return Err(Problem::new(span, format!("nested more than {MAX_DEPTH} deep"))
             .help("no field of a profile nests like this"));
+    }
+    let entries = match value {
+        Ast::Array(list) => list.elements.len(),
+        Ast::Object(object) => object.properties.len(),
+        _ => 0,
+    };
+    if entries > MAX_ENTRIES {
+        let start = span.start..span.start.saturating_add(1);
+        return Err(Problem::new(
+            start,
+            format!("{entries} entries, and at most {MAX_ENTRIES} are read"),
+        )
+        .help("a profile is a page of text: move data elsewhere"));
     }
     let deeper = depth.saturating_add(1);
     let kind = match value {

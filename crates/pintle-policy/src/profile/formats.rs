@@ -3,7 +3,7 @@
 use super::report::Problem;
 use crate::paths::is_inside;
 use crate::shell::simple_commands;
-use crate::webhook::webhook_url;
+use crate::webhook::{is_forbidden_host, webhook_url};
 use std::ops::Range;
 use std::path::Path;
 
@@ -38,6 +38,20 @@ pub(crate) fn check(
     }
 }
 
+/// A character that a reader would not see, or that a terminal would act on. A page may have line ends, and the marks
+/// that some scripts need.
+pub(crate) fn hidden(text: &str, span: Range<usize>, is_page: bool) -> Option<Problem> {
+    let wrong = |c: &char| match is_page {
+        true => c.is_control() && !matches!(c, '\n' | '\r' | '\t'),
+        false => crate::visible::is_hidden(*c),
+    };
+    let c = text.chars().find(wrong)?;
+    let problem =
+        Problem::new(span, format!("this text hides the character {}", c.escape_unicode()))
+            .label("not what it looks like");
+    Some(problem.help("write it without: what a profile says must look the same to everybody"))
+}
+
 fn bad_glob(text: &str, span: Range<usize>) -> Option<Problem> {
     if text.is_empty() {
         return Some(
@@ -55,6 +69,9 @@ fn bad_glob(text: &str, span: Range<usize>) -> Option<Problem> {
 
 fn bad_http_url(text: &str, span: Range<usize>) -> Option<Problem> {
     let problem = match url::Url::parse(text) {
+        Ok(url) if is_forbidden_host(&url) => {
+            Problem::new(span, "this is a link-local or metadata address: nothing may go there")
+        }
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => return None,
         Ok(url) => {
             Problem::new(span, format!("`{}` is not a scheme this can talk to", url.scheme()))

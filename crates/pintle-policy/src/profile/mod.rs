@@ -1,19 +1,25 @@
 //! A profile: a folder with an `agent.json`, read strictly, never trusted (R10.1–R10.4).
 
+mod declared;
 mod document;
 mod file;
 mod formats;
 mod hook;
 mod personality;
+mod places;
+mod read;
 mod report;
 mod rules;
 mod schema;
 mod scripts;
 mod shape;
 
+pub use declared::{DeclaredHook, declared_hooks};
 pub use file::{Channel, ChannelKind, Limits, LogLevel, McpServer, Security, ToolSelection};
 pub use hook::{Action, Bucket, Hook, Run};
 pub use personality::Personality;
+pub use places::ToolGlob;
+pub use read::read_inside;
 pub use report::{ProfileError, ProfileErrors};
 pub use schema::agent_schema;
 
@@ -72,7 +78,7 @@ impl Profile {
     pub fn load(dir: &Path) -> Result<Self, ProfileErrors> {
         let mut errors = ProfileErrors::default();
         let folders = personality::read_folders(dir, &mut errors);
-        let source = match std::fs::read_to_string(dir.join(AGENT_FILE)) {
+        let source = match read::read_text(dir, AGENT_FILE) {
             Ok(source) => source,
             Err(error) => {
                 let problem = Problem::new(0..0, format!("agent.json cannot be read: {error}"))

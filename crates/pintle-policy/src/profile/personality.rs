@@ -1,10 +1,10 @@
 //! Personalities: written in agent.json, or folders with `SOUL.md` and `config.json`.
 
 use super::file::{InlinePersonality, PersonalityFile};
+use super::read::read_text;
 use super::report::{Problem, ProfileErrors};
 use super::schema::personality_schema;
 use super::{parse, shape};
-use crate::paths::is_inside;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -100,22 +100,17 @@ enum Read {
     Wrong,
 }
 
-/// Reads a file of the profile. One that a link leads out of the folder is refused: its text would reach the model.
+/// Reads a file of the profile.
 fn read(dir: &Path, file: &str, errors: &mut ProfileErrors) -> Read {
-    if !is_inside(dir, dir, Path::new(file)) {
-        let problem = Problem::new(0..0, "this file leads out of the profile's folder")
-            .help("put the text itself here instead of a link");
-        errors.add(file, "", vec![problem]);
-        return Read::Wrong;
-    }
-    match std::fs::read_to_string(dir.join(file)) {
+    match read_text(dir, file) {
         Ok(text) => Read::Text(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Read::Missing(file.to_owned())
         }
         Err(error) => {
-            let problem = Problem::new(0..0, format!("this file cannot be read: {error}"))
-                .help("make it readable text in UTF-8");
+            let problem = Problem::new(0..0, format!("this file cannot be read: {error}")).help(
+                "put the text itself here: an ordinary file in UTF-8, not a link that leads away",
+            );
             errors.add(file, "", vec![problem]);
             Read::Wrong
         }

@@ -1,5 +1,6 @@
 //! What is wrong with a profile, drawn like a compiler's.
 
+use crate::visible::on_one_line;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet, renderer::DecorStyle};
 use std::fmt;
 use std::ops::Range;
@@ -79,6 +80,15 @@ pub struct ProfileError {
     span: Range<usize>,
 }
 
+impl ProfileError {
+    pub(crate) fn within(&self, span: &Range<usize>) -> bool {
+        span.contains(&self.span.start)
+    }
+}
+
+/// Nobody reads more, and each is drawn with its line.
+const MOST_DRAWN: usize = 50;
+
 /// Everything that is wrong with a profile (R10.4). Shown whole, so that one look is enough.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProfileErrors {
@@ -95,6 +105,10 @@ impl ProfileErrors {
         &self.errors
     }
 
+    pub(crate) fn of(&self, file: &str) -> impl Iterator<Item = &ProfileError> {
+        self.errors.iter().filter(move |error| error.file == file)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.errors.is_empty()
     }
@@ -104,17 +118,28 @@ impl ProfileErrors {
             return;
         }
         problems.sort_by_key(|p| p.span.start);
-        self.sources.push((file.to_owned(), source.to_owned()));
+        // What a stranger wrote is quoted in all of these.
+        let shown = |text: String| on_one_line(&text).into_owned();
+        let file = shown(file.to_owned());
+        self.sources.push((file.clone(), source.to_owned()));
+        // In the order written, so that the text is gone through once, however many there are.
+        let (mut at, mut line, mut column) = (0_usize, 1_usize, 1_usize);
         for problem in problems {
-            let (line, column) = place(source, problem.span.start);
+            for c in source.get(at..problem.span.start).unwrap_or_default().chars() {
+                (line, column) = match c {
+                    '\n' => (line.saturating_add(1), 1),
+                    _ => (line, column.saturating_add(1)),
+                };
+            }
+            at = at.max(problem.span.start);
             let Problem { span, message, label, helps } = problem;
             self.errors.push(ProfileError {
-                file: file.to_owned(),
+                file: file.clone(),
                 line,
                 column,
-                message,
-                label,
-                helps,
+                message: shown(message),
+                label: shown(label),
+                helps: helps.into_iter().map(shown).collect(),
                 span,
             });
         }
@@ -126,9 +151,12 @@ impl ProfileErrors {
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
         let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(120);
         let drawn: Vec<String> =
-            self.errors.iter().map(|error| self.draw(error, &renderer)).collect();
+            self.errors.iter().take(MOST_DRAWN).map(|error| self.draw(error, &renderer)).collect();
         let count = match self.errors.len() {
             1 => "1 error: the profile was not loaded".to_owned(),
+            n if n > MOST_DRAWN => {
+                format!("{n} errors, of which {MOST_DRAWN} are shown: the profile was not loaded")
+            }
             n => format!("{n} errors: the profile was not loaded"),
         };
         format!("{}\n\n{count}", drawn.join("\n\n"))

@@ -14,9 +14,10 @@ pub(crate) fn of_words<'w>(
     words
         .map(|word| word.rsplit('=').next().unwrap_or(word))
         .filter(|word| {
+            // Most words name no file at all: that is the cheaper question.
             !word.is_empty()
-                && is_inside(folder, folder, Path::new(word))
                 && folder.join(word).is_file()
+                && is_inside(folder, folder, Path::new(word))
         })
         .map(|word| match Path::new(word).strip_prefix(folder) {
             Ok(inner) => normal(&inner.to_string_lossy()),
@@ -45,6 +46,12 @@ pub(crate) fn of_document(file: &Node, folder: &Path) -> BTreeSet<String> {
         }
         let argv = action.get("argv").map(Node::items).unwrap_or_default();
         found.extend(of_words(argv.iter().filter_map(Node::text), folder));
+    }
+    let servers = file.get("mcpServers").map(Node::fields).unwrap_or_default();
+    for server in servers.iter().map(|field| &field.value) {
+        let args = server.get("args").map(Node::items).unwrap_or_default();
+        let words = server.get("command").into_iter().chain(args).filter_map(Node::text);
+        found.extend(of_words(words, folder));
     }
     found
 }

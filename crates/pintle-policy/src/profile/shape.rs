@@ -62,7 +62,7 @@ impl<'a> Checker<'a> {
                     }
                 }
             }
-            (Kind::Text(text), "string") => self.text(node, text, schema),
+            (Kind::Text(text), "string") => self.text(node, text, schema, called),
             (Kind::Number(written), "integer" | "number") => {
                 self.number(node, written, expected, schema, called)
             }
@@ -194,6 +194,11 @@ impl<'a> Checker<'a> {
                     }));
                 }
                 None => {
+                    self.problems.extend(formats::hidden(
+                        &field.key,
+                        field.key_span.clone(),
+                        false,
+                    ));
                     if field.key.trim().is_empty() {
                         self.say(
                             Problem::new(
@@ -223,8 +228,12 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn text(&mut self, node: &Node, text: &str, schema: &Value) {
+    fn text(&mut self, node: &Node, text: &str, schema: &Value, called: &str) {
         let format = schema.get("format").and_then(Value::as_str).unwrap_or_default();
+        // Prompts and scripts are pages; everything else is shown on one line, and compared.
+        let is_page =
+            format.is_empty() && !IDENTITIES.contains(&called) || format == "hook-command";
+        self.problems.extend(formats::hidden(text, node.span.clone(), is_page));
         if let Some(problem) = formats::check(format, text, node.span.clone(), self.folder) {
             self.say(problem);
         }
@@ -254,6 +263,9 @@ impl<'a> Checker<'a> {
         }
     }
 }
+
+/// Lists whose texts are names or patterns.
+const IDENTITIES: [&str; 5] = ["`approvers`", "`plugins`", "`allow`", "`deny`", "`tools`"];
 
 /// The names, if every branch is one fixed text (an enum whose variants have descriptions).
 fn names_of(branches: &[Value]) -> Option<Vec<&str>> {

@@ -6,7 +6,7 @@ use pintle_store::{
 };
 use serde_json::json;
 
-use crate::support::{HOUR, Place, key, now, question, session, yes};
+use crate::support::{HOUR, Place, key, now, origin, question, session, yes};
 
 // R11.4, R11.6
 #[tokio::test]
@@ -220,7 +220,7 @@ async fn a_yes_for_the_session_covers_the_same_tool_and_arguments_only() {
         (store.create(key("a")).await.unwrap(), store.create(key("b")).await.unwrap());
     let asked = store.request_approval(question(&mine)).await.unwrap();
     let allows = async |session: &str, tool: &str, hash: &str| {
-        store.session_allows(session, tool, hash).await.unwrap()
+        store.session_allows(session, tool, hash, &origin().workspace).await.unwrap()
     };
     assert!(!allows(&mine.id, "terminal", &asked.args_hash).await, "not answered yet");
     let mut answer = yes(&asked);
@@ -239,4 +239,56 @@ async fn a_yes_for_the_session_covers_the_same_tool_and_arguments_only() {
         .unwrap();
     store.answer_approval(yes(&once), now()).await.unwrap();
     assert!(!allows(&mine.id, "other", &once.args_hash).await, "once is once");
+}
+
+// P3: the same arguments mean something else in another folder.
+#[tokio::test]
+async fn a_yes_for_the_session_holds_in_its_folder_only() {
+    let place = Place::new();
+    let store = place.open().await;
+    let session = session(&store).await;
+    let allowed = async |folder: &str| {
+        let hash = args_hash(&question(&session).args);
+        store.session_allows(&session.id, "terminal", &hash, folder.as_ref()).await.unwrap()
+    };
+    for origin in [None, Some(origin())] {
+        let asked =
+            store.request_approval(NewApproval { origin, ..question(&session) }).await.unwrap();
+        let mut answer = yes(&asked);
+        answer.decision = Decision::Approve(Scope::Session);
+        assert!(!allowed("/home/ann/project").await, "not even when nobody knows the folder");
+        store.answer_approval(answer, now()).await.unwrap();
+    }
+    assert!(allowed("/home/ann/project").await);
+    assert!(!allowed("/home/ann/other").await);
+}
+
+#[tokio::test]
+async fn what_a_run_was_made_of_is_kept_with_its_question() {
+    let place = Place::new();
+    let asked = {
+        let store = place.open().await;
+        store.request_approval(question(&session(&store).await)).await.unwrap()
+    };
+    let found = place.open().await.approval(&asked.id).await.unwrap().unwrap();
+    assert_eq!(found.origin, Some(origin()));
+    assert_eq!(found, asked);
+}
+
+// P3: a yes that nobody acted on is not there for the next call that looks the same.
+#[tokio::test]
+async fn a_conversation_that_goes_on_leaves_no_question_and_no_yes_behind() {
+    let place = Place::new();
+    let store = place.open().await;
+    let (mine, other) =
+        (store.create(key("a")).await.unwrap(), store.create(key("b")).await.unwrap());
+    let pending = store.request_approval(question(&mine)).await.unwrap();
+    let approved = store.request_approval(question(&mine)).await.unwrap();
+    store.answer_approval(yes(&approved), now()).await.unwrap();
+    let elsewhere = store.request_approval(question(&other)).await.unwrap();
+    store.withdraw_approvals(&mine.id, "went on").await.unwrap();
+    let state = async |id: &str| store.approval(id).await.unwrap().unwrap().state;
+    assert_eq!(state(&pending.id).await, ApprovalState::Cancelled);
+    assert_eq!(state(&elsewhere.id).await, ApprovalState::Pending);
+    assert!(!store.consume_approval(&approved.id, &approved.args_hash).await.unwrap());
 }

@@ -11,6 +11,7 @@ mod answering;
 mod approvals;
 mod canonical;
 mod child;
+mod claims;
 mod crash;
 mod group_commit;
 mod migrations;

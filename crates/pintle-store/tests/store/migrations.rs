@@ -7,6 +7,8 @@ use rusqlite::Connection;
 use crate::support::{Place, question, said, session, texts};
 
 const FIRST_STEP: &str = include_str!("../../src/migrations/0001_sessions.sql");
+const SECOND_STEP: &str = include_str!("../../src/migrations/0002_runs.sql");
+const THIRD_STEP: &str = include_str!("../../src/migrations/0003_approvals.sql");
 const OURS: &str = "PRAGMA application_id = 1349416044";
 
 /// A database as the first version wrote it, with one conversation.
@@ -37,7 +39,24 @@ async fn an_older_database_is_brought_up_to_date_and_keeps_its_conversations() {
     store.append("old", vec![said("and now")]).await.unwrap();
     store.request_approval(question(&session)).await.unwrap();
     assert_eq!(texts(&store, "old").await, ["from the past", "and now"]);
-    assert_eq!(version(&place), 3);
+    assert_eq!(version(&place), 4);
+}
+
+// R11.6: a question from before runs knew what they were made of is still there, and says that it does not know.
+#[tokio::test]
+async fn a_question_of_an_older_version_is_kept_without_an_origin() {
+    let place = Place::new();
+    let raw = first_version(&place);
+    raw.execute_batch(&format!("{SECOND_STEP}; {THIRD_STEP}; PRAGMA user_version = 3")).unwrap();
+    raw.execute_batch(
+        "INSERT INTO approvals (id, session_id, run_id, tool_call_id, tool, args, args_hash, reason, approvers,
+                                requested_by, created_at, expires_at)
+             VALUES ('q', 'old', 'run', 't1', 'terminal', '{}', 'hash', 'why', '[]', 'cli', 1, 9000000000000)",
+    )
+    .unwrap();
+    drop(raw);
+    let approval = place.open().await.approval("q").await.unwrap().unwrap();
+    assert_eq!((approval.tool.as_str(), approval.origin), ("terminal", None));
 }
 
 #[tokio::test]

@@ -142,3 +142,24 @@ async fn a_resumed_run_goes_on_where_it_was() {
     );
     assert_eq!(store.runs(10).await.unwrap().len(), 1);
 }
+
+#[tokio::test]
+async fn a_hook_that_fired_once_long_ago_has_fired() {
+    let place = Place::new();
+    let store = place.open().await;
+    let session = session(&store).await;
+    for run in 0..200 {
+        store.record_run_start(self::run(&format!("r{run}"), &session.id));
+        let name = if run == 0 { "first" } else { "later" };
+        let handlers = format!(r#"[{{"name":"{name}","outcome":"allowed"}}]"#);
+        store.record_event(NewEvent {
+            kind: "hook.fired".into(),
+            json: format!(r#"{{"point":"tool.pre","handlers":{handlers}}}"#),
+            ..event(&format!("r{run}"), 0)
+        });
+    }
+    store.flush_records().await;
+    let fired = store.fired_hooks().await.unwrap();
+    let expected = ["first", "later"].map(|name| ("tool.pre".to_string(), name.to_string()));
+    assert_eq!(fired, expected.into());
+}

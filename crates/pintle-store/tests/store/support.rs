@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pintle_agent::{Message, NewMessage, NewSession, Session, Store};
-use pintle_store::{Answer, Approval, Decision, NewApproval, OPERATOR, Scope, SqliteStore};
+use pintle_store::{Answer, Approval, Decision, NewApproval, OPERATOR, Origin, Scope, SqliteStore};
 use rusqlite::Connection;
 use serde_json::json;
 use tempfile::TempDir;
@@ -77,6 +77,18 @@ pub(crate) fn question(session: &Session) -> NewApproval {
         approvers: Vec::new(),
         requested_by: "telegram:7".to_owned(),
         expires_at: now() + HOUR,
+        origin: Some(origin()),
+    }
+}
+
+pub(crate) fn origin() -> Origin {
+    Origin {
+        profile: Some("/home/ann/profile".into()),
+        workspace: "/home/ann/project".into(),
+        model: "offline".into(),
+        personality: "guide".into(),
+        platform: "cli".into(),
+        level: "standard".into(),
     }
 }
 

@@ -8,92 +8,38 @@ use std::{
     path::Path,
 };
 
-use futures_util::future::BoxFuture;
-use pintle_agent::{PermittedCall, Tool, ToolCx, ToolError, ToolSpec};
+use pintle_agent::ToolError;
 use pintle_policy::Zone;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, readlinkat, statat};
-use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
+use serde_json::json;
 
-use super::{blocking, explain, go_on, place::walk};
-use crate::{
-    args::{Args, failed},
-    capture::with_note,
-};
+use super::{FileTool, Job, go_on};
+use crate::{capture::with_note, place::walk};
 
-const NAME: &str = "list_dir";
 /// The most entries of one call.
 pub(super) const CAP: usize = 1000;
+/// The most text of one call: links can lead to very long names.
+pub(super) const TEXT_CAP: usize = 64 * 1024;
 
-/// Lists a folder by name, one entry per line: folders end in `/`, symlinks show where they lead.
-///
-/// Only the first 1000 names are shown, with the number of the others.
-pub struct ListDir {
-    spec: ToolSpec,
+pub(super) fn tool() -> FileTool {
+    let description =
+        "Lists a folder, sorted by name, one entry per line. Folders end in `/`.".to_owned();
+    let properties = json!({
+        "path": {"type": "string", "description": "The folder; relative paths start in the workspace."}
+    });
+    FileTool::new("list_dir", Zone::Safe, description, (properties, &["path"]), list)
 }
 
-impl Default for ListDir {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl ListDir {
-    /// The tool.
-    pub fn new() -> Self {
-        let spec = ToolSpec {
-            name: NAME.into(),
-            description: "Lists a folder, sorted by name, one entry per line. Folders end in `/`."
-                .into(),
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "path": {"type": "string", "description": "The folder; relative paths start in the workspace."}
-                },
-                "required": ["path"],
-                "additionalProperties": false
-            }),
-        };
-        Self { spec }
-    }
-}
-
-impl Tool for ListDir {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn zone(&self) -> Zone {
-        Zone::Safe
-    }
-
-    fn run(
-        &self,
-        call: PermittedCall,
-        cx: ToolCx,
-    ) -> BoxFuture<'static, Result<String, ToolError>> {
-        Box::pin(async move { execute(call.args(), cx).await })
-    }
-}
-
-pub(super) async fn execute(args: &Value, cx: ToolCx) -> Result<String, ToolError> {
-    let mut args = Args::of(NAME, args)?;
-    let path = args.text("path")?;
-    args.done()?;
-    let workspace = cx.workspace.clone();
-    blocking(&cx, move |stop| list(&workspace, &path, stop)).await
-}
-
-fn list(workspace: &Path, path: &str, stop: &CancellationToken) -> Result<String, ToolError> {
+fn list(job: Job<'_>) -> Result<String, ToolError> {
+    let (target, stop) = (job.target, job.stop);
+    job.args.done()?;
     let told = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotADirectory => {
-            failed(format!("{NAME}: `{path}` is not a folder; read_file reads files"))
-        }
-        _ => explain(NAME, path, &error),
+        io::ErrorKind::NotADirectory => target.fails("is not a folder; read_file reads files"),
+        _ => target.told(&error),
     };
-    let folder = open(workspace, path).map_err(told)?;
+    let folder = open(&target.real).map_err(told)?;
     let mut entries = BTreeMap::new();
-    let mut hidden = 0_u64;
+    let mut hidden = 0_usize;
     for entry in Dir::read_from(&folder).map_err(|error| told(error.into()))? {
         go_on(stop)?;
         let entry = entry.map_err(|error| told(error.into()))?;
@@ -108,21 +54,29 @@ fn list(workspace: &Path, path: &str, stop: &CancellationToken) -> Result<String
             hidden += 1;
         }
     }
-    let lines: Vec<String> =
-        entries.into_iter().map(|(name, kind)| line(&folder, name, kind)).collect();
-    Ok(match (lines.is_empty(), hidden) {
-        (true, _) => "[the folder is empty]".into(),
-        (false, 0) => lines.join("\n"),
-        (false, hidden) => {
-            with_note(&lines.join("\n"), &format!("{hidden} more entries are not shown"))
+    let (found, mut shown) = (entries.len(), 0);
+    let mut text = String::new();
+    for (name, kind) in entries {
+        let line = line(&folder, name, kind);
+        if text.len() + line.len() > TEXT_CAP {
+            break;
         }
+        if shown > 0 {
+            text.push('\n');
+        }
+        text.push_str(&line);
+        shown += 1;
+    }
+    Ok(match (found, found - shown + hidden) {
+        (0, _) => "[the folder is empty]".into(),
+        (_, 0) => text,
+        (_, hidden) => with_note(&text, &format!("{hidden} more entries are not shown")),
     })
 }
 
-fn open(workspace: &Path, path: &str) -> io::Result<OwnedFd> {
-    let real = workspace.join(path).canonicalize()?;
+fn open(real: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    Ok(openat(walk(&real)?, ".", flags, Mode::empty())?)
+    Ok(openat(walk(real)?, ".", flags, Mode::empty())?)
 }
 
 fn line(folder: &OwnedFd, name: Vec<u8>, kind: FileType) -> String {

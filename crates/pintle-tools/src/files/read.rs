@@ -1,123 +1,69 @@
 //! `read_file`: lines of a text file.
 
-use std::{
-    io::{BufRead, BufReader},
-    path::Path,
-};
+use std::io::{self, BufRead, BufReader};
 
-use futures_util::future::BoxFuture;
 use memchr::memchr;
-use pintle_agent::{PermittedCall, Tool, ToolCx, ToolError, ToolSpec};
+use pintle_agent::ToolError;
 use pintle_policy::Zone;
 use rustix::fs::OFlags;
-use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
+use serde_json::json;
 
-use super::{blocking, explain, go_on, place::Place};
+use super::{FileTool, Job, go_on};
 use crate::{
-    args::{Args, failed},
+    args::failed,
     capture::{split_incomplete, with_note},
+    place::{Place, in_words},
 };
 
 const NAME: &str = "read_file";
 const DEFAULT_LINES: u64 = 2000;
 /// The most text of one call.
 pub(super) const CAP: usize = 64 * 1024;
+/// How far into a file `offset` may reach: a file with holes can be larger than any disk.
+pub(super) const SKIPPED: u64 = 256 * 1024 * 1024;
 /// Where a NUL byte makes a file binary.
 const SNIFFED: usize = 8 * 1024;
 
-/// Reads a text file, or some lines of it.
-///
-/// At most 64 KiB come back, and a note in brackets says where to go on. Bytes that are not UTF-8 are replaced,
-/// with a note. A binary file or a folder is an error.
-pub struct ReadFile {
-    spec: ToolSpec,
+pub(super) fn tool() -> FileTool {
+    let description = format!(
+        "Reads a text file: {DEFAULT_LINES} lines and at most {} KiB at a time. A last line in brackets says if \
+         there is more.",
+        CAP / 1024
+    );
+    let properties = json!({
+        "path": {"type": "string", "description": "The file; relative paths start in the workspace."},
+        "offset": {"type": "integer", "minimum": 1, "description": "The first line to read; 1 by default."},
+        "limit": {"type": "integer", "minimum": 1, "description": "How many lines to read."}
+    });
+    FileTool::new(NAME, Zone::Safe, description, (properties, &["path"]), read)
 }
 
-impl Default for ReadFile {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl ReadFile {
-    /// The tool.
-    pub fn new() -> Self {
-        let spec = ToolSpec {
-            name: NAME.into(),
-            description: format!(
-                "Reads a text file: {DEFAULT_LINES} lines and at most {} KiB at a time. A last line in brackets \
-                 says if there is more.",
-                CAP / 1024
-            ),
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "path": {"type": "string", "description": "The file; relative paths start in the workspace."},
-                    "offset": {"type": "integer", "minimum": 1, "description": "The first line to read; 1 by default."},
-                    "limit": {"type": "integer", "minimum": 1, "description": "How many lines to read."}
-                },
-                "required": ["path"],
-                "additionalProperties": false
-            }),
-        };
-        Self { spec }
-    }
-}
-
-impl Tool for ReadFile {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn zone(&self) -> Zone {
-        Zone::Safe
-    }
-
-    fn run(
-        &self,
-        call: PermittedCall,
-        cx: ToolCx,
-    ) -> BoxFuture<'static, Result<String, ToolError>> {
-        Box::pin(async move { execute(call.args(), cx).await })
-    }
-}
-
-pub(super) async fn execute(args: &Value, cx: ToolCx) -> Result<String, ToolError> {
-    let mut args = Args::of(NAME, args)?;
-    let path = args.text("path")?;
-    let offset = args.optional_count("offset")?.unwrap_or(1);
-    let limit = args.optional_count("limit")?.unwrap_or(DEFAULT_LINES);
+fn read(mut job: Job<'_>) -> Result<String, ToolError> {
+    let offset = job.args.optional_count("offset")?.unwrap_or(1);
+    let limit = job.args.optional_count("limit")?.unwrap_or(DEFAULT_LINES);
+    let Job { target, args, stop } = job;
     args.done()?;
-    let workspace = cx.workspace.clone();
-    blocking(&cx, move |stop| read(&workspace, &path, offset, limit, stop)).await
-}
-
-fn read(
-    workspace: &Path,
-    path: &str,
-    offset: u64,
-    limit: u64,
-    stop: &CancellationToken,
-) -> Result<String, ToolError> {
-    let told = |error| match explain(NAME, path, &error) {
-        ToolError::Failed(message) if error.kind() == std::io::ErrorKind::IsADirectory => {
-            failed(format!("{message}; list_dir lists it"))
+    let path = &target.path;
+    let told = |error: io::Error| match error.kind() {
+        io::ErrorKind::IsADirectory => {
+            target.fails(&format!("{}; list_dir lists folders", in_words(&error)))
         }
-        other => other,
+        _ => target.told(&error),
     };
-    let file = Place::existing(workspace, path)
+    let file = target
+        .file(Place::existing)
         .and_then(|place| place.open_file(OFlags::RDONLY))
         .map_err(told)?;
     let size = file.metadata().map_err(told)?.len();
     let mut reader = BufReader::with_capacity(SNIFFED, file);
     if memchr(0, reader.fill_buf().map_err(told)?).is_some() {
-        return Err(failed(format!("{NAME}: `{path}` is a binary file of {size} bytes")));
+        return Err(target.fails(&format!("is a binary file of {size} bytes")));
     }
 
     let after = offset.saturating_add(limit);
     let mut text = Vec::new();
     let mut line = 1;
+    let mut skipped = 0_u64;
     let mut line_starts_at = 0;
     let mut in_line = false;
     let mut note = None;
@@ -149,6 +95,15 @@ fn read(
                     line + 1
                 ));
                 break;
+            }
+        }
+        if line < offset {
+            skipped += length as u64;
+            if skipped > SKIPPED {
+                return Err(failed(format!(
+                    "{NAME}: offset {offset} is out of reach: the first {} MiB of `{path}` are {line} lines",
+                    SKIPPED / 1024 / 1024
+                )));
             }
         }
         in_line = !piece.ends_with(b"\n");

@@ -4,9 +4,8 @@ use std::{
     collections::hash_map::RandomState,
     ffi::OsString,
     fs::File,
-    hash::{BuildHasher, DefaultHasher, Hash, Hasher},
+    hash::{BuildHasher, Hasher},
     io::{self, Write},
-    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use pintle_agent::ToolError;
@@ -16,23 +15,8 @@ use rustix::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    explain, go_on,
-    place::{Place, regular},
-};
-use crate::args::failed;
-
-/// Calls of one message run in parallel, and two of them may change one file: each place has its turn.
-static TURNS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
-
-/// Waits for this process' other changes of the same place.
-pub(super) fn turn(place: &Place) -> Option<MutexGuard<'static, ()>> {
-    let mut hasher = DefaultHasher::new();
-    place.real.hash(&mut hasher);
-    let index = hasher.finish() % (TURNS.len() as u64);
-    let lock = TURNS.get(usize::try_from(index).unwrap_or_default())?;
-    Some(lock.lock().unwrap_or_else(PoisonError::into_inner))
-}
+use super::{Target, go_on};
+use crate::place::{Place, regular};
 
 /// Tells whether a file is still the one that was read.
 #[derive(PartialEq, Eq)]
@@ -63,14 +47,13 @@ pub(super) enum Replaced {
 ///
 /// `read` is the version the new content was made from; a file that has changed since is left alone.
 pub(super) fn replace(
-    tool: &str,
-    path: &str,
+    target: &Target,
     place: &Place,
     content: &[u8],
     read: Option<&Version>,
     stop: &CancellationToken,
 ) -> Result<Replaced, ToolError> {
-    let told = |error: io::Error| explain(tool, path, &error);
+    let told = |error: io::Error| target.told(&error);
     let old = place.stat().map_err(told)?;
     if let Some(old) = &old {
         writable(place, old).map_err(told)?;
@@ -80,9 +63,7 @@ pub(super) fn replace(
     if let Some(read) = read {
         let now = place.stat().map_err(told)?;
         if now.as_ref().map(Version::of).as_ref() != Some(read) {
-            return Err(failed(format!(
-                "{tool}: `{path}` was changed by something else meanwhile; read it again"
-            )));
+            return Err(target.fails("was changed by something else meanwhile; read it again"));
         }
     }
     temporary.rename().map_err(told)?;

@@ -1,30 +1,38 @@
 //! The file tools on real files.
 
+mod attacks;
 mod reading;
 mod writing;
 
 use std::path::Path;
 
-use pintle_agent::ToolError;
+use pintle_agent::{ToolCx, ToolError};
+use pintle_policy::Reach;
 use serde_json::Value;
 
-use super::{edit, list, read, write};
+use super::FileTool;
 use crate::testing::cx;
 
+/// Judged and run, with nothing in between.
+async fn run(tool: FileTool, args: Value, cx: ToolCx) -> Result<String, ToolError> {
+    let reach = Reach::of(&args, &cx.workspace);
+    tool.execute(args, reach, cx).await
+}
+
 async fn read_file(workspace: &Path, args: Value) -> Result<String, ToolError> {
-    read::execute(&args, cx(workspace)).await
+    run(FileTool::read(), args, cx(workspace)).await
 }
 
 async fn write_file(workspace: &Path, args: Value) -> Result<String, ToolError> {
-    write::execute(&args, cx(workspace)).await
+    run(FileTool::write(), args, cx(workspace)).await
 }
 
 async fn edit_file(workspace: &Path, args: Value) -> Result<String, ToolError> {
-    edit::execute(&args, cx(workspace)).await
+    run(FileTool::edit(), args, cx(workspace)).await
 }
 
 async fn list_dir(workspace: &Path, args: Value) -> Result<String, ToolError> {
-    list::execute(&args, cx(workspace)).await
+    run(FileTool::list(), args, cx(workspace)).await
 }
 
 fn message(result: Result<String, ToolError>) -> String {

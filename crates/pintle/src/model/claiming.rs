@@ -4,6 +4,7 @@ use std::{
     marker::PhantomData,
     ops::{ControlFlow, Deref},
     sync::Arc,
+    task::{Context, Poll},
 };
 
 use schemars::{Schema, SchemaGenerator};
@@ -12,7 +13,9 @@ use serde_json::Value;
 use super::{Model, ModelKind, Said, from_object, ignored_fields, kind_of};
 use crate::{
     Claim, DynOutcome, Failure, FireError, Outcome, Point,
-    fire::{Calls, Chain, Fire, Reached, in_turn},
+    calls::{Calls, Chain, InTurn, Reached, in_turn},
+    fire::Fire,
+    seat::Answered,
 };
 
 /// Handlers route: they run one after another, and the first claim of type `C` ends the chain.
@@ -131,17 +134,20 @@ impl<C: Claim> Model for Claiming<C> {
         Err(FireError::Cancelled { point })
     }
 
-    async fn run<P: Point<Model = Self>>(fire: Fire<P>) -> Self::Outcome {
-        let (slot, mut calls) = fire.split();
-        let mut asking = Asking(Ok(None));
-        in_turn(&slot, &mut calls, &mut asking).await;
-        asking.0
+    type Progress<P: Point<Model = Self>> = InTurn<P, Asking<C>>;
+
+    fn run<P: Point<Model = Self>>(
+        fire: &mut Fire<P>,
+        progress: &mut Self::Progress<P>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Self::Outcome> {
+        in_turn(fire, progress, cx)
     }
 
     /// `{"handled": true, …}` claims; `{"handled": false}` and null pass; anything else is not understood.
     fn answer_from_json(json: Value) -> Result<Said<Option<C>>, Failure> {
         let mut object = match json {
-            Value::Null => return Ok(Said::plainly(None)),
+            Value::Null => return Ok(Said::Plainly(None)),
             Value::Object(object) => object,
             other => {
                 return Err(Failure::bad_output(format!(
@@ -151,7 +157,7 @@ impl<C: Claim> Model for Claiming<C> {
             }
         };
         match object.remove("handled") {
-            Some(Value::Bool(false)) => return Ok(Said::plainly(None)),
+            Some(Value::Bool(false)) => return Ok(Said::Plainly(None)),
             Some(Value::Bool(true)) => {}
             Some(other) => {
                 return Err(Failure::bad_output(format!(
@@ -203,20 +209,50 @@ impl<C: Claim> Model for Claiming<C> {
 }
 
 /// The first claim ends it.
-struct Asking<C>(Result<Option<Claimed<C>>, FireError>);
+pub struct Asking<C>(Result<Option<Claimed<C>>, FireError>);
+
+impl<C> Default for Asking<C> {
+    #[inline]
+    fn default() -> Self {
+        Self(Ok(None))
+    }
+}
 
 impl<C: Claim, P: Point<Model = Claiming<C>>> Chain<P> for Asking<C> {
-    fn view(&self) {}
-
+    #[inline(always)]
     fn take(
         &mut self,
         calls: &mut Calls<P>,
         reached: &Reached<'_, P>,
-        said: Result<Said<Option<C>>, Box<Failure>>,
+        answered: &mut Answered<Option<C>>,
     ) -> ControlFlow<()> {
-        match said {
-            Ok(Said { answer: None, notes }) => calls.finish(reached, Outcome::Passed, notes),
-            Ok(Said { answer: Some(claim), notes }) => {
+        if matches!(answered, Some(Said::Plainly(None))) {
+            calls.finish(reached, Outcome::Passed, None);
+            return ControlFlow::Continue(());
+        }
+        self.hear(calls, reached, answered)
+    }
+
+    fn end(&mut self, _: &mut Calls<P>) -> Result<Option<Claimed<C>>, FireError> {
+        if matches!(self.0, Ok(None)) {
+            return Ok(None);
+        }
+        std::mem::replace(&mut self.0, Ok(None))
+    }
+}
+
+impl<C: Claim> Asking<C> {
+    /// Out of the way of those who pass.
+    #[inline(never)]
+    fn hear<P: Point<Model = Claiming<C>>>(
+        &mut self,
+        calls: &mut Calls<P>,
+        reached: &Reached<'_, P>,
+        answered: &mut Answered<Option<C>>,
+    ) -> ControlFlow<()> {
+        match Said::heard(answered.take()) {
+            Ok((None, notes)) => calls.finish(reached, Outcome::Passed, notes),
+            Ok((Some(claim), notes)) => {
                 calls.finish(reached, Outcome::Claimed, notes);
                 self.0 = Ok(Some(Claimed { by: reached.name().clone(), claim }));
                 return ControlFlow::Break(());

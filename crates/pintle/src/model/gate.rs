@@ -1,17 +1,25 @@
 //! Gate: handlers stop. One after another; a failure blocks, and that cannot be loosened.
 
-use std::{marker::PhantomData, ops::ControlFlow, sync::Arc, time::Duration};
+use std::{
+    marker::PhantomData,
+    ops::ControlFlow,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use schemars::{Schema, SchemaGenerator};
 use serde_json::Value;
 
 use super::{
-    Model, ModelKind, Said, from_object, ignored_fields, kind_of,
+    Model, ModelKind, Notes, Said, from_object, ignored_fields, kind_of,
     verdict::{Block, GateOutcome, Note, Question, Spoken, Verdict, VerdictJson, Words},
 };
 use crate::{
     DynOutcome, Failure, FailureKind, FailurePolicy, Outcome, Point,
-    fire::{Calls, Chain, Fire, Reached, in_turn},
+    calls::{Calls, Chain, InTurn, Reached, in_turn},
+    fire::Fire,
+    seat::Answered,
 };
 
 /// Handlers stop: they run one after another and each returns a [`Verdict`]. A handler that fails **blocks**.
@@ -98,26 +106,55 @@ pub trait IsGate: Model<Answer = Verdict, Outcome = GateOutcome> {}
 impl<F: Force> IsGate for Gate<F> {}
 
 /// The first block ends it where blocks bind.
-struct Judging<F> {
+pub struct Judging<F> {
     gate: GateOutcome,
     force: PhantomData<F>,
 }
 
-impl<F: Force, P: Point<Model = Gate<F>>> Chain<P> for Judging<F> {
-    fn view(&self) {}
+impl<F> Default for Judging<F> {
+    #[inline]
+    fn default() -> Self {
+        Self { gate: GateOutcome::default(), force: PhantomData }
+    }
+}
 
+impl<F: Force, P: Point<Model = Gate<F>>> Chain<P> for Judging<F> {
+    #[inline(always)]
     fn take(
         &mut self,
         calls: &mut Calls<P>,
         reached: &Reached<'_, P>,
-        said: Result<Said<Verdict>, Box<Failure>>,
+        answered: &mut Answered<Verdict>,
     ) -> ControlFlow<()> {
-        let (block, failure, words) = match said.and_then(can_ask::<P, F>) {
-            Ok(Said { answer: Verdict { said: None }, notes }) => {
+        if matches!(answered, Some(Said::Plainly(Verdict { said: None }))) {
+            calls.finish(reached, Outcome::Allowed, None);
+            return ControlFlow::Continue(());
+        }
+        self.judge(calls, reached, answered)
+    }
+
+    fn end(&mut self, _: &mut Calls<P>) -> GateOutcome {
+        let mut gate = std::mem::take(&mut self.gate);
+        gate.settle_questions();
+        gate
+    }
+}
+
+impl<F: Force> Judging<F> {
+    /// Out of the way of those who have nothing to say.
+    #[inline(never)]
+    fn judge<P: Point<Model = Gate<F>>>(
+        &mut self,
+        calls: &mut Calls<P>,
+        reached: &Reached<'_, P>,
+        answered: &mut Answered<Verdict>,
+    ) -> ControlFlow<()> {
+        let (block, failure, words) = match Said::heard(answered.take()).and_then(can_ask::<P, F>) {
+            Ok((Verdict { said: None }, notes)) => {
                 calls.finish(reached, Outcome::Allowed, notes);
                 return ControlFlow::Continue(());
             }
-            Ok(Said { answer: Verdict { said: Some(said) }, notes }) => {
+            Ok((Verdict { said: Some(said) }, notes)) => {
                 let Spoken { block, ask, output, additional_context } = *said;
                 let block = block.map(|reason| reached.reason_or_name(reason));
                 let outcome = match (&block, &ask) {
@@ -162,15 +199,17 @@ fn reason_for(handler: &str, failure: &Failure) -> String {
 
 /// A wish that nobody would hear is a failure: where a person cannot be asked, it blocks.
 #[inline]
-fn can_ask<P: Point, F: Force>(said: Said<Verdict>) -> Result<Said<Verdict>, Box<Failure>> {
-    let asks = said.answer.said.as_ref().is_some_and(|said| said.ask.is_some());
+fn can_ask<P: Point, F: Force>(
+    (verdict, notes): (Verdict, Notes),
+) -> Result<(Verdict, Notes), Box<Failure>> {
+    let asks = verdict.said.as_ref().is_some_and(|said| said.ask.is_some());
     if asks && !(F::BINDING && P::HAS_TOOL) {
         return Err(Box::new(Failure::bad_output(format!(
             "a person cannot be asked at {}",
             P::NAME
         ))));
     }
-    Ok(said)
+    Ok((verdict, notes))
 }
 
 const POWERS: [&str; 4] = ["block", "output", "additionalContext", "ask"];
@@ -213,17 +252,19 @@ impl<F: Force> Model for Gate<F> {
         GateOutcome { blocks: vec![block], ..GateOutcome::default() }
     }
 
-    async fn run<P: Point<Model = Self>>(fire: Fire<P>) -> GateOutcome {
-        let (slot, mut calls) = fire.split();
-        let mut judging = Judging { gate: GateOutcome::default(), force: PhantomData::<F> };
-        in_turn(&slot, &mut calls, &mut judging).await;
-        judging.gate.settle_questions();
-        judging.gate
+    type Progress<P: Point<Model = Self>> = InTurn<P, Judging<F>>;
+
+    fn run<P: Point<Model = Self>>(
+        fire: &mut Fire<P>,
+        progress: &mut Self::Progress<P>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Self::Outcome> {
+        in_turn(fire, progress, cx)
     }
 
     fn answer_from_json(json: Value) -> Result<Said<Verdict>, Failure> {
         let object = match json {
-            Value::Null => return Ok(Said::plainly(Verdict::allow())),
+            Value::Null => return Ok(Said::Plainly(Verdict::allow())),
             Value::Object(object) => object,
             other => {
                 return Err(Failure::bad_output(format!(

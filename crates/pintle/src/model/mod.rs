@@ -7,7 +7,11 @@ mod modifying;
 mod verdict;
 mod void;
 
-use std::{fmt, future::Future, time::Duration};
+use std::{
+    fmt,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 pub use claiming::{Claimed, Claiming, IsClaiming};
 pub use gate::{Advisory, Binding, Force, Gate, IsGate};
@@ -19,7 +23,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-use crate::{DynOutcome, Failure, FailurePolicy, Point, fire::Fire};
+use crate::{DynOutcome, Failure, FailureKind, FailurePolicy, Point, fire::Fire, seat::Answered};
 
 /// The name of an execution model.
 ///
@@ -91,9 +95,16 @@ pub trait Model: sealed::Sealed + Sized + 'static {
     /// The outcome when the fire is cancelled.
     #[doc(hidden)]
     fn cancelled(point: &'static str) -> Self::Outcome;
+    /// How far a fire's handlers have come, and what they have said.
+    #[doc(hidden)]
+    type Progress<P: Point<Model = Self>>: Default + Send;
     /// Runs the handlers and combines what they say.
     #[doc(hidden)]
-    fn run<P: Point<Model = Self>>(fire: Fire<P>) -> impl Future<Output = Self::Outcome> + Send;
+    fn run<P: Point<Model = Self>>(
+        fire: &mut Fire<P>,
+        progress: &mut Self::Progress<P>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Self::Outcome>;
     /// What a dynamic handler said, understood.
     #[doc(hidden)]
     fn answer_from_json(json: Value) -> Result<Said<Self::Answer>, Failure>;
@@ -112,21 +123,34 @@ pub trait Model: sealed::Sealed + Sized + 'static {
 /// What a reader of the record should know besides the answer. Mostly nothing: it is one pointer.
 pub(crate) type Notes = Option<Box<Vec<String>>>;
 
-/// An answer, and what a reader of the record should know besides.
+/// What came of a handler. What is rare is behind a pointer.
 #[doc(hidden)]
-pub struct Said<A> {
-    pub answer: A,
-    pub notes: Notes,
+pub enum Said<A> {
+    Plainly(A),
+    Noting(Box<(A, Vec<String>)>),
+    Failed(Box<Failure>),
 }
 
 impl<A> Said<A> {
-    #[inline]
-    pub(crate) fn plainly(answer: A) -> Self {
-        Self { answer, notes: None }
+    pub(crate) fn noting(answer: A, notes: Vec<String>) -> Self {
+        if notes.is_empty() {
+            Self::Plainly(answer)
+        } else {
+            Self::Noting(Box::new((answer, notes)))
+        }
     }
 
-    pub(crate) fn noting(answer: A, notes: Vec<String>) -> Self {
-        Self { answer, notes: (!notes.is_empty()).then(|| Box::new(notes)) }
+    pub(crate) fn failed(failure: Failure) -> Self {
+        Self::Failed(Box::new(failure))
+    }
+
+    pub(crate) fn heard(answered: Answered<A>) -> Result<(A, Notes), Box<Failure>> {
+        match answered {
+            Some(Self::Plainly(answer)) => Ok((answer, None)),
+            Some(Self::Noting(noted)) => Ok((noted.0, Some(Box::new(noted.1)))),
+            Some(Self::Failed(failure)) => Err(failure),
+            None => Err(Box::new(Failure::new(FailureKind::Gone, "it said nothing"))),
+        }
     }
 }
 

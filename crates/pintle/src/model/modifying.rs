@@ -4,6 +4,7 @@ use std::{
     marker::PhantomData,
     ops::{ControlFlow, Deref},
     sync::Arc,
+    task::{Context, Poll},
 };
 
 use schemars::{Schema, SchemaGenerator};
@@ -12,7 +13,9 @@ use serde_json::Value;
 use super::{Model, ModelKind, Said, from_object, ignored_fields, kind_of};
 use crate::{
     DynOutcome, Failure, FireError, Outcome, Patch, Point,
-    fire::{Calls, Chain, Fire, Reached, in_turn},
+    calls::{Calls, Chain, InTurn, Reached, in_turn},
+    fire::Fire,
+    seat::Answered,
 };
 
 /// Handlers amend: they run one after another, each returning a patch of type `T` or nothing.
@@ -117,7 +120,7 @@ impl<T> Deref for Merged<T> {
 
 impl<T: Patch> Model for Modifying<T> {
     type Answer = Option<T>;
-    type View = Option<Arc<T>>;
+    type View = Option<T>;
     type Outcome = Result<Merged<T>, FireError>;
 
     const KIND: ModelKind = ModelKind::Modifying;
@@ -138,22 +141,19 @@ impl<T: Patch> Model for Modifying<T> {
         Err(FireError::Cancelled { point })
     }
 
-    async fn run<P: Point<Model = Self>>(fire: Fire<P>) -> Self::Outcome {
-        let (slot, mut calls) = fire.split();
-        let mut merging = Merging { merged: None, winners: Vec::new(), fatal: None };
-        in_turn(&slot, &mut calls, &mut merging).await;
-        let Merging { merged, winners, fatal } = merging;
-        match fatal {
-            Some(error) => Err(error),
-            None => {
-                Ok(Merged { patch: merged.map(Arc::unwrap_or_clone).unwrap_or_default(), winners })
-            }
-        }
+    type Progress<P: Point<Model = Self>> = InTurn<P, Merging>;
+
+    fn run<P: Point<Model = Self>>(
+        fire: &mut Fire<P>,
+        progress: &mut Self::Progress<P>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Self::Outcome> {
+        in_turn(fire, progress, cx)
     }
 
     fn answer_from_json(json: Value) -> Result<Said<Option<T>>, Failure> {
         let mut object = match json {
-            Value::Null => return Ok(Said::plainly(None)),
+            Value::Null => return Ok(Said::Plainly(None)),
             Value::Object(object) => object,
             other => {
                 return Err(Failure::bad_output(format!(
@@ -179,8 +179,8 @@ impl<T: Patch> Model for Modifying<T> {
         Ok(Said::noting(Some(patch), notes))
     }
 
-    fn view_to_json(view: &Option<Arc<T>>) -> Value {
-        view.as_deref().and_then(|merged| serde_json::to_value(merged).ok()).unwrap_or_default()
+    fn view_to_json(view: &Option<T>) -> Value {
+        view.as_ref().and_then(|merged| serde_json::to_value(merged).ok()).unwrap_or_default()
     }
 
     fn outcome_to_dyn(outcome: Self::Outcome) -> DynOutcome {
@@ -201,32 +201,81 @@ impl<T: Patch> Model for Modifying<T> {
     }
 }
 
-/// The first value of each key wins.
-struct Merging<T> {
-    merged: Option<Arc<T>>,
+/// The first value of each key wins. The merged patch itself is in the event, where handlers see it.
+#[derive(Default)]
+pub struct Merging {
+    /// The keys that have a value, as bits.
+    set: u64,
     winners: Vec<(&'static str, Arc<str>)>,
     fatal: Option<FireError>,
 }
 
-impl<T: Patch, P: Point<Model = Modifying<T>>> Chain<P> for Merging<T> {
-    fn view(&self) -> Option<Arc<T>> {
-        self.merged.clone()
-    }
-
+impl<T: Patch, P: Point<Model = Modifying<T>>> Chain<P> for Merging {
+    #[inline(always)]
     fn take(
         &mut self,
         calls: &mut Calls<P>,
         reached: &Reached<'_, P>,
-        said: Result<Said<Option<T>>, Box<Failure>>,
+        answered: &mut Answered<Option<T>>,
     ) -> ControlFlow<()> {
-        match said {
-            Ok(Said { answer: None, notes }) => calls.finish(reached, Outcome::Passed, notes),
-            Ok(Said { answer: Some(patch), notes }) => {
+        match answered {
+            Some(Said::Plainly(None)) => calls.finish(reached, Outcome::Passed, None),
+            Some(Said::Plainly(Some(patch))) => {
                 let set = patch.set_keys();
-                let won = Arc::make_mut(self.merged.get_or_insert_default()).merge(patch);
-                for key in named::<T>(won) {
-                    self.winners.push((key, reached.name().clone()));
-                }
+                // Most patches come too late; one without values still is a patch.
+                let late = set != 0 && set & !self.set == 0;
+                let won = if late { 0 } else { self.merge(calls, reached, patch) };
+                calls.finish_patch(reached, named::<T>(won), named::<T>(set & !won), None);
+            }
+            _ => return self.hear(calls, reached, answered),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn end(&mut self, calls: &mut Calls<P>) -> Result<Merged<T>, FireError> {
+        if self.fatal.is_some()
+            && let Some(error) = self.fatal.take()
+        {
+            return Err(error);
+        }
+        Ok(Merged {
+            patch: calls.event.amend_view(Option::take).unwrap_or_default(),
+            winners: std::mem::take(&mut self.winners),
+        })
+    }
+}
+
+impl Merging {
+    /// Takes the values that come first, and says which those are.
+    #[inline(never)]
+    fn merge<T: Patch, P: Point<Model = Modifying<T>>>(
+        &mut self,
+        calls: &mut Calls<P>,
+        reached: &Reached<'_, P>,
+        patch: &mut T,
+    ) -> u64 {
+        let patch = std::mem::take(patch);
+        let won = calls.event.amend_view(|merged| merged.get_or_insert_default().merge(patch));
+        self.set |= won;
+        for key in named::<T>(won) {
+            self.winners.push((key, reached.name().clone()));
+        }
+        won
+    }
+
+    /// Out of the way of plain answers.
+    #[inline(never)]
+    fn hear<T: Patch, P: Point<Model = Modifying<T>>>(
+        &mut self,
+        calls: &mut Calls<P>,
+        reached: &Reached<'_, P>,
+        answered: &mut Answered<Option<T>>,
+    ) -> ControlFlow<()> {
+        match Said::heard(answered.take()) {
+            Ok((None, notes)) => calls.finish(reached, Outcome::Passed, notes),
+            Ok((Some(mut patch), notes)) => {
+                let set = patch.set_keys();
+                let won = self.merge(calls, reached, &mut patch);
                 calls.finish_patch(reached, named::<T>(won), named::<T>(set & !won), notes);
             }
             Err(failure) => {
@@ -241,6 +290,10 @@ impl<T: Patch, P: Point<Model = Modifying<T>>> Chain<P> for Merging<T> {
     }
 }
 
-fn named<T: Patch>(bits: u64) -> impl Iterator<Item = &'static str> {
-    T::keys().iter().enumerate().filter(move |(bit, _)| bits >> bit & 1 == 1).map(|(_, key)| *key)
+fn named<T: Patch>(mut bits: u64) -> impl Iterator<Item = &'static str> {
+    std::iter::from_fn(move || {
+        let key = (bits != 0).then(|| T::keys().get(bits.trailing_zeros() as usize))?;
+        bits &= bits - 1;
+        key.copied()
+    })
 }

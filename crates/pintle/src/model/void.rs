@@ -1,16 +1,17 @@
 //! Void: handlers observe. All run concurrently and all are awaited; a failure is recorded.
 
-use std::{future::poll_fn, task::Poll};
+use std::task::{Context, Poll, ready};
 
-use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
+use futures_util::{StreamExt, stream::FuturesUnordered};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::Value;
 
 use super::{Model, ModelKind, Said, kind_of};
 use crate::{
     DynOutcome, Failure, FireError, Outcome, Point,
-    fire::{Calls, Fire, Reached},
-    guarded::Shield,
+    calls::{Calls, Reached, Waits},
+    fire::Fire,
+    seat::Answered,
 };
 
 /// Handlers observe: they run concurrently in the caller's task, and all of them are awaited.
@@ -74,34 +75,35 @@ impl Model for Void {
         Err(FireError::Cancelled { point })
     }
 
-    async fn run<P: Point<Model = Self>>(fire: Fire<P>) -> Self::Outcome {
-        let (slot, mut fire) = fire.split();
-        let mut fatal: Option<(usize, FireError)> = None;
-        let mut waiting = None;
-        let mut shield = Shield::new();
+    type Progress<P: Point<Model = Self>> = Telling<P>;
+
+    fn run<P: Point<Model = Self>>(
+        fire: &mut Fire<P>,
+        telling: &mut Telling<P>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Self::Outcome> {
+        let Telling { waiting, fatal, position } = telling;
+        let (slot, calls) = fire.split();
         // One pass over all: most handlers answer at once, and only those that wait pay for being waited for.
-        poll_fn(|cx| {
-            let mut position = 0;
-            while let Some(reached) = fire.next(&slot, &mut position) {
-                match fire.start(&reached, (), &mut shield, cx) {
-                    Poll::Ready(said) => settle(&mut fire, &reached, said, &mut fatal),
-                    Poll::Pending => {
-                        let waits = std::mem::replace(&mut shield, Shield::new());
-                        waiting
-                            .get_or_insert_with(FuturesUnordered::new)
-                            .push(waits.map(move |said| (reached, said)));
-                    }
+        while let Some(reached) = calls.next(slot, position) {
+            let mut answered = None;
+            match calls.start(&reached, &mut answered, cx) {
+                None if matches!(answered, Some(Said::Plainly(()))) => {
+                    calls.finish(&reached, Outcome::Finished, None);
                 }
-            }
-            Poll::Ready(())
-        })
-        .await;
-        if let Some(mut waiting) = waiting {
-            while let Some((reached, said)) = waiting.next().await {
-                settle(&mut fire, &reached, said, &mut fatal);
+                None => settle(calls, &reached, answered, fatal),
+                Some(handler) => waiting.get_or_insert_default().push(handler),
             }
         }
-        fatal.map_or(Ok(()), |(_, error)| Err(error))
+        if let Some(waiting) = waiting {
+            while let Some((handler, said)) = ready!(waiting.poll_next_unpin(cx)) {
+                settle(calls, &handler.reached(), Some(said), fatal);
+            }
+        }
+        if fatal.is_none() {
+            return Poll::Ready(Ok(()));
+        }
+        Poll::Ready(fatal.take().map_or(Ok(()), |(_, error)| Err(error)))
     }
 
     fn answer_from_json(json: Value) -> Result<Said<()>, Failure> {
@@ -123,16 +125,30 @@ impl Model for Void {
     }
 }
 
+/// All handlers are called at the first poll; those that wait are then waited for together.
+pub struct Telling<P: Point> {
+    waiting: Option<FuturesUnordered<Waits<P>>>,
+    fatal: Option<(usize, FireError)>,
+    position: usize,
+}
+
+impl<P: Point> Default for Telling<P> {
+    #[inline]
+    fn default() -> Self {
+        Self { waiting: None, fatal: None, position: 0 }
+    }
+}
+
 /// Of several fatal failures, the handler that comes first in the order is named, whoever failed first.
-#[inline]
+#[inline(never)]
 fn settle<P: Point<Model = Void>>(
     fire: &mut Calls<P>,
     reached: &Reached<'_, P>,
-    said: Result<Said<()>, Box<Failure>>,
+    answered: Answered<()>,
     fatal: &mut Option<(usize, FireError)>,
 ) {
-    match said {
-        Ok(said) => fire.finish(reached, Outcome::Finished, said.notes),
+    match Said::heard(answered) {
+        Ok(((), notes)) => fire.finish(reached, Outcome::Finished, notes),
         Err(failure) => {
             if let Some(error) = reached.if_fail_closed(&failure)
                 && fatal.as_ref().is_none_or(|(first, _)| reached.position < *first)

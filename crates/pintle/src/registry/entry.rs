@@ -8,6 +8,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    task::Context,
     time::Duration,
 };
 
@@ -17,13 +18,21 @@ use serde::Serialize;
 
 use crate::{
     Event, FailurePolicy, Model, ModelKind, PluginGate, Point,
-    guarded::{Seat, drop_quietly},
-    model::Said,
+    calls::Answer,
+    guarded::drop_quietly,
+    seat::{Answered, Running},
 };
 
-type Answer<P> = <<P as Point>::Model as Model>::Answer;
-/// Calls a handler: its future takes the seat.
-pub(crate) type Call<P> = Box<dyn Fn(Event<P>, &mut Seat<Said<Answer<P>>>) + Send + Sync>;
+/// Calls a handler and polls it once: it answers, or it waits.
+pub(crate) type Call<P> = Box<
+    dyn Fn(
+            Event<P>,
+            &mut Answered<Answer<P>>,
+            &mut Context<'_>,
+        ) -> Option<Box<dyn Running<Answer<P>>>>
+        + Send
+        + Sync,
+>;
 
 /// A handler bound to a point.
 pub(crate) struct Entry<P: Point> {
@@ -52,7 +61,7 @@ impl<P: Point> Entry<P> {
 
 impl<P: Point> Drop for Entry<P> {
     fn drop(&mut self) {
-        let call = std::mem::replace(&mut self.call, Box::new(|_, _| {}));
+        let call = std::mem::replace(&mut self.call, Box::new(|_, _, _| None));
         // What the handler captured is dropped by whoever held it last, perhaps a fire: it must not fall with it.
         drop_quietly(call);
     }
@@ -74,12 +83,9 @@ pub(crate) struct Meta {
 
 impl Meta {
     #[inline]
-    pub(crate) fn wants(&self, tool: Option<&str>) -> bool {
-        match (&self.tools, tool) {
-            (None, _) => true,
-            (Some(globs), Some(tool)) => globs.iter().any(|glob| glob.matches(tool)),
-            (Some(_), None) => false,
-        }
+    pub(crate) fn wants<'a>(&self, tool: impl FnOnce() -> Option<&'a str>) -> bool {
+        let Some(globs) = &self.tools else { return true };
+        tool().is_some_and(|tool| globs.iter().any(|glob| glob.matches(tool)))
     }
 }
 
@@ -182,10 +188,13 @@ impl<P: Point> Slot<P> {
     }
 
     /// The entries that a gate lets through, if any.
+    #[inline]
     pub(crate) fn through(self: Arc<Self>, gate: &PluginGate) -> Option<Arc<Self>> {
-        if matches!(gate, PluginGate::All) {
-            return (!self.entries.is_empty()).then_some(self);
-        }
+        // A slot is never empty: it goes with its last entry.
+        if matches!(gate, PluginGate::All) { Some(self) } else { self.sifted(gate) }
+    }
+
+    fn sifted(self: Arc<Self>, gate: &PluginGate) -> Option<Arc<Self>> {
         let same = |gated: &Gated<P>| match (&gated.gate, gate) {
             // The very same set: comparing what is in it would cost as much as asking it.
             (PluginGate::Only(one), PluginGate::Only(other)) => Arc::ptr_eq(one, other),

@@ -256,8 +256,9 @@ impl Hooks {
         self.inner.table.load().slot::<P>()
     }
 
-    pub(crate) fn sink(&self) -> Option<Arc<dyn RecordSink>> {
-        self.inner.sink.clone()
+    #[inline]
+    pub(crate) fn sink(&self) -> Option<&Arc<dyn RecordSink>> {
+        self.inner.sink.as_ref()
     }
 
     pub(crate) fn default_deadline(&self) -> Option<Duration> {

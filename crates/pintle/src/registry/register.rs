@@ -5,10 +5,11 @@ use std::{future::Future, panic::Location, sync::Arc};
 use super::{Entry, RegisterError, Registrar, Registration, Slot, entry::Call};
 use crate::{
     DynHandler, Event, Failure, Hooks, IntoAnswer, IsClaiming, IsGate, IsModifying, IsVoid, Model,
-    ModelKind, Point, guarded::sit, model::Said,
+    ModelKind, Point,
+    calls::Answer,
+    model::Said,
+    seat::{Place, start},
 };
-
-type Answer<P> = <<P as Point>::Model as Model>::Answer;
 
 /// With default options; see [`Registrar`] for the others.
 impl Hooks {
@@ -291,12 +292,13 @@ impl Registrar {
         F: Fn(Event<P>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output: IntoAnswer<Answer<P>>> + Send + 'static,
     {
-        self.insert(place, move |powers| {
-            Box::new(move |event, seat| {
-                let answer = handler(event);
-                sit(seat, async move {
-                    within::<P>(powers, Said::plainly(answer.await.into_answer()?))
-                });
+        self.insert(place, move |powers, seat| {
+            let understand = move |answer: Fut::Output| match answer.into_answer() {
+                Ok(answer) => within::<P>(powers, Said::Plainly(answer)),
+                Err(failure) => Said::failed(failure),
+            };
+            Box::new(move |event, answered, cx| {
+                start(seat, || handler(event), understand, answered, cx)
             })
         })
     }
@@ -310,10 +312,13 @@ impl Registrar {
         P: Point,
         Fut: Future<Output = Result<Said<Answer<P>>, Failure>> + Send + 'static,
     {
-        self.insert(place, move |powers| {
-            Box::new(move |event, seat| {
-                let answer = call(event);
-                sit(seat, async move { within::<P>(powers, answer.await?) });
+        self.insert(place, move |powers, seat| {
+            let understand = move |said: Fut::Output| match said {
+                Ok(said) => within::<P>(powers, said),
+                Err(failure) => Said::failed(failure),
+            };
+            Box::new(move |event, answered, cx| {
+                start(seat, || call(event), understand, answered, cx)
             })
         })
     }
@@ -321,12 +326,12 @@ impl Registrar {
     fn insert<P: Point>(
         self,
         place: &'static Location<'static>,
-        call: impl FnOnce(u64) -> Call<P>,
+        call: impl FnOnce(u64, Place) -> Call<P>,
     ) -> Result<Registration, RegisterError> {
         let hooks = self.hooks().clone();
         let (mut meta, powers) = self.checked::<P>(place)?;
         // Stays out here if it is refused: what it captured must not be dropped under the writers' lock.
-        let mut call = Some(call(powers));
+        let mut call = Some(call(powers, Place::new()));
         hooks.write(|table, writer| {
             table.declare::<P>()?;
             let slot = table.slot::<P>().unwrap_or_else(|| Arc::new(Slot::empty()));
@@ -357,16 +362,22 @@ impl Registrar {
 
 /// An answer that does more than its registration may is a failure, not an effect (R13.3).
 #[inline]
-fn within<P: Point>(powers: u64, said: Said<Answer<P>>) -> Result<Said<Answer<P>>, Box<Failure>> {
-    if powers == u64::MAX {
-        return Ok(said);
-    }
-    let beyond = P::Model::powers_used(&said.answer) & !powers;
+fn within<P: Point>(powers: u64, said: Said<Answer<P>>) -> Said<Answer<P>> {
+    if powers == u64::MAX { said } else { checked::<P>(powers, said) }
+}
+
+#[inline(never)]
+fn checked<P: Point>(powers: u64, said: Said<Answer<P>>) -> Said<Answer<P>> {
+    let answer = match &said {
+        Said::Plainly(answer) => answer,
+        Said::Noting(noted) => &noted.0,
+        Said::Failed(_) => return said,
+    };
+    let beyond = P::Model::powers_used(answer) & !powers;
     match P::Model::powers().get(beyond.trailing_zeros() as usize) {
-        None => Ok(said),
+        None => said,
         Some(power) => {
-            let detail = format!("its capabilities do not include `{power}`");
-            Err(Box::new(Failure::bad_output(detail)))
+            Said::failed(Failure::bad_output(format!("its capabilities do not include `{power}`")))
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use pintle_agent::{FinalCall, PermittedCall, Tool, ToolCx};
 
-pub async fn run(tool: &dyn Tool, call: FinalCall, cx: ToolCx) {
-    let _ = tool.run(PermittedCall { call, approval: None }, cx).await;
+pub async fn run(tool: &dyn Tool, call: FinalCall, other: &PermittedCall, cx: ToolCx) {
+    let reach = other.reach().clone();
+    let _ = tool.run(PermittedCall { call, reach, approval: None }, cx).await;
 }

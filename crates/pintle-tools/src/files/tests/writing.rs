@@ -12,9 +12,10 @@ use pintle_agent::ToolError;
 use serde_json::json;
 use tempfile::tempdir;
 
-use super::{edit_file, message, names, write_file};
+use super::{edit_file, message, names, run, write_file};
 use crate::{
-    files::{place::Place, replace, write},
+    files::{FileTool, Target, replace, turn},
+    place::Place,
     testing::cx,
 };
 
@@ -53,29 +54,25 @@ async fn writing_through_a_symlink_replaces_its_target_and_keeps_the_link() {
 }
 
 #[tokio::test]
+async fn writing_through_a_symlink_to_nothing_makes_its_target() {
+    let dir = tempdir().unwrap();
+    symlink("real/a.txt", dir.path().join("dangling")).unwrap();
+    write_file(dir.path(), json!({"path": "dangling", "content": "new"})).await.unwrap();
+    assert!(dir.path().join("dangling").is_symlink());
+    assert_eq!(fs::read_to_string(dir.path().join("real/a.txt")).unwrap(), "new");
+}
+
+#[tokio::test]
 async fn what_cannot_be_written_says_why_and_changes_nothing() {
     let dir = tempdir().unwrap();
     fs::create_dir(dir.path().join("folder")).unwrap();
     fs::write(dir.path().join("file"), "old").unwrap();
-    symlink("nowhere", dir.path().join("dangling")).unwrap();
     let write = |path: &str| write_file(dir.path(), json!({"path": path, "content": "new"}));
     assert_eq!(message(write("folder").await), "write_file: `folder` is a folder");
     assert_eq!(message(write("").await), "write_file: `` is a folder");
     assert_eq!(
         message(write("file/x").await),
         "write_file: `file/x` goes through something that is not a folder"
-    );
-    assert_eq!(
-        message(write("dangling").await),
-        "write_file: `dangling` could not be used: it goes through a symlink to something that does not exist"
-    );
-    assert_eq!(
-        message(write("dangling/x").await),
-        "write_file: `dangling/x` could not be used: it goes through a symlink to something that does not exist"
-    );
-    assert_eq!(
-        message(write("missing/../../x").await),
-        "write_file: `missing/../../x` could not be used: it goes up (`..`) from a folder that does not exist"
     );
     assert_eq!(
         message(write("/dev/null").await),
@@ -85,7 +82,7 @@ async fn what_cannot_be_written_says_why_and_changes_nothing() {
         message(write_file(dir.path(), json!({"path": "file", "content": 3})).await),
         "write_file: the argument `content` must be a string, not a number"
     );
-    assert_eq!(names(dir.path()), ["dangling", "file", "folder"]);
+    assert_eq!(names(dir.path()), ["file", "folder"]);
     assert_eq!(fs::read_to_string(dir.path().join("file")).unwrap(), "old");
 }
 
@@ -163,14 +160,12 @@ async fn a_reader_never_sees_half_a_file() {
 fn a_write_whose_caller_has_gone_changes_nothing() {
     let dir = tempdir().unwrap();
     fs::write(dir.path().join("a.txt"), "old").unwrap();
-    let place = Place::existing(dir.path(), "a.txt").unwrap();
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let turn = replace::turn(&place);
     let cx = cx(dir.path());
-    let call = runtime.spawn(async move {
-        write::execute(&json!({"path": "a.txt", "content": "new"}), cx).await
-    });
+    let turn = runtime.block_on(turn(&cx.workspace.join("a.txt")));
+    let call =
+        runtime.spawn(run(FileTool::write(), json!({"path": "a.txt", "content": "new"}), cx));
     call.abort();
     runtime.block_on(call).unwrap_err();
     drop(turn);
@@ -185,7 +180,7 @@ async fn a_cancelled_run_writes_nothing() {
     let dir = tempdir().unwrap();
     let cx = cx(dir.path());
     cx.cancel.cancel();
-    let result = write::execute(&json!({"path": "sub/a.txt", "content": "new"}), cx).await;
+    let result = run(FileTool::write(), json!({"path": "sub/a.txt", "content": "new"}), cx).await;
     assert!(matches!(result, Err(ToolError::Cancelled(_))), "{result:?}");
     assert!(names(dir.path()).is_empty());
 }
@@ -269,12 +264,14 @@ async fn edits_of_one_file_at_the_same_time_are_all_made() {
 async fn a_file_that_changed_since_it_was_read_is_left_alone() {
     let dir = tempdir().unwrap();
     fs::write(dir.path().join("a.txt"), "old").unwrap();
-    let place = Place::existing(dir.path(), "a.txt").unwrap();
+    let real = dir.path().canonicalize().unwrap().join("a.txt");
+    let place = Place::existing(&real).unwrap();
+    let target = Target { tool: "edit_file", path: "a.txt".into(), real };
     let version = replace::Version::of(&place.stat().unwrap().unwrap());
     fs::write(dir.path().join("a.txt"), "someone else's").unwrap();
     let stop = cx(dir.path()).cancel;
     let Err(ToolError::Failed(message)) =
-        replace::replace("edit_file", "a.txt", &place, b"mine", Some(&version), &stop)
+        replace::replace(&target, &place, b"mine", Some(&version), &stop)
     else {
         panic!("it should have been refused")
     };

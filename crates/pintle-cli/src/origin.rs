@@ -1,0 +1,134 @@
+//! Going on with a run that died: the agent is put together from what its question says it was made of, never from where
+//! the answer happens to be given (P3, R11.6).
+
+use std::path::{Path, PathBuf};
+
+use pintle_agent::{Ask, Store};
+use pintle_policy::Level;
+use pintle_store::{Approval, Origin, SqliteStore};
+
+use crate::{
+    args::Who,
+    assembly::{Assembled, Extras},
+    environment::Environment,
+    problem::Problem,
+    profile::Plan,
+};
+
+/// What an agent of this plan is made of; personality and platform are those of a session that names none.
+pub(crate) fn origin_of(plan: &Plan, model: &str) -> Origin {
+    Origin {
+        profile: plan.profile.as_ref().map(|profile| real(&profile.dir)),
+        workspace: real(&plan.policy.workspace),
+        model: from_the_root(model),
+        personality: plan.personalities.default_id().to_string(),
+        platform: "cli".into(),
+        level: plan.policy.level.name().into(),
+    }
+}
+
+/// The place itself: a link may point elsewhere by the time somebody answers.
+fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path)
+        .or_else(|_| std::path::absolute(path))
+        .unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// A model whose name is a path is found from any folder.
+fn from_the_root(model: &str) -> String {
+    match model.strip_prefix("scripted:") {
+        Some(file) => format!("scripted:{}", real(Path::new(file)).display()),
+        None => model.to_string(),
+    }
+}
+
+/// What this question's run was made of.
+///
+/// # Errors
+/// When that was not kept, or a flag says otherwise. `--model` may: the one it had may be gone.
+pub(crate) fn known<'a>(approval: &'a Approval, who: &Who) -> Result<&'a Origin, Problem> {
+    let Some(origin) = &approval.origin else {
+        return Err(Problem::new(
+            "this question is from an older pintle, which did not keep where and with which profile its run worked",
+        )
+        .hint("`pintle approvals deny ID`, then say it again in the folder it was about"));
+    };
+    let made_with = |what: &str, was: &str| {
+        Problem::new(format!("the run that asked was made with {what} {was}, and goes on with it"))
+            .hint(format!("leave `--{what}` out; what it was made of cannot be changed"))
+    };
+    if let Some(profile) = &who.profile
+        && origin.profile.as_deref() != Some(&real(profile))
+    {
+        let was = origin.profile.as_ref().map_or("none".into(), |dir| dir.display().to_string());
+        return Err(made_with("profile", &was));
+    }
+    match &who.personality {
+        Some(asked) if *asked != origin.personality => {
+            Err(made_with("personality", &origin.personality))
+        }
+        _ => Ok(origin),
+    }
+}
+
+/// The agent that asked, again, with its profile as it is today: what was tightened since holds (R11.6).
+///
+/// # Errors
+/// When it cannot be made: its folder or profile is gone, does not load or is not trusted, or its model is gone.
+pub(crate) async fn assemble(
+    environment: &Environment,
+    origin: &Origin,
+    model: Option<&str>,
+    store: SqliteStore,
+    extras: Extras,
+) -> Result<Assembled, Problem> {
+    let mut plan = Plan::read(environment, origin.profile.as_deref())?;
+    if let Some(profile) = &plan.profile
+        && profile.security.workspace.is_some()
+        && real(&plan.policy.workspace) != origin.workspace
+    {
+        return Err(Problem::new(format!(
+            "the run that asked worked in {}, and its profile now says {}",
+            origin.workspace.display(),
+            plan.policy.workspace.display()
+        )));
+    }
+    if !origin.workspace.is_dir() {
+        let folder = origin.workspace.display();
+        return Err(Problem::new(format!("the folder the run worked in, {folder}, is gone")));
+    }
+    plan.policy.workspace.clone_from(&origin.workspace);
+    let level = Level::parse(&origin.level)
+        .ok_or_else(|| Problem::new(format!("there is no level `{}`", origin.level)))?;
+    plan.policy.level = plan.policy.level.max(level);
+    plan.personalities.get(&origin.personality)?;
+    let model = model.unwrap_or(&origin.model);
+    let llm = pintle_llm::open(model, &environment.llm_settings())
+        .map_err(|error| Problem::from(error).hint("`--model` goes on with another one"))?;
+    let assembled = Assembled::from_parts(environment, plan, (model, llm), store, extras).await?;
+    if let Some(hook) = assembled.bound.untrusted.first() {
+        let dir = origin.profile.as_deref().unwrap_or(Path::new(".")).display();
+        let problem = Problem::new(format!(
+            "the profile in {dir} is not trusted as it is now: its hook `{hook}` would not run"
+        ));
+        assembled.close().await;
+        return Err(problem.hint(format!("look at it with `pintle trust {dir}`, then `--accept`")));
+    }
+    Ok(assembled)
+}
+
+/// What makes the agent go on with the run, as who it was then.
+pub(crate) async fn ask(
+    assembled: &Assembled,
+    approval: &Approval,
+    origin: &Origin,
+) -> Result<Ask, Problem> {
+    let session = assembled.store.session(&approval.session_id).await?;
+    let speaks_as = session.and_then(|session| session.personality);
+    let default = assembled.agent.personalities().default_id();
+    let ask = Ask::going_on(&approval.session_id).on(&origin.platform);
+    Ok(match speaks_as.as_deref().unwrap_or(default) == origin.personality {
+        true => ask,
+        false => ask.as_personality(&origin.personality),
+    })
+}

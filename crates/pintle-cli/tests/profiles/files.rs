@@ -1,0 +1,96 @@
+//! What a profile saves stays in its folder, and is a file (R10.6).
+
+use std::{
+    io::{Read, Write},
+    os::unix::fs::symlink,
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::support::{World, fifo};
+
+fn saving(path: &str) -> World {
+    let hook = json!({ "action": "save_json", "path": path, "name": "audit" });
+    World::new(&json!({ "hooks": { "onToolCall": [hook] } }))
+}
+
+#[test]
+fn a_pipe_in_place_of_the_file_is_not_waited_for() {
+    let world = saving("log.jsonl");
+    fifo(&world.path("profile/log.jsonl"));
+    let started = Instant::now();
+    let said = world.ask("write a.txt: x");
+    assert!(started.elapsed() < Duration::from_secs(4), "the hook's own time limit is 5 s");
+    assert!(said.out.contains("could not be saved"), "{said:?}");
+    assert!(!world.path("a.txt").exists(), "an audit that cannot be kept is a gate that fails");
+}
+
+#[test]
+fn nothing_is_written_to_a_device_or_a_pipe_somebody_reads() {
+    let world = saving("log.jsonl");
+    let pipe = world.path("profile/log.jsonl");
+    fifo(&pipe);
+    // Open at both ends: to open it once more, for writing, succeeds.
+    let mut held = std::fs::File::options().read(true).write(true).open(pipe).unwrap();
+    let said = world.ask("write a.txt: x");
+    assert!(said.out.contains("not an ordinary file"), "{said:?}");
+    held.write_all(b"end").unwrap();
+    let mut read = [0; 100];
+    let length = held.read(&mut read).unwrap();
+    assert_eq!(&read[..length], b"end", "nothing else was written to it");
+    assert!(!world.path("a.txt").exists());
+}
+
+#[test]
+fn a_link_swapped_in_while_lines_are_saved_never_leads_out() {
+    let world = saving("log/calls.jsonl");
+    std::fs::create_dir(world.path("profile/log")).unwrap();
+    std::fs::create_dir(world.path("profile/spare")).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let swapping = scope.spawn(|| {
+            let (log, away) = (world.path("profile/log"), world.path("profile/away"));
+            while !done.load(Ordering::Relaxed) {
+                let _ = std::fs::rename(&log, world.path("profile/spare/log"));
+                let _ = symlink(world.path("elsewhere"), &away);
+                let _ = std::fs::rename(&away, &log);
+                let _ = std::fs::remove_file(&log);
+                let _ = std::fs::rename(world.path("profile/spare/log"), &log);
+            }
+        });
+        let mut talk = world.talk(&["--json"]);
+        for turn in 0..150 {
+            talk.say(&format!("list . {turn}"));
+        }
+        talk.end();
+        done.store(true, Ordering::Relaxed);
+        swapping.join().unwrap();
+    });
+    assert_eq!(std::fs::read_dir(world.path("elsewhere")).unwrap().count(), 0);
+}
+
+#[test]
+fn lines_of_programs_that_run_at_once_never_mix() {
+    let world = saving("log.jsonl");
+    let text = "x".repeat(20_000);
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let (world, text) = (&world, &text);
+            scope.spawn(move || {
+                let mut talk = world.talk(&["--json", "--session", &format!("cli:{writer}")]);
+                for turn in 0..10 {
+                    talk.say(&format!("write out-{writer}-{turn}: {text}"));
+                }
+                assert!(talk.end().ok);
+            });
+        }
+    });
+    let saved = world.read("profile/log.jsonl");
+    assert_eq!(saved.lines().count(), 40);
+    for line in saved.lines() {
+        let line: Value = serde_json::from_str(line).expect("a whole line");
+        assert_eq!(line["context"]["toolInput"]["content"].as_str().unwrap().len(), 20_000);
+    }
+}

@@ -1,0 +1,19 @@
+//! What a profile can make the program do, and what it cannot: through the program, with real files, processes and
+//! sockets. The witness is a file that must not be there.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+mod files;
+mod hostile;
+mod kills;
+mod programs;
+mod reload;
+mod secrets;
+mod states;
+mod support;
+mod webhooks;

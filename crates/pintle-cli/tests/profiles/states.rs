@@ -1,0 +1,153 @@
+//! `pintle hooks list`: every hook that is declared has a state (P6).
+
+use serde_json::{Value, json};
+
+use crate::support::World;
+
+const BROKEN: &str = r#"{
+  "hooks": {
+    "onToolCall": [
+      { "action": "approve", "name": "ask", "tools": ["terminal"] },
+      { "action": "aprove", "name": "misspelt" }
+    ],
+    "onStart": [{ "action": "log", "name": "loud", "level": "shout" }],
+    "onStrat": [{ "action": "log", "name": "nowhere" }]
+  }
+}"#;
+
+fn rows(world: &World) -> (bool, Vec<Value>) {
+    let said = world.run(&["hooks", "list", "--profile", "profile", "--json"]);
+    (said.ok, serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {said:?}")))
+}
+
+fn row<'r>(rows: &'r [Value], name: &str) -> &'r Value {
+    rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("no {name} in {rows:#?}"))
+}
+
+fn state(world: &World, name: &str) -> String {
+    row(&rows(world).1, name)["state"].as_str().unwrap().to_string()
+}
+
+#[test]
+fn every_hook_of_a_profile_that_does_not_load_is_shown_and_the_wrong_ones_say_why() {
+    let world = World::new(&json!({}));
+    world.write("profile/agent.json", BROKEN);
+    let (ok, rows) = rows(&world);
+    assert!(!ok, "the profile does not load");
+    let found = |name: &str| {
+        let row = row(&rows, name);
+        (row["state"].as_str().unwrap().to_string(), row["errors"][0]["line"].as_u64())
+    };
+    assert_eq!(found("ask"), ("never fired".into(), None));
+    assert_eq!(found("misspelt"), ("invalid".into(), Some(5)));
+    assert_eq!(found("loud"), ("invalid".into(), Some(7)));
+    assert_eq!(found("nowhere"), ("invalid".into(), Some(8)));
+    assert_eq!(found("terminal guard"), ("never fired".into(), None));
+    assert_eq!(row(&rows, "misspelt")["errors"][0]["help"][0], "did you mean `approve`?");
+
+    let said = world.run(&["hooks", "list", "--profile", "profile"]);
+    assert!(!said.ok);
+    for (name, why) in [
+        ("misspelt", "agent.json:5:19: there is no action `aprove`"),
+        ("loud", "agent.json:7:61: `level` cannot be `shout`"),
+        ("nowhere", "agent.json:8:5: `hooks` has no field `onStrat`"),
+    ] {
+        let mut lines = said.out.lines().skip_while(|line| !line.contains(name));
+        assert!(lines.next().is_some_and(|line| line.ends_with("invalid")), "{said:?}");
+        assert_eq!(lines.next().map(str::trim), Some(why), "{said:?}");
+    }
+    assert!(said.err.contains("3 errors: the profile was not loaded"), "{said:?}");
+}
+
+#[test]
+fn a_hook_the_operator_does_not_allow_is_invalid() {
+    let hook = json!({ "action": "command", "argv": ["hooks/check.sh"], "name": "check" });
+    let world = World::new(&json!({ "hooks": { "onToolCall": [hook] } }));
+    world.script("profile/hooks/check.sh", "#!/bin/sh\ncat >/dev/null\n");
+    let (ok, rows) = rows(&world);
+    let check = row(&rows, "check");
+    assert_eq!((ok, &check["state"]), (false, &json!("invalid")));
+    assert!(
+        check["errors"][0]["help"][0].as_str().unwrap().contains("PINTLE_ALLOW_COMMAND_HOOKS=1")
+    );
+}
+
+#[test]
+fn a_file_that_is_no_json_has_only_errors() {
+    let world = World::new(&json!({}));
+    world.write("profile/agent.json", "{ broken");
+    let said = world.run(&["hooks", "list", "--profile", "profile"]);
+    assert!(!said.ok && said.err.contains("this is not JSON"), "{said:?}");
+    assert!(said.out.contains("terminal guard"), "built-ins are there whatever the profile says");
+}
+
+// R10.8
+#[test]
+fn what_the_operator_switched_off_is_listed_whole_as_disabled() {
+    let world = World::new(&json!({ "hooks": {
+        "onToolCall": [{ "action": "approve", "name": "ask" }, { "action": "log", "name": "line", "tools": ["terminal"] }],
+        "onStart": [{ "action": "save_json", "path": "log.jsonl", "name": "kept" }],
+    } }))
+    .operator("PINTLE_DISABLE_HOOKS", "1");
+    let (ok, rows) = rows(&world);
+    assert!(ok);
+    let line = row(&rows, "line");
+    assert_eq!((&line["state"], &line["point"]), (&json!("disabled"), &json!("tool.pre")));
+    assert_eq!(
+        (&line["model"], &line["tools"]),
+        (&row(&rows, "ask")["model"], &json!(["terminal"]))
+    );
+    assert!(line["source"].as_str().unwrap().starts_with("agent.json:"), "{line}");
+    assert_eq!(row(&rows, "kept")["state"], "disabled");
+    assert_eq!(row(&rows, "ask")["state"], "never fired", "a gate stays on");
+}
+
+// R10.9
+#[test]
+fn a_changed_script_is_untrusted_until_somebody_looked() {
+    let hook = json!({ "action": "command", "argv": ["hooks/check.sh"], "name": "check" });
+    let world = World::new(&json!({ "hooks": { "onToolCall": [hook] } })).allowing_programs();
+    world.script("profile/hooks/check.sh", "#!/bin/sh\ncat >/dev/null\n");
+    assert_eq!(state(&world, "check"), "untrusted");
+    world.trust();
+    assert_eq!(state(&world, "check"), "never fired");
+    world.ask("write a.txt: x");
+    assert_eq!(state(&world, "check"), "active");
+    world.script("profile/hooks/check.sh", "#!/bin/sh\n# another\n");
+    assert_eq!(state(&world, "check"), "untrusted");
+}
+
+#[test]
+fn a_hook_that_fired_in_a_run_long_ago_is_active() {
+    let world =
+        World::new(&json!({ "hooks": { "onStart": [{ "action": "log", "name": "once" }] } }));
+    world.ask("list .");
+    world.agent(&json!({}));
+    let mut talk = world.talk(&["--json"]);
+    for turn in 0..60 {
+        talk.settle(&format!("turn-{turn}"));
+    }
+    assert!(talk.end().ok);
+    world.agent(&json!({ "hooks": { "onStart": [{ "action": "log", "name": "once" }] } }));
+    assert_eq!(state(&world, "once"), "active");
+}
+
+#[test]
+fn a_hook_cannot_pass_for_a_built_in() {
+    let hook = json!({ "action": "log", "name": "terminal guard" });
+    let world = World::new(&json!({ "hooks": { "onToolCall": [hook] } }));
+    let said = world.ask("list .");
+    assert!(!said.ok && said.err.contains("bound already"), "{said:?}");
+}
+
+#[test]
+fn a_hook_for_a_tool_that_is_nearly_there_is_invalid() {
+    let world = World::new(&json!({ "hooks": { "onToolCall": [
+        { "action": "approve", "name": "slip", "tools": ["termnal"] },
+        { "action": "approve", "name": "fine", "tools": ["terminal"] },
+    ] } }));
+    let (ok, rows) = rows(&world);
+    assert_eq!((ok, &row(&rows, "slip")["state"]), (false, &json!("invalid")));
+    assert_eq!(row(&rows, "slip")["errors"][0]["help"][0], "did you mean `terminal`?");
+    assert_eq!(row(&rows, "fine")["state"], "never fired");
+}

@@ -1,0 +1,305 @@
+//! An answer after a crash: the run goes on as what it was, wherever the answer is given (P3, R11.6).
+
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::{
+    support::{Said, World, assert_whole},
+    terminal::{keys, play, wait, wait_for_prompt},
+};
+
+/// A world with a profile that forbids writing `secret.txt`, a second folder, and a run that died while it asked.
+struct Crashed {
+    world: World,
+    id: String,
+}
+
+const GUARDED: &str = r#"{ "name": "ap", "policies": [{ "tool": "write_file", "kind": "path", "deny": ["secret.txt"] }] }"#;
+
+fn script(calls: &[(&str, Value)]) -> Value {
+    let call = |(place, (name, input)): (usize, &(&str, Value))| json!({"toolCalls": [{"id": format!("t{place}"), "name": name, "input": input}]});
+    let mut script: Vec<_> = calls.iter().enumerate().map(call).collect();
+    script.push(json!({"text": "That is all."}));
+    script.into()
+}
+
+fn mark() -> (&'static str, Value) {
+    ("terminal", json!({"command": "echo ran >> marker"}))
+}
+
+fn world() -> World {
+    let world = World::new();
+    world.write("../ap/agent.json", GUARDED);
+    world.write("../other/here.txt", "");
+    world.script("ap1.json", &script(&[mark()]));
+    world.script(
+        "ap2.json",
+        &script(&[("write_file", json!({"path": "secret.txt", "content": "x"}))]),
+    );
+    world
+}
+
+fn killed(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+impl Crashed {
+    fn new(arguments: &[&str]) -> Self {
+        Self::of(world(), arguments)
+    }
+
+    /// Asked in `work`, with a path that means nothing elsewhere.
+    fn of(world: World, arguments: &[&str]) -> Self {
+        let chat = ["chat", "-q", "go", "--wait-for-approval", "--model", "scripted:../ap1.json"];
+        let asked = world.start(&[&chat[..], arguments].concat());
+        let id = world.pending()["id"].as_str().unwrap().to_string();
+        killed(asked);
+        Self { world, id }
+    }
+
+    /// Answered in `other`.
+    fn answer(&self, arguments: &[&str]) -> Said {
+        let mut command = self.command(arguments);
+        self.world.said(command.output().unwrap())
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let (word, rest) = arguments.split_first().unwrap();
+        let mut command = self.world.command(&[&["approvals", word, &self.id], rest].concat());
+        command.current_dir(self.world.file("../other"));
+        command
+    }
+
+    fn is_open(&self) -> bool {
+        let list = self.world.run(&["approvals", "list", "--json"]).json();
+        list[0]["id"] == self.id.as_str()
+    }
+
+    fn ran(&self) -> bool {
+        assert!(
+            !self.world.file("../other/marker").exists(),
+            "nothing happens where the answer is given"
+        );
+        self.world.file("marker").exists()
+    }
+
+    fn assert_refused(&self, said: &Said, words: &str) {
+        assert_eq!(said.code, Some(1), "{said}");
+        assert!(said.err.contains(words), "{said}");
+        assert!(!self.ran() && self.is_open(), "{said}");
+    }
+}
+
+#[test]
+fn the_run_goes_on_in_its_own_folder_under_its_own_guards() {
+    let crashed = Crashed::new(&["--profile", "../ap"]);
+    let said = crashed.answer(&["approve", "--model", "scripted:../ap2.json"]);
+    assert_eq!(said.code, Some(0), "{said}");
+    assert!(crashed.ran());
+    for folder in ["", "../other/"] {
+        let secret = crashed.world.file(&format!("{folder}secret.txt"));
+        assert!(!secret.exists(), "the profile forbids it: {}", secret.display());
+    }
+    let exported = crashed.world.exported();
+    assert_whole(&exported);
+    assert!(exported.to_string().contains("secret.txt"), "it was tried: {exported}");
+}
+
+#[test]
+fn a_run_without_a_profile_goes_on_in_its_own_folder_too() {
+    let crashed = Crashed::new(&[]);
+    let said = crashed.answer(&["approve", "--model", "offline"]);
+    assert_eq!(said.code, Some(0), "{said}");
+    assert!(crashed.ran());
+}
+
+// R11.6: the yes was for a call that today's profile no longer allows.
+#[test]
+fn the_call_is_judged_again_by_the_profile_as_it_is_now() {
+    let rules = [
+        r#""policies": [{ "tool": "terminal", "kind": "shell", "deny": ["echo *"] }]"#,
+        r#""tools": { "deny": ["terminal"] }"#,
+        r#""security": { "level": "paranoid" }, "hooks": { "onToolCall": [{ "action": "command", "argv": ["false"] }] }"#,
+    ];
+    for rule in rules {
+        let crashed = Crashed::new(&["--profile", "../ap"]);
+        crashed.world.write("../ap/agent.json", format!(r#"{{ "name": "ap", {rule} }}"#));
+        let trust = crashed.world.run(&["trust", "../ap", "--accept"]);
+        let mut command = crashed.command(&["approve", "--model", "offline"]);
+        let said =
+            crashed.world.said(command.env("PINTLE_ALLOW_COMMAND_HOOKS", "1").output().unwrap());
+        assert!(!crashed.ran(), "{rule}: {trust}{said}");
+        assert!(!crashed.is_open(), "the run went on, and the model was told: {rule}: {said}");
+        assert_whole(&crashed.world.exported());
+    }
+}
+
+// A floor that was lowered meanwhile stays where it was for this run.
+#[test]
+fn the_run_goes_on_no_looser_than_it_was() {
+    let world = world();
+    std::fs::create_dir_all(world.data()).unwrap();
+    let operator = world.data().join("pintle.toml");
+    std::fs::write(&operator, "level = \"strict\"\n").unwrap();
+    let crashed = Crashed::of(world, &[]);
+    std::fs::write(&operator, "level = \"permissive\"\n").unwrap();
+    let plain = script(&[("write_file", json!({"path": "plain.txt", "content": "x"}))]);
+    let model = crashed.world.script("plain.json", &plain);
+    let said = crashed.answer(&["approve", "--model", &model]);
+    assert_eq!(said.code, Some(0), "{said}");
+    assert!(crashed.ran(), "a person said yes to this one");
+    assert!(!crashed.world.file("plain.txt").exists(), "and nobody to this one: {said}");
+}
+
+#[test]
+fn a_flag_that_says_otherwise_is_an_error_and_changes_nothing() {
+    let crashed = Crashed::new(&["--profile", "../ap"]);
+    crashed.world.write("../lax/agent.json", r#"{ "name": "lax" }"#);
+    for flag in [["--profile", "../lax"], ["--personality", "somebody"]] {
+        let said = crashed.answer(&["approve", flag[0], flag[1]]);
+        crashed.assert_refused(&said, "cannot be changed");
+        let said = crashed.answer(&["deny", flag[0], flag[1]]);
+        crashed.assert_refused(&said, "cannot be changed");
+    }
+    // The same place by another name is the same.
+    let said = crashed.answer(&["approve", "--profile", "../work/../ap", "--model", "offline"]);
+    assert_eq!(said.code, Some(0), "{said}");
+    assert!(crashed.ran());
+}
+
+#[test]
+fn without_its_profile_nothing_runs_and_the_question_stays() {
+    let crashed = Crashed::new(&["--profile", "../ap"]);
+    let world = &crashed.world;
+    let approve = ["approve", "--model", "offline"];
+    std::fs::rename(world.file("../ap"), world.file("../away")).unwrap();
+    crashed.assert_refused(&crashed.answer(&approve), "agent.json");
+
+    world.write("../ap/agent.json", r#"{ "name": "ap", "polices": [] }"#);
+    crashed.assert_refused(&crashed.answer(&approve), "does not load");
+
+    let guard = r#"{ "name": "ap", "hooks": { "onToolCall": [{ "action": "command", "argv": ["true"] }] } }"#;
+    world.write("../ap/agent.json", guard);
+    crashed.assert_refused(&crashed.answer(&approve), "PINTLE_ALLOW_COMMAND_HOOKS");
+    let mut command = crashed.command(&approve);
+    let untrusted = world.said(command.env("PINTLE_ALLOW_COMMAND_HOOKS", "1").output().unwrap());
+    crashed.assert_refused(&untrusted, "not trusted");
+
+    let moved = r#"{ "name": "ap", "security": { "workspace": "inside" } }"#;
+    world.write("../ap/agent.json", moved);
+    world.write("../ap/inside/here.txt", "");
+    crashed.assert_refused(&crashed.answer(&approve), "its profile now says");
+
+    world.write("../ap/agent.json", GUARDED);
+    let (here, away) = (world.data().with_file_name("work"), world.data().with_file_name("gone"));
+    std::fs::rename(&here, &away).unwrap();
+    let mut command = world.command(&["approvals", "approve", &crashed.id, "--model", "offline"]);
+    let said = world.said(command.current_dir(&away).output().unwrap());
+    std::fs::rename(&away, &here).unwrap();
+    crashed.assert_refused(&said, "is gone");
+
+    let said = crashed.answer(&approve);
+    assert_eq!(said.code, Some(0), "{said}");
+    assert!(crashed.ran());
+}
+
+#[test]
+fn a_no_is_always_possible() {
+    let crashed = Crashed::new(&["--profile", "../ap"]);
+    std::fs::remove_dir_all(crashed.world.file("../ap")).unwrap();
+    let said = crashed.answer(&["deny"]);
+    assert_eq!(said.code, Some(0), "{said}");
+    assert!(said.out.contains("denied") && said.err.contains("does not go on"), "{said}");
+    assert!(!crashed.ran() && !crashed.is_open());
+    assert_eq!(crashed.world.run(&["chat", "-q", "list ."]).code, Some(0));
+    assert_whole(&crashed.world.exported());
+}
+
+#[test]
+fn without_its_model_nothing_runs_until_another_is_named() {
+    let crashed = Crashed::new(&[]);
+    std::fs::remove_file(crashed.world.file("../ap1.json")).unwrap();
+    crashed.assert_refused(&crashed.answer(&["approve"]), "--model");
+    assert_eq!(crashed.answer(&["approve", "--model", "offline"]).code, Some(0));
+    assert!(crashed.ran());
+}
+
+#[test]
+fn a_question_that_does_not_know_what_asked_it_is_not_gone_on_with() {
+    let crashed = Crashed::new(&[]);
+    let forget = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('UPDATE approvals SET origin = NULL'); c.commit()";
+    let database = crashed.world.data().join("pintle.db");
+    let forgot = Command::new("python3").args(["-c", forget]).arg(database).status().unwrap();
+    assert!(forgot.success());
+    crashed.assert_refused(&crashed.answer(&["approve"]), "older pintle");
+    assert_eq!(crashed.answer(&["deny"]).code, Some(0));
+    assert!(!crashed.ran());
+}
+
+#[test]
+fn a_question_says_where_it_belongs_and_when_it_lapses() {
+    let crashed = Crashed::new(&["--profile", "../ap", "--session", "mine"]);
+    for said in [
+        crashed.world.run(&["approvals", "list"]),
+        crashed.world.run(&["approvals", "show", &crashed.id]),
+    ] {
+        let text = said.to_string();
+        for fact in ["TEMP/work", "TEMP/ap", "mine", "lapses in 29 min"] {
+            assert!(text.contains(fact), "{fact}: {text}");
+        }
+    }
+    let json = crashed.world.run(&["approvals", "show", &crashed.id, "--json"]).json();
+    assert_eq!(json["origin"]["personality"], "default");
+    assert_eq!(json["origin"]["level"], "standard");
+    assert_eq!(json["origin"]["platform"], "cli");
+}
+
+#[test]
+fn a_conversation_made_of_something_else_says_so_and_runs_nothing() {
+    let crashed = Crashed::new(&["--profile", "../ap", "--session", "shared"]);
+    let world = &crashed.world;
+    world.write("lax/agent.json", r#"{ "name": "lax" }"#);
+    let screen = play(
+        world,
+        &["chat", "--session", "shared", "--profile", "lax"],
+        &[wait("cannot be changed"), wait("nothing ran"), wait_for_prompt(), keys("\u{4}")],
+    );
+    assert_eq!(screen.code, 0, "{}", screen.text);
+    assert!(!crashed.ran() && crashed.is_open(), "{}", screen.text);
+}
+
+// The same hole, by another door: a conversation in another folder finds the open question.
+#[test]
+fn a_conversation_elsewhere_goes_on_with_it_where_it_was() {
+    let world = world();
+    let chat = ["chat", "-q", "go", "--wait-for-approval", "--session", "shared"];
+    let mut asking = world
+        .command(&[&chat[..], &["--model", "scripted:../ap1.json", "--profile", "../ap"]].concat());
+    let asking = asking.current_dir(world.file("../other")).stdout(Stdio::null()).spawn().unwrap();
+    world.pending();
+    killed(asking);
+    let screen = play(
+        &world,
+        &[
+            "chat",
+            "--session",
+            "shared",
+            "--model",
+            &format!("scripted:{}", world.file("../ap2.json").display()),
+        ],
+        &[
+            wait("still open"),
+            wait("allow it?"),
+            wait_for_prompt(),
+            keys("y\r"),
+            wait("That is all."),
+            wait_for_prompt(),
+            keys("\u{4}"),
+        ],
+    );
+    assert_eq!(screen.code, 0, "{}", screen.text);
+    assert!(world.file("../other/marker").exists(), "{}", screen.text);
+    assert!(!world.file("marker").exists() && !world.file("../other/secret.txt").exists());
+}

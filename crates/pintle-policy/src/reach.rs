@@ -1,0 +1,96 @@
+//! Where the paths that a call names lead, looked up once.
+
+use crate::paths::resolve;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// The input fields that name a path.
+pub const PATH_FIELDS: [&str; 4] = ["path", "file_path", "filePath", "cwd"];
+
+/// The places a call's input names, with every `..` and symbolic link followed.
+///
+/// It is made once, before the first judgement. Guards and zones look at it, and the tool gets the same value with its
+/// permit: a link that is swapped while a person thinks about the call changes nothing (P3). It is a memory, not a
+/// handle: whoever opens one of its paths must follow no link on the way, since there was none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reach {
+    workspace: Result<PathBuf, Unresolved>,
+    named: Vec<Named>,
+}
+
+/// A path in the input, and where it leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Named {
+    pub(crate) field: &'static str,
+    pub(crate) written: String,
+    pub(crate) real: Result<PathBuf, Unresolved>,
+}
+
+/// Nobody can say where a path leads: its links form a loop, a part of it may not be looked at, or it is no path.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{path}` cannot be resolved: {why}")]
+pub struct Unresolved {
+    path: String,
+    why: String,
+}
+
+impl Reach {
+    /// Looks at the file system: relative paths start in the workspace, links are followed, and of something that does
+    /// not exist the missing part is kept as written.
+    #[must_use]
+    pub fn of(input: &Value, workspace: &Path) -> Self {
+        let named = |field| {
+            let written = input.get(field)?.as_str()?;
+            let real = real_path(workspace, written);
+            Some(Named { field, written: written.to_owned(), real })
+        };
+        Self {
+            workspace: real_path(workspace, ""),
+            named: PATH_FIELDS.into_iter().filter_map(named).collect(),
+        }
+    }
+
+    /// Where the workspace is.
+    ///
+    /// # Errors
+    /// When it cannot be resolved; then nothing is inside it.
+    pub fn workspace(&self) -> Result<&Path, &Unresolved> {
+        self.workspace.as_deref()
+    }
+
+    /// Where the path in this field of the input leads; `None` when there is no text in it, or it is not one of
+    /// [`PATH_FIELDS`].
+    ///
+    /// ```
+    /// # use pintle_policy::Reach;
+    /// let reach = Reach::of(&serde_json::json!({"path": "usr/../a.txt"}), "/".as_ref());
+    /// assert_eq!(reach.path("path").unwrap().unwrap(), std::path::Path::new("/a.txt"));
+    /// assert!(reach.path("cwd").is_none());
+    /// ```
+    #[must_use]
+    pub fn path(&self, field: &str) -> Option<Result<&Path, &Unresolved>> {
+        self.named().iter().find(|named| named.field == field).map(|named| named.real.as_deref())
+    }
+
+    pub(crate) fn named(&self) -> &[Named] {
+        &self.named
+    }
+
+    /// Whether a resolved path lies in the workspace.
+    pub(crate) fn is_inside(&self, real: &Path) -> bool {
+        self.workspace.as_ref().is_ok_and(|workspace| real.starts_with(workspace))
+    }
+}
+
+fn real_path(base: &Path, written: &str) -> Result<PathBuf, Unresolved> {
+    let cannot = |why: String| Unresolved {
+        path: if written.is_empty() { base.display().to_string() } else { written.to_owned() },
+        why,
+    };
+    if written.starts_with('~') {
+        // A shell would go home, a file system into a folder of that name: two readers, two places.
+        return Err(cannot("only a shell knows what `~` is; write the whole path".into()));
+    }
+    resolve(base, Path::new(written)).map_err(|error| cannot(error.to_string()))
+}
