@@ -52,11 +52,17 @@ pub(crate) struct Init {
 /// Talk to the agent, or ask one question
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pintle chat\n  pintle chat -q 'list .'\n  pintle chat --model anthropic/claude-sonnet-4-5 --profile my-agent\n  pintle chat --json -q 'read README.md' | jq .type"
+    after_help = "Examples:\n  pintle chat\n  pintle chat -q 'list .'\n  pintle chat --model anthropic/claude-sonnet-4-5 --profile my-agent\n  pintle chat --json -q 'read README.md' | jq .type
+
+A person at the terminal is asked before a call that needs a yes. Lines of a
+pipe are messages, never answers: there, `pintle approvals` answers.
+
+Ctrl-C stops a run, twice the program (exit code 130). SIGTERM and SIGHUP stop
+the run in order, give its last hooks 8 seconds, and leave (143 and 129)."
 )]
 pub(crate) struct Chat {
     /// Ask this, print only the answer, and exit
-    #[arg(short, long = "question", value_name = "TEXT")]
+    #[arg(short, long = "question", value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) question: Option<String>,
     /// Go on with the conversation of this name [default: the current folder's]
     #[arg(long, value_name = "KEY")]
@@ -261,7 +267,7 @@ pub(crate) enum ApprovalsCommand {
         /// Its id, or the start or end of it
         id: String,
         /// Words for the model
-        #[arg(long)]
+        #[arg(long, allow_hyphen_values = true)]
         reason: Option<String>,
         /// Answer as this approver [default: operator]
         #[arg(long = "as", value_name = "NAME")]

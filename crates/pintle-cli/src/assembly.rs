@@ -14,10 +14,12 @@ use crate::{
     chat::{Ears, StoredApprover},
     environment::Environment,
     origin::origin_of,
+    out::{self, tell},
     own_profile,
-    problem::{Problem, YELLOW},
+    problem::Problem,
     profile::{self, Plan},
     recorder::Recorder,
+    shown::{text, yellow},
 };
 
 /// An agent, with what outlives its runs.
@@ -83,9 +85,10 @@ impl Assembled {
         };
         if !bound.disabled.is_empty() {
             let names: Vec<_> = bound.disabled.iter().map(|hook| hook.name.as_str()).collect();
-            let names = names.join(", ");
-            anstream::eprintln!(
-                "{YELLOW}warning{YELLOW:#}: PINTLE_DISABLE_HOOKS switches off {names}; what guards stays on"
+            tell!(
+                "{}: PINTLE_DISABLE_HOOKS switches off {}; what guards stays on",
+                yellow("warning"),
+                names.join(", ")
             );
         }
         let servers = match extras.only_looks {
@@ -107,7 +110,7 @@ impl Assembled {
             && servers.len() == profile.mcp_servers.len()
         {
             for warning in profile::check_tools(environment, profile, &names(&tools))? {
-                anstream::eprintln!("{YELLOW}warning{YELLOW:#}: {warning}");
+                tell!("{}: {}", yellow("warning"), warning);
             }
         }
         let mut builder =
@@ -137,11 +140,8 @@ impl Assembled {
         }
         for stats in self.bound.close().await {
             if stats.dropped > 0 {
-                anstream::eprintln!(
-                    "{YELLOW}warning{YELLOW:#}: {} webhooks to {} were dropped",
-                    stats.dropped,
-                    stats.url
-                );
+                let (dropped, url) = (stats.dropped, &stats.url);
+                tell!("{}: {} webhooks to {} were dropped", yellow("warning"), dropped, url);
             }
         }
         self.store.flush_records().await;
@@ -216,11 +216,12 @@ async fn connect_servers(
             (None, Some(url)) => McpTransport::Http { url: url.clone(), headers: Vec::new() },
             (None, None) => continue,
         };
-        servers.push(
-            McpServer::connect(name, transport, McpLimits::default())
-                .await
-                .map_err(Problem::new)?,
-        );
+        let connecting = McpServer::connect(name, transport, McpLimits::default());
+        let connected = match environment.shows_waiting() {
+            true => out::waiting_for(&text!("starting {}…", name), connecting).await,
+            false => connecting.await,
+        };
+        servers.push(connected.map_err(Problem::new)?);
     }
     Ok(servers)
 }

@@ -20,6 +20,8 @@ const PASSED_ON: [&str; 6] = ["PATH", "HOME", "LANG", "TMPDIR", "TERM", "USER"];
 
 pub(crate) struct Environment {
     data: Option<PathBuf>,
+    /// Where what is needed for a moment is kept.
+    pub(crate) temporary: PathBuf,
     pub(crate) json: bool,
     pub(crate) model: Option<String>,
     variables: BTreeMap<String, String>,
@@ -32,21 +34,25 @@ impl Environment {
         let variables: BTreeMap<_, _> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
-        let data =
-            cli.data.clone().or_else(|| variables.get("PINTLE_DATA").map(PathBuf::from)).or_else(
-                || {
-                    directories::ProjectDirs::from("", "", "pintle")
-                        .map(|dirs| dirs.data_dir().to_path_buf())
-                },
-            );
+        let data = cli.data.clone().or_else(|| path("PINTLE_DATA")).or_else(|| {
+            directories::ProjectDirs::from("", "", "pintle")
+                .map(|dirs| dirs.data_dir().to_path_buf())
+        });
         Self {
             data,
             json: cli.json,
-            model: variables.get("PINTLE_MODEL").filter(|model| !model.is_empty()).cloned(),
+            model: set(&variables, "PINTLE_MODEL").map(str::to_string),
+            temporary: path("TMPDIR").unwrap_or_else(|| "/tmp".into()),
             variables,
             stdin_is_terminal: std::io::stdin().is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
         }
+    }
+
+    /// Whether a person sees what is being waited for.
+    pub(crate) fn shows_waiting(&self) -> bool {
+        let moves = self.variable("TERM").is_some_and(|terminal| terminal != "dumb");
+        self.stderr_is_terminal && moves && !self.json
     }
 
     /// The folder all state lives in, made if it is not there.
@@ -76,8 +82,10 @@ impl Environment {
         let config = |provider: &'static str| {
             let address = format!("{}_BASE_URL", provider.to_uppercase());
             let config = ProviderConfig {
-                base_url: self.variables.get(&address).cloned(),
-                api_key: key_variable(provider).and_then(|name| self.variables.get(name)).cloned(),
+                base_url: self.variable(&address).map(str::to_string),
+                api_key: key_variable(provider)
+                    .and_then(|name| self.variable(name))
+                    .map(str::to_string),
             };
             (provider.to_string(), config)
         };
@@ -111,28 +119,31 @@ impl Environment {
                 return Err(Problem::new(format!("{} cannot be read: {error}", path.display())));
             }
         };
-        let variable = |name: &str| self.variables.get(name).map(String::as_str);
         let env = OperatorEnv {
-            allow_command_hooks: variable("PINTLE_ALLOW_COMMAND_HOOKS"),
-            disable_hooks: variable("PINTLE_DISABLE_HOOKS"),
-            webhook_allowlist: variable("PINTLE_WEBHOOK_ALLOWLIST"),
+            allow_command_hooks: self.variable("PINTLE_ALLOW_COMMAND_HOOKS"),
+            disable_hooks: self.variable("PINTLE_DISABLE_HOOKS"),
+            webhook_allowlist: self.variable("PINTLE_WEBHOOK_ALLOWLIST"),
         };
         Operator::new(&file, env).map_err(Problem::new)
     }
 
     /// The values that must not leave this process: providers' keys and what the operator names.
     pub(crate) fn secrets(&self, operator: &Operator) -> Vec<String> {
-        let keys = providers().filter_map(key_variable).filter_map(|name| self.variables.get(name));
-        let named = operator.secrets.iter().filter_map(|name| self.variables.get(name));
-        keys.chain(named).cloned().collect()
+        let keys = providers().filter_map(key_variable).filter_map(|name| self.variable(name));
+        let named = operator.secrets.iter().filter_map(|name| self.variable(name));
+        keys.chain(named).map(str::to_string).collect()
     }
 
     /// A secret a profile refers to by its variable's name.
     pub(crate) fn secret(&self, name: &str) -> Result<String, Problem> {
-        self.variables.get(name).filter(|value| !value.is_empty()).cloned().ok_or_else(|| {
+        self.variable(name).map(str::to_string).ok_or_else(|| {
             Problem::new(format!("the profile needs a secret in {name}"))
                 .hint(format!("set {name} and try again"))
         })
+    }
+
+    fn variable(&self, name: &str) -> Option<&str> {
+        set(&self.variables, name)
     }
 
     pub(crate) fn variables(&self) -> impl Iterator<Item = (OsString, OsString)> {
@@ -143,4 +154,14 @@ impl Environment {
         std::path::absolute(path)
             .map_err(|error| Problem::new(format!("{}: {error}", path.display())))
     }
+}
+
+/// A variable that is set to something: an empty one counts as not set.
+fn set<'a>(variables: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
+    variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
+}
+
+/// The same for a path, which need not be text.
+fn path(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }

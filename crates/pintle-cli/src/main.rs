@@ -7,12 +7,14 @@ mod chat;
 mod commands;
 mod environment;
 mod origin;
+mod out;
 mod own_profile;
 mod problem;
 mod profile;
 mod recorder;
+mod shown;
 
-use std::{process::ExitCode, time::Duration};
+use std::{io::ErrorKind, process::ExitCode, time::Duration};
 
 use clap::Parser;
 
@@ -21,21 +23,56 @@ use environment::Environment;
 use problem::Problem;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
     let environment = Environment::read(&cli);
-    match tokio::runtime::Runtime::new() {
-        Err(error) => {
-            report(&environment, &Problem::new(format!("the runtime did not start: {error}")))
-        }
+    let done = match tokio::runtime::Runtime::new() {
+        Err(error) => Err(Problem::new(format!("the runtime did not start: {error}"))),
         Ok(runtime) => {
-            let done = runtime.block_on(run(cli, &environment));
+            let done = runtime.block_on(run_unless_told(cli, &environment));
             // Dropping what still runs is what ends its processes, so that is waited for, but no file that hangs.
             runtime.shutdown_timeout(Duration::from_secs(1));
-            match done {
-                Ok(code) => code,
-                Err(problem) => report(&environment, &problem),
-            }
+            done
         }
+    };
+    match (done, out::failure()) {
+        (Err(problem), _) => report(&environment, &problem),
+        (Ok(code), None) => code,
+        // Whoever reads has had enough: that needs no words.
+        (Ok(_), Some(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::FAILURE,
+        (Ok(_), Some(error)) => {
+            out::tell!("{}", Problem::new(format!("standard output cannot be written: {error}")));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Help and versions go to standard output; wrong usage goes to standard error.
+fn usage(error: &clap::Error) -> ExitCode {
+    let drawn = error.render().ansi().to_string();
+    let text = shown::drawn(drawn.trim_end_matches('\n'));
+    if error.use_stderr() {
+        out::tell_line(&text);
+    } else {
+        out::say_line(&text);
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+/// Whoever starts programs of a profile has to end them before it leaves: no signal may end this one on the spot.
+async fn run_unless_told(cli: Cli, environment: &Environment) -> Result<ExitCode, Problem> {
+    match &cli.command {
+        Command::Doctor(_) | Command::Approvals(_) => {
+            let mut interrupts = chat::Interrupts::listen();
+            interrupts
+                .unless_told(run(cli, environment))
+                .await
+                .unwrap_or_else(|code| Ok(code.into()))
+        }
+        // These see to it themselves, or start nothing.
+        _ => run(cli, environment).await,
     }
 }
 
@@ -55,9 +92,9 @@ async fn run(cli: Cli, environment: &Environment) -> Result<ExitCode, Problem> {
 
 fn report(environment: &Environment, problem: &Problem) -> ExitCode {
     if environment.json {
-        anstream::println!("{}", problem.to_json());
+        out::say!("{}", problem.to_json());
     } else {
-        anstream::eprintln!("{problem}");
+        out::tell!("{}", problem);
     }
     ExitCode::FAILURE
 }

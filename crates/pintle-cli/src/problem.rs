@@ -3,34 +3,39 @@
 use std::fmt;
 
 use anstyle::{AnsiColor, Style};
-use pintle_policy::visible;
 use serde_json::{Value, json};
+
+use crate::shown::{Show, Shown, cyan, drawn, paragraph, red, text};
 
 /// A failure of a command, with hints.
 #[derive(Debug)]
 pub(crate) struct Problem {
     what: String,
+    /// Where in a file, as a library has drawn it.
+    drawing: Option<String>,
     hints: Vec<String>,
 }
 
 impl Problem {
     /// What it quotes may be a stranger's: nothing in it reaches the terminal as a command to it.
     pub(crate) fn new(what: impl fmt::Display) -> Self {
-        Self { what: visible(&what.to_string()).into_owned(), hints: Vec::new() }
-    }
-
-    /// For a text that is fit to be seen already, colours and all.
-    pub(crate) fn drawn(what: String) -> Self {
-        Self { what, hints: Vec::new() }
+        Self { what: what.to_string(), drawing: None, hints: Vec::new() }
     }
 
     pub(crate) fn hint(mut self, hint: impl fmt::Display) -> Self {
-        self.hints.push(visible(&hint.to_string()).into_owned());
+        self.hints.push(hint.to_string());
+        self
+    }
+
+    pub(crate) fn drawn(mut self, drawing: String) -> Self {
+        self.drawing = Some(drawing);
         self
     }
 
     pub(crate) fn to_json(&self) -> Value {
-        json!({ "error": self.what, "hints": self.hints })
+        let drawing = self.drawing.as_ref().map(|drawing| format!("\n{drawing}"));
+        let error = format!("{}{}", self.what, drawing.unwrap_or_default());
+        json!({ "error": error, "hints": self.hints })
     }
 }
 
@@ -41,13 +46,17 @@ pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
 pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const BOLD: Style = Style::new().bold();
 
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{RED}error{RED:#}: {}", self.what)?;
-        for hint in &self.hints {
-            write!(f, "\n  {CYAN}hint{CYAN:#}: {hint}")?;
+/// Over several lines, and none of them passes for a line of ours.
+impl Show for Problem {
+    fn shown(&self) -> Shown {
+        let mut shown = text!("{}: {}", red("error"), paragraph(&self.what, 2));
+        if let Some(drawing) = &self.drawing {
+            shown = text!("{}\n{}", shown, drawn(drawing));
         }
-        Ok(())
+        for hint in &self.hints {
+            shown = text!("{}\n  {}: {}", shown, cyan("hint"), paragraph(hint, 4));
+        }
+        shown
     }
 }
 

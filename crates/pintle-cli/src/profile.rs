@@ -1,16 +1,16 @@
 //! From a folder with an agent.json to what the agent goes by.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pintle::points::PersonalityConfig;
 use pintle_agent::{Limits, Personalities, Personality, Policy};
 use pintle_policy::{
-    Operator, Profile, ProfileErrors, on_one_line,
+    Operator, Profile, ProfileErrors,
     profile::{ToolGlob, read_inside},
 };
 use pintle_tools::TerminalConfig;
 
-use crate::{assembly::names, environment::Environment, problem::Problem};
+use crate::{assembly::names, environment::Environment, problem::Problem, shown::text};
 
 /// The personality of an agent without a profile.
 const PLAIN: &str =
@@ -33,18 +33,21 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn read(environment: &Environment, dir: Option<&Path>) -> Result<Self, Problem> {
         match dir {
-            None => Self::without_profile(environment),
+            None => Self::without_profile(environment, environment.working_dir()?),
             Some(dir) => {
                 Self::of_profile(environment, load(&environment.absolute(dir)?, environment)?)
             }
         }
     }
 
-    fn without_profile(environment: &Environment) -> Result<Self, Problem> {
+    pub(crate) fn without_profile(
+        environment: &Environment,
+        workspace: PathBuf,
+    ) -> Result<Self, Problem> {
         let operator = environment.operator()?;
         let plain = PersonalityConfig { prompt: PLAIN.into(), ..PersonalityConfig::default() };
         let personalities = Personalities::new(personality("default", plain)?);
-        let mut policy = Policy::standard(environment.working_dir()?);
+        let mut policy = Policy::standard(workspace);
         policy.level = operator.level;
         let approvers = operator.approvers.clone();
         Ok(Self {
@@ -142,8 +145,7 @@ pub(crate) fn does_not_load(
     errors: &ProfileErrors,
 ) -> Problem {
     let drawn = errors.render(environment.stderr_is_terminal && !environment.json);
-    let dir = dir.display().to_string();
-    Problem::drawn(format!("the profile in {} does not load\n{drawn}", on_one_line(&dir)))
+    Problem::new(text!("the profile in {} does not load", dir.display())).drawn(drawn)
 }
 
 /// The model a profile asks for. A script is a file of the profile: no other file is opened at its word.

@@ -22,6 +22,6 @@ pub use paths::{is_inside, resolve};
 pub use profile::{Profile, ProfileError, ProfileErrors, agent_schema};
 pub use reach::{PATH_FIELDS, Reach, Unresolved};
 pub use scrub::{SCRUBBED, SHORTEST_SECRET, Scrubber};
-pub use visible::{on_one_line, visible};
+pub use visible::{is_hidden, on_one_line, visible};
 pub use webhook::{WebhookAllowlist, is_forbidden_address, is_loopback, webhook_url};
 pub use zone::Zone;

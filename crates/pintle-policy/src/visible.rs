@@ -1,4 +1,4 @@
-//! Texts of strangers, made fit for a terminal.
+//! Texts of strangers, made fit for a terminal. Which characters are written out, and how, is decided here alone.
 
 use std::borrow::Cow;
 
@@ -15,18 +15,21 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The same for a text that must stay on its line: line ends are spelled out too.
+/// The same for a text that must stay on its line: line ends and tabs are spelled out too.
 #[must_use]
 pub fn on_one_line(text: &str) -> Cow<'_, str> {
     spelled_out(text, is_hidden)
 }
 
 /// Whether a terminal acts on this character, or shows nothing for it.
-pub(crate) fn is_hidden(c: char) -> bool {
+#[must_use]
+pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 fn spelled_out(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
@@ -34,12 +37,56 @@ fn spelled_out(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' | '\r' if hidden(c) => shown.extend(c.escape_default()),
-            c if hidden(c) => shown.extend(c.escape_unicode()),
-            c => shown.push(c),
+    let mut before = None;
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        if hidden(c) && !joins(before, c, rest.peek().copied()) {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
         }
+        before = Some(c);
     }
     Cow::Owned(shown)
+}
+
+/// Some scripts and emoji are written with joiners; nothing that a shell or a path means is.
+fn joins(before: Option<char>, c: char, after: Option<char>) -> bool {
+    let beside = |c: char| !c.is_ascii() && !is_hidden(c);
+    matches!(c, '\u{200c}' | '\u{200d}')
+        && (before.is_some() || after.is_some())
+        && before.is_none_or(beside)
+        && after.is_none_or(beside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{on_one_line, visible};
+
+    #[test]
+    fn what_would_not_be_seen_is_written_out() {
+        let table = [
+            ("/etc/passwd\u{1b}[5F\u{1b}[J", "/etc/passwd\\u{1b}[5F\\u{1b}[J"),
+            ("a\u{9b}2Jb\u{7f}", "a\\u{9b}2Jb\\u{7f}"),
+            ("one\r\ntwo\tthree\0", "one\\r\\ntwo\\tthree\\u{0}"),
+            ("gpj.\u{202e}exe", "gpj.\\u{202e}exe"),
+            ("\u{2066}x\u{2069}\u{200e}\u{61c}", "\\u{2066}x\\u{2069}\\u{200e}\\u{61c}"),
+            ("pass\u{200b}wd\u{ad}\u{feff}", "pass\\u{200b}wd\\u{ad}\\u{feff}"),
+            ("rm\u{200d}x\u{e0041}\u{e0100}", "rm\\u{200d}x\\u{e0041}\\u{e0100}"),
+            ("a\u{2028}b\u{3164}", "a\\u{2028}b\\u{3164}"),
+            (
+                "café ✓ 日本 👩\u{200d}🚀 می\u{200c}خواهم ❤\u{fe0f}",
+                "café ✓ 日本 👩\u{200d}🚀 می\u{200c}خواهم ❤\u{fe0f}",
+            ),
+        ];
+        for (text, seen) in table {
+            assert_eq!(on_one_line(text), seen);
+            assert_eq!(on_one_line(seen), seen, "once is enough, and twice does no more");
+        }
+    }
+
+    #[test]
+    fn lines_and_tabs_may_stay_what_they_are_and_nothing_else() {
+        assert_eq!(visible("a\r\n\tb\rc\u{1b}[2J\n"), "a\n\tb\\rc\\u{1b}[2J\n");
+    }
 }

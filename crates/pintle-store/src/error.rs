@@ -84,7 +84,7 @@ pub(crate) fn failed(doing: &'static str, detail: String) -> StoreError {
     StoreError::Failed { doing, detail }
 }
 
-fn corrupt(path: &Path, what: &str) -> StoreError {
+pub(crate) fn corrupt(path: &Path, what: &str) -> StoreError {
     StoreError::Corrupt {
         path: path.display().to_string(),
         detail: format!(

@@ -10,6 +10,7 @@
 mod answers;
 mod approval;
 mod approvals;
+mod check;
 mod claim;
 mod clock;
 mod error;

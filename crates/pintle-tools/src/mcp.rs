@@ -15,6 +15,7 @@ mod process;
 #[cfg(test)]
 mod tests;
 mod tool;
+mod words;
 
 use std::{collections::HashSet, io, path::PathBuf, sync::Arc, time::Duration};
 

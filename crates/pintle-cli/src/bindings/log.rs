@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pintle::{DynEvent, DynHandler, Failure};
-use pintle_policy::{Scrubber, on_one_line, profile::LogLevel};
+use pintle_policy::{Scrubber, profile::LogLevel};
 use serde_json::Value;
 
-use crate::problem::{DIM, RED, YELLOW};
+use crate::{
+    out::tell,
+    shown::{dim, red, text, yellow},
+};
 
 /// What of an event is worth a line.
 const SHOWN: [&str; 8] =
@@ -35,12 +38,11 @@ impl DynHandler for Log {
         let session = event.envelope.session_id.as_deref().unwrap_or("-");
         let line = format!("{} {} session={session}{fields}", self.name, event.point);
         let line = self.scrubber.scrub(&line);
-        let line = on_one_line(&line);
         match self.level {
-            LogLevel::Debug => anstream::eprintln!("{DIM}debug {line}{DIM:#}"),
-            LogLevel::Info => anstream::eprintln!("{DIM}info{DIM:#}  {line}"),
-            LogLevel::Warn => anstream::eprintln!("{YELLOW}warn{YELLOW:#}  {line}"),
-            LogLevel::Error => anstream::eprintln!("{RED}error{RED:#} {line}"),
+            LogLevel::Debug => tell!("{}", dim(text!("debug {}", line))),
+            LogLevel::Info => tell!("{}  {}", dim("info"), line),
+            LogLevel::Warn => tell!("{}  {}", yellow("warn"), line),
+            LogLevel::Error => tell!("{} {}", red("error"), line),
         }
         Box::pin(std::future::ready(Ok(Value::Null)))
     }

@@ -5,19 +5,22 @@ use std::{sync::Arc, time::SystemTime};
 
 use futures_util::future::{BoxFuture, FutureExt};
 use pintle_agent::{ApprovalOutcome, ApprovalRequest, Approver, Prepared, Store, StoreError};
-use pintle_policy::visible;
 use pintle_store::{
     Answer, AnswerResult, Approval, ApprovalFilter, ApprovalState, Decision, NewApproval, OPERATOR,
     Origin, Scope, SqliteStore,
 };
 use tokio::sync::{mpsc, oneshot};
 
-use crate::problem::YELLOW;
+use crate::{
+    out::tell,
+    shown::{Shown, text, yellow},
+};
 
 pub(crate) type Question = (ApprovalRequest, oneshot::Sender<TerminalAnswer>);
 pub(crate) type Questions = mpsc::UnboundedReceiver<Question>;
 
 /// What the person at the terminal said.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TerminalAnswer {
     Yes,
     YesForThisSession,
@@ -215,16 +218,12 @@ impl Inner {
             AnswerResult::Accepted(approval) => outcome_of(&approval),
             AnswerResult::AlreadyAnswered(approval) => {
                 let (state, by) = (approval.state.as_str(), approval.answered_by.as_deref());
-                let by = visible(by.unwrap_or("nobody")).into_owned();
-                anstream::eprintln!(
-                    "  {YELLOW}too late: it was {state} already, by {by}; your answer changed nothing{YELLOW:#}"
-                );
+                let late = text!("it was {} already, by {}", state, by.unwrap_or("nobody"));
+                too_late(&late);
                 outcome_of(&approval)
             }
             AnswerResult::Expired => {
-                anstream::eprintln!(
-                    "  {YELLOW}too late: the question lapsed; your answer changed nothing{YELLOW:#}"
-                );
+                too_late(&text!("the question lapsed"));
                 ApprovalOutcome::Expired
             }
             AnswerResult::WrongHash | AnswerResult::NotAllowed | AnswerResult::Unknown => {
@@ -232,6 +231,10 @@ impl Inner {
             }
         })
     }
+}
+
+fn too_late(why: &Shown) {
+    tell!("  {}", yellow(text!("too late: {}; your answer changed nothing", why)));
 }
 
 /// A run that is stopped while it waits takes its question back.

@@ -1,23 +1,104 @@
-//! Ctrl-C, heard from the first moment on: one that comes while nobody awaits it is not lost.
+//! Ctrl-C and what else tells the program to stop, heard from the first moment on: one that comes while nobody awaits
+//! it is not lost.
+
+use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-pub(crate) struct Interrupts(Option<Signal>);
+/// What a shell makes of Ctrl-C.
+const INTERRUPTED: u8 = 130;
+/// What a shell makes of a terminal that is gone, and of `kill`.
+const HUNG_UP: u8 = 129;
+const TERMINATED: u8 = 143;
+
+/// Whoever tells a program to leave kills it after a while: handlers that take longer than this are ended before.
+pub(crate) const LEAVES_WITHIN: Duration = Duration::from_secs(8);
+
+/// What somebody wishes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// Ctrl-C: stop what runs. A second one leaves at once.
+    Stop,
+    /// SIGTERM or SIGHUP: stop what runs, in order, and leave with this exit code.
+    Leave(u8),
+}
+
+impl Wish {
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Stop => INTERRUPTED,
+            Self::Leave(code) => code,
+        }
+    }
+}
+
+pub(crate) struct Interrupts {
+    interrupt: Option<Signal>,
+    terminate: Option<Signal>,
+    hang_up: Option<Signal>,
+}
 
 impl Interrupts {
-    /// From here on Ctrl-C no longer ends the process by itself.
+    /// From here on none of them ends the process by itself.
     pub(crate) fn listen() -> Self {
-        Self(signal(SignalKind::interrupt()).ok())
+        Self {
+            interrupt: signal(SignalKind::interrupt()).ok(),
+            terminate: signal(SignalKind::terminate()).ok(),
+            hang_up: signal(SignalKind::hangup()).ok(),
+        }
     }
 
     /// The next one, or one that has come since the last.
-    pub(crate) async fn next(&mut self) {
-        let heard = match &mut self.0 {
-            Some(signal) => signal.recv().await,
-            None => None,
-        };
-        if heard.is_none() {
-            std::future::pending().await
+    pub(crate) async fn next(&mut self) -> Wish {
+        tokio::select! {
+            biased;
+            () = heard(&mut self.terminate) => Wish::Leave(TERMINATED),
+            () = heard(&mut self.hang_up) => Wish::Leave(HUNG_UP),
+            () = heard(&mut self.interrupt) => Wish::Stop,
         }
+    }
+
+    /// Does this, unless somebody would rather not: then it is dropped, and this is the exit code.
+    pub(crate) async fn unless_told<T>(&mut self, work: impl Future<Output = T>) -> Result<T, u8> {
+        tokio::select! {
+            done = work => Ok(done),
+            wish = self.next() => Err(wish.code()),
+        }
+    }
+
+    /// Waits for the last handlers. The exit code when somebody would rather not wait, or has told the program to leave
+    /// already.
+    pub(crate) async fn last(
+        &mut self,
+        mut told: Option<u8>,
+        last: impl Future<Output = ()>,
+    ) -> Option<u8> {
+        tokio::pin!(last);
+        loop {
+            let late = async {
+                match told {
+                    Some(_) => tokio::time::sleep(LEAVES_WITHIN).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = &mut last => return told,
+                () = late => return told,
+                wish = self.next() => match (wish, told) {
+                    (Wish::Leave(code), None) => told = Some(code),
+                    (wish, told) => return Some(told.unwrap_or(wish.code())),
+                },
+            }
+        }
+    }
+}
+
+async fn heard(signal: &mut Option<Signal>) {
+    let heard = match signal {
+        Some(signal) => signal.recv().await,
+        None => None,
+    };
+    if heard.is_none() {
+        std::future::pending().await
     }
 }

@@ -1,9 +1,27 @@
 //! Reading lines from a person or a pipe, on a thread of its own, so that a run goes on meanwhile.
 
-use std::{io::BufRead, path::PathBuf};
+use std::{
+    io::BufRead,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Sender, channel},
+    },
+};
 
-use rustyline::{DefaultEditor, error::ReadlineError};
+use rustix::{
+    io::ioctl_fionread,
+    termios::{OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr},
+};
+use rustyline::{DefaultEditor, ExternalPrinter, error::ReadlineError};
 use tokio::sync::{mpsc, oneshot};
+
+use super::Wish;
+use crate::{
+    out::{self, tell},
+    shown::dim,
+};
 
 /// What a person said, or did instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,43 +31,96 @@ pub(crate) enum Line {
     Interrupted,
     /// Ctrl-D, or the pipe's end.
     End,
-    /// Ctrl-C where it is a signal and not a key: on a pipe.
-    Signalled,
+    /// A signal, and not a key.
+    Signalled(Wish),
 }
 
-type Request = (String, oneshot::Sender<Line>);
+/// What a line is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Message,
+    /// Only what is typed after the question was seen counts, and it is nothing to say again.
+    Answer,
+}
+
+type Request = (String, Purpose, oneshot::Sender<Line>);
 
 pub(crate) struct Lines {
     requests: mpsc::UnboundedSender<Request>,
+    /// How the terminal was before anything was read from it.
+    terminal: Option<Termios>,
+    editing: Arc<AtomicBool>,
 }
 
 impl Lines {
     pub(crate) fn open(terminal: bool, history: PathBuf) -> Self {
         let (requests, receiver) = mpsc::unbounded_channel();
-        std::thread::spawn(
-            move || if terminal { edit(receiver, &history) } else { read(receiver) },
-        );
-        Self { requests }
+        let editing = Arc::new(AtomicBool::new(false));
+        let edited = editing.clone();
+        std::thread::spawn(move || {
+            if terminal { edit(receiver, &history, &edited) } else { read(receiver) }
+        });
+        let terminal = terminal.then(|| tcgetattr(std::io::stdin()).ok()).flatten();
+        Self { requests, terminal, editing }
     }
 
-    pub(crate) async fn ask(&self, prompt: &str) -> Line {
+    pub(crate) async fn next(&self, prompt: &str) -> Line {
+        self.ask(prompt, Purpose::Message).await
+    }
+
+    /// The answer to a question that the person sees by now: what was typed before is not part of it.
+    pub(crate) async fn answer(&self, prompt: &str) -> Line {
+        self.ask(prompt, Purpose::Answer).await
+    }
+
+    async fn ask(&self, prompt: &str, purpose: Purpose) -> Line {
         let (reply, answer) = oneshot::channel();
-        if self.requests.send((prompt.to_string(), reply)).is_err() {
+        if self.requests.send((prompt.to_string(), purpose, reply)).is_err() {
             return Line::End;
         }
         answer.await.unwrap_or(Line::End)
     }
 }
 
-fn edit(mut requests: mpsc::UnboundedReceiver<Request>, history: &std::path::Path) {
-    let Ok(mut editor) = DefaultEditor::new() else { return read(requests) };
+/// Whoever leaves in the middle of a line leaves the terminal as it was.
+impl Drop for Lines {
+    fn drop(&mut self) {
+        if let Some(before) = self.terminal.as_ref().filter(|_| self.editing.load(Ordering::SeqCst))
+        {
+            out::leave_prompt();
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, before);
+        }
+    }
+}
+
+fn edit(mut requests: mpsc::UnboundedReceiver<Request>, history: &Path, editing: &AtomicBool) {
+    let (Ok(mut editor), Ok(mut answers)) = (DefaultEditor::new(), DefaultEditor::new()) else {
+        return read(requests);
+    };
+    let (above, above_answers) = (printer(&mut editor), printer(&mut answers));
     // A first start has no history yet.
     let _ = editor.load_history(history);
-    while let Some((prompt, reply)) = requests.blocking_recv() {
-        let line = match editor.readline(&prompt) {
+    while let Some((prompt, purpose, reply)) = requests.blocking_recv() {
+        editing.store(true, Ordering::SeqCst);
+        let read = match purpose {
+            Purpose::Message => {
+                out::prompt_opens(above.clone());
+                editor.readline(&prompt)
+            }
+            Purpose::Answer => {
+                forget_what_was_typed();
+                out::prompt_opens(above_answers.clone());
+                answers.readline(&prompt)
+            }
+        };
+        out::prompt_closes();
+        editing.store(false, Ordering::SeqCst);
+        let line = match read {
             Ok(line) => {
-                let _ = editor.add_history_entry(&line);
-                let _ = editor.save_history(history);
+                if purpose == Purpose::Message {
+                    let _ = editor.add_history_entry(&line);
+                    let _ = editor.save_history(history);
+                }
                 Line::Text(line)
             }
             Err(ReadlineError::Interrupted) => Line::Interrupted,
@@ -59,9 +130,33 @@ fn edit(mut requests: mpsc::UnboundedReceiver<Request>, history: &std::path::Pat
     }
 }
 
+/// Prints above the line that is being edited. On a thread of its own: the editor takes its time.
+fn printer(editor: &mut DefaultEditor) -> Option<Sender<String>> {
+    let mut printer = editor.create_external_printer().ok()?;
+    let (sender, told) = channel::<String>();
+    std::thread::spawn(move || told.into_iter().try_for_each(|line| printer.print(line)));
+    Some(sender)
+}
+
+/// Neither editor nor `stdin` keeps more than a line: whatever else has been typed waits in the terminal's own queue.
+fn forget_what_was_typed() {
+    let typed = ioctl_fionread(std::io::stdin()).unwrap_or(0);
+    // A pipe has no such queue, and nobody who types.
+    let forgotten = tcflush(std::io::stdin(), QueueSelector::IFlush);
+    if typed > 0 && forgotten.is_ok() {
+        tell!(
+            "  {}",
+            dim("what was typed before the question is no answer to it, and is forgotten")
+        );
+    }
+}
+
 fn read(mut requests: mpsc::UnboundedReceiver<Request>) {
     let mut stdin = std::io::stdin().lock();
-    while let Some((_, reply)) = requests.blocking_recv() {
+    while let Some((_, purpose, reply)) = requests.blocking_recv() {
+        if purpose == Purpose::Answer {
+            forget_what_was_typed();
+        }
         let mut line = Vec::new();
         let line = match stdin.read_until(b'\n', &mut line) {
             Ok(0) | Err(_) => Line::End,

@@ -1,20 +1,23 @@
 //! `pintle chat`: a conversation, or one question.
 
+mod answer;
 mod approver;
+mod events;
 mod interrupts;
 mod lines;
+mod personality;
 mod play;
 mod reload;
 mod screen;
 
 use std::process::ExitCode;
 
-use futures_util::StreamExt;
-use pintle_agent::{Ask, NewSession, Run, RunEventKind, RunOutcome, Session, Store, args_hash};
+use pintle_agent::{Ask, RunOutcome, args_hash};
 use pintle_store::{Approval, ApprovalFilter, ApprovalState};
 
 pub(crate) use approver::{Ears, Questions, StoredApprover, TerminalAnswer, now_ms, terminal};
-pub(crate) use interrupts::Interrupts;
+pub(crate) use events::print as print_events;
+pub(crate) use interrupts::{Interrupts, LEAVES_WITHIN, Wish};
 pub(crate) use lines::{Line, Lines};
 pub(crate) use play::{Ended, Player};
 use reload::{Current, Recipe};
@@ -25,18 +28,17 @@ use crate::{
     assembly::Assembled,
     environment::Environment,
     origin,
-    problem::{BOLD, DIM, Problem},
+    out::{self, tell},
+    problem::Problem,
+    shown::{bold, dim, lines, text},
 };
-
-/// What a shell makes of Ctrl-C.
-const INTERRUPTED: u8 = 130;
 
 pub(crate) async fn run(environment: &Environment, chat: Chat) -> Result<ExitCode, Problem> {
     match &chat.question {
         Some(question) if question.trim().is_empty() => {
             Err(Problem::new("the question is empty").hint("`pintle chat -q 'list .'`"))
         }
-        _ if environment.json => as_json(environment, &chat).await,
+        _ if environment.json => events::run(environment, &chat).await,
         Some(question) => answer(environment, &chat, question.clone()).await,
         None => converse(environment, chat).await,
     }
@@ -55,80 +57,11 @@ fn key(environment: &Environment, chat: &Chat) -> Result<String, Problem> {
     Ok(format!("cli:{name}-{}", hash.get(..6).unwrap_or(&hash)))
 }
 
-fn ask(chat: &Chat, key: &str, text: String, begin: bool) -> Ask {
+fn ask(key: &str, personality: Option<&str>, text: String, begin: bool) -> Ask {
     let ask = if begin { Ask::in_new_session(key, text) } else { Ask::new(key, text) };
-    match &chat.who.personality {
+    match personality {
         Some(personality) => ask.as_personality(personality),
         None => ask,
-    }
-}
-
-/// The events of the question's run, or of one run per line of standard input: one JSON object per line.
-async fn as_json(environment: &Environment, chat: &Chat) -> Result<ExitCode, Problem> {
-    let mut interrupts = Interrupts::listen();
-    let waiting = Screen::quiet(environment).waiting();
-    let recipe = Recipe { terminal: None, elsewhere: chat.wait_for_approval, waiting };
-    let mut current = Current::new(environment, chat, recipe).await?;
-    let lines = Lines::open(false, std::path::PathBuf::new());
-    let key = key(environment, chat)?;
-    let mut asked = chat.question.clone();
-    let mut begin = chat.new;
-    let mut code = ExitCode::SUCCESS;
-    loop {
-        let text = match asked.take() {
-            Some(question) => question,
-            None if chat.question.is_some() => break,
-            None => tokio::select! {
-                line = lines.ask("") => match line {
-                    Line::Text(text) if text.trim().is_empty() => continue,
-                    Line::Text(text) => text,
-                    _ => break,
-                },
-                () = interrupts.next() => return Ok(INTERRUPTED.into()),
-            },
-        };
-        current.refresh(environment, chat).await;
-        let run = current.assembled.agent.run(ask(chat, &key, text, begin));
-        begin = false;
-        match print_events(run, &mut interrupts).await? {
-            None => return Ok(INTERRUPTED.into()),
-            Some(RunOutcome::EndTurn) => {}
-            Some(_) => code = ExitCode::FAILURE,
-        }
-    }
-    tokio::select! {
-        () = current.assembled.close() => Ok(code),
-        () = interrupts.next() => Ok(INTERRUPTED.into()),
-    }
-}
-
-/// How the run ended; `None` when it was not waited for.
-async fn print_events(
-    mut run: Run,
-    interrupts: &mut Interrupts,
-) -> Result<Option<RunOutcome>, Problem> {
-    let id = run.id().to_string();
-    let mut ended = RunOutcome::Error;
-    let mut stopping = false;
-    loop {
-        tokio::select! {
-            event = run.next() => {
-                let Some(event) = event else { return Ok(Some(ended)) };
-                anstream::println!("{}", serde_json::to_string(&event).map_err(Problem::new)?);
-                if let RunEventKind::Done { outcome, .. } = event.kind
-                    && event.envelope.run_id.as_ref() == Some(&id)
-                {
-                    ended = outcome;
-                }
-            },
-            () = interrupts.next() => {
-                if stopping {
-                    return Ok(None);
-                }
-                stopping = true;
-                run.cancel();
-            }
-        }
     }
 }
 
@@ -139,21 +72,27 @@ async fn answer(
     question: String,
 ) -> Result<ExitCode, Problem> {
     let (mut player, recipe) = open(environment, chat, Screen::quiet(environment))?;
-    let assembled = recipe.assemble(environment, chat).await?;
-    let run = assembled.agent.run(ask(chat, &key(environment, chat)?, question, chat.new));
+    let key = key(environment, chat)?;
+    let assembled = match player.interrupts.unless_told(recipe.assemble(environment, chat)).await {
+        Ok(assembled) => assembled?,
+        Err(code) => return Ok(code.into()),
+    };
+    let run = assembled.agent.run(ask(&key, chat.who.personality.as_deref(), question, chat.new));
     // Said before the last handlers are waited for: they delay nothing that a person sees.
-    let code = match player.play(run).await {
-        Ended::Quit => return Ok(INTERRUPTED.into()),
+    let (code, told) = match player.play(run).await {
+        Ended::Quit(code) => return Ok(code.into()),
+        Ended::Leave(code) => (ExitCode::FAILURE, Some(code)),
         Ended::Done { text, outcome: RunOutcome::EndTurn } => {
-            anstream::println!("{text}");
-            ExitCode::SUCCESS
+            out::say_line(&lines(&text));
+            (ExitCode::SUCCESS, None)
         }
         Ended::Done { text, outcome } => {
-            anstream::eprintln!("{}", Problem::new(format!("{text} ({})", outcome.as_str())));
-            ExitCode::FAILURE
+            tell!("{}", Problem::new(format!("{text} ({})", outcome.as_str())));
+            (ExitCode::FAILURE, None)
         }
     };
-    Ok(if player.wait_for(assembled.close()).await { code } else { INTERRUPTED.into() })
+    let told = player.interrupts.last(told, assembled.close()).await;
+    Ok(told.map_or(code, ExitCode::from))
 }
 
 fn open(
@@ -165,6 +104,7 @@ fn open(
     let lines = Lines::open(environment.stdin_is_terminal, history);
     let (sender, questions) = terminal();
     let recipe = Recipe {
+        // Lines of a pipe are messages, never answers: a script cannot see what it would say yes to.
         terminal: environment.stdin_is_terminal.then_some(sender),
         elsewhere: environment.stdin_is_terminal || chat.wait_for_approval,
         waiting: screen.waiting(),
@@ -174,34 +114,61 @@ fn open(
 
 async fn converse(environment: &Environment, chat: Chat) -> Result<ExitCode, Problem> {
     let (mut player, recipe) = open(environment, &chat, Screen::full(environment))?;
-    let key = key(environment, &chat)?;
-    let mut current = Current::new(environment, &chat, recipe).await?;
-    let mut begin = chat.new;
+    let assembling = Current::new(environment, &chat, recipe);
+    let mut current = match player.interrupts.unless_told(assembling).await {
+        Ok(current) => current?,
+        Err(code) => return Ok(code.into()),
+    };
+    let told = match talk(environment, &chat, &mut player, &mut current).await? {
+        Ended::Quit(code) => return Ok(code.into()),
+        Ended::Leave(code) => Some(code),
+        Ended::Done { .. } => None,
+    };
+    let told = player.interrupts.last(told, current.assembled.close()).await;
+    Ok(told.map_or(ExitCode::SUCCESS, ExitCode::from))
+}
+
+/// What the next message goes on with.
+struct Next {
+    /// A new conversation.
+    begins: bool,
+    /// Who is to answer it; the conversation's own personality unless somebody said.
+    personality: Option<String>,
+}
+
+async fn talk(
+    environment: &Environment,
+    chat: &Chat,
+    player: &mut Player,
+    current: &mut Current,
+) -> Result<Ended, Problem> {
+    let key = key(environment, chat)?;
+    let mut next = Next { begins: chat.new, personality: chat.who.personality.clone() };
     let mut warned = false;
     if environment.stdin_is_terminal {
-        anstream::eprintln!(
-            "{BOLD}pintle{BOLD:#} {DIM}· model {} · {} · /help for commands{DIM:#}",
-            current.assembled.model,
-            key
-        );
+        let model = &current.assembled.model;
+        let rest = text!("· model {} · {} · /help for commands", model, key);
+        tell!("{} {}", bold("pintle"), dim(rest));
     }
-    if let Some(approval) = unfinished(environment, &current.assembled, &chat, &key).await? {
-        anstream::eprintln!("{DIM}a question from before is still open{DIM:#}");
-        match go_on(environment, &chat, &mut player, &current, &approval).await {
-            Ok(Ended::Quit) => return Ok(INTERRUPTED.into()),
+    if let Some(approval) = unfinished(environment, &current.assembled, chat, &key).await? {
+        tell!("{}", dim("a question from before is still open"));
+        match go_on(environment, chat, player, current, &approval).await {
             Ok(Ended::Done { .. }) => {}
-            Err(problem) => anstream::eprintln!(
-                "{problem}\n{DIM}nothing ran; `pintle approvals` still answers it, and your next message here calls it off{DIM:#}"
-            ),
+            Ok(ended) => return Ok(ended),
+            Err(problem) => {
+                let open = "nothing ran; `pintle approvals` still answers it, and your next message here calls it off";
+                tell!("{}\n{}", problem, dim(open));
+            }
         }
     }
-    loop {
+    let mut ended = Ended::Done { text: String::new(), outcome: RunOutcome::EndTurn };
+    while let Ended::Done { .. } = ended {
         let line = match player.next_line("› ").await {
             Line::End => break,
-            Line::Signalled => return Ok(INTERRUPTED.into()),
+            Line::Signalled(wish) => return Ok(Ended::Leave(wish.code())),
             Line::Interrupted if warned => break,
             Line::Interrupted => {
-                anstream::eprintln!("{DIM}press Ctrl-C again to leave{DIM:#}");
+                tell!("{}", dim("press Ctrl-C again to leave"));
                 warned = true;
                 continue;
             }
@@ -214,35 +181,35 @@ async fn converse(environment: &Environment, chat: Chat) -> Result<ExitCode, Pro
             ("/quit" | "/exit", _) => break,
             ("/help", _) => help(),
             ("/new", _) => {
-                begin = true;
-                anstream::eprintln!("{DIM}a new conversation begins with your next message{DIM:#}");
+                next = Next { begins: true, personality: chat.who.personality.clone() };
+                tell!("{}", dim("a new conversation begins with your next message"));
             }
             ("/hooks", _) => {
                 crate::commands::hooks::print_list(&current.assembled.agent.hooks().list())
             }
-            ("/personality", name) => match switch(&current.assembled, &key, name).await {
-                Ok(said) => anstream::eprintln!("{DIM}{said}{DIM:#}"),
-                Err(problem) => anstream::eprintln!("{problem}"),
-            },
+            ("/personality", name) => {
+                match personality::look_or_switch(&current.assembled, &key, &mut next, name).await {
+                    Ok(said) => tell!("{}", dim(said)),
+                    Err(problem) => tell!("{}", problem),
+                }
+            }
             (command, _) if command.starts_with('/') => {
-                anstream::eprintln!(
-                    "{}",
-                    Problem::new(format!("there is no command `{command}`"))
-                        .hint("/help lists them")
-                );
+                let problem = Problem::new(format!("there is no command `{command}`"));
+                tell!("{}", problem.hint("/help lists them"));
             }
             _ => {
-                current.refresh(environment, &chat).await;
-                let run = current.assembled.agent.run(ask(&chat, &key, text.to_string(), begin));
-                begin = false;
-                if let Ended::Quit = player.play(run).await {
-                    return Ok(INTERRUPTED.into());
+                let refreshed = current.refresh(environment, chat);
+                if let Err(code) = player.interrupts.unless_told(refreshed).await {
+                    return Ok(Ended::Quit(code));
                 }
+                let personality = next.personality.as_deref();
+                let ask = ask(&key, personality, text.to_string(), next.begins);
+                next.begins = false;
+                ended = player.play(current.assembled.agent.run(ask)).await;
             }
         }
     }
-    player.wait_for(current.assembled.close()).await;
-    Ok(ExitCode::SUCCESS)
+    Ok(ended)
 }
 
 /// Goes on with the run that asked, made of what it was made of: not of what this conversation is.
@@ -256,13 +223,23 @@ async fn go_on(
     let origin = origin::known(approval, &chat.who)?;
     let (model, store) = (chat.who.model.as_deref(), current.assembled.store.clone());
     let extras = current.extras();
-    let assembled = origin::assemble(environment, origin, model, store, extras).await?;
+    let assembling = origin::assemble(environment, origin, model, store, extras);
+    let assembled = match player.interrupts.unless_told(assembling).await {
+        Ok(assembled) => assembled?,
+        Err(code) => return Ok(Ended::Quit(code)),
+    };
     let run = assembled.agent.run(origin::ask(&assembled, approval, origin).await?);
     let ended = player.play(run).await;
-    if let Ended::Done { .. } = ended {
-        player.wait_for(assembled.close()).await;
-    }
-    Ok(ended)
+    let told = match ended {
+        Ended::Quit(_) => return Ok(ended),
+        Ended::Leave(code) => Some(code),
+        Ended::Done { .. } => None,
+    };
+    Ok(match player.interrupts.last(told, assembled.close()).await {
+        // Ctrl-C ends the waiting, not the conversation.
+        Some(code) if code != Wish::Stop.code() => Ended::Leave(code),
+        _ => ended,
+    })
 }
 
 /// The open question of a run of this conversation that died, if nobody else goes on with it.
@@ -272,13 +249,10 @@ async fn unfinished(
     chat: &Chat,
     key: &str,
 ) -> Result<Option<Approval>, Problem> {
-    let sessions = assembled.store.sessions().await?;
-    let mine = |session: &&Session| session.key == key && session.parent.is_none();
-    let Some(session) =
-        sessions.iter().find(mine).filter(|_| environment.stdin_is_terminal && !chat.new)
-    else {
+    if chat.new || !environment.stdin_is_terminal {
         return Ok(None);
-    };
+    }
+    let Some(session) = personality::newest(assembled, key).await? else { return Ok(None) };
     assembled.store.expire_approvals(now_ms()).await?;
     let filter = ApprovalFilter {
         session_id: Some(session.id.clone()),
@@ -290,23 +264,10 @@ async fn unfinished(
 }
 
 fn help() {
-    anstream::eprintln!(
+    tell!(
         "/personality [NAME]  who the agent is, or make it another\n\
          /new                 begin a new conversation\n\
          /hooks               every hook that is bound\n\
          /quit                leave (Ctrl-C stops a run, twice leaves)"
     );
-}
-
-async fn switch(assembled: &Assembled, key: &str, name: &str) -> Result<String, Problem> {
-    let personalities = assembled.agent.personalities();
-    let new = NewSession { key: key.into(), platform: "cli".into(), ..NewSession::default() };
-    let session = assembled.store.open(new).await?;
-    if name.is_empty() {
-        let now = session.personality.as_deref().unwrap_or(personalities.default_id());
-        let all: Vec<_> = personalities.names().collect();
-        return Ok(format!("now {now}; there are: {}", all.join(", ")));
-    }
-    assembled.agent.switch_personality(&session, name).await?;
-    Ok(format!("now {name}"))
 }

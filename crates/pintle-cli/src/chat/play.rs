@@ -1,17 +1,23 @@
 //! Plays one run for a person: shows its events, asks its questions, stops it on Ctrl-C.
 
-use std::time::Duration;
-
 use futures_util::StreamExt;
 use pintle_agent::{ApprovalRequest, Run, RunEventKind, RunOutcome};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
-use super::{Interrupts, Line, Lines, Questions, Screen, TerminalAnswer};
+use super::{
+    Interrupts, LEAVES_WITHIN, Line, Lines, Questions, Screen, TerminalAnswer, Wish,
+    answer::{PROMPT, understand},
+};
+use crate::{
+    out::TURNS_EVERY,
+    shown::{Shown, text},
+};
 
 pub(crate) struct Player {
     screen: Screen,
     lines: Lines,
     questions: Questions,
-    interrupts: Interrupts,
+    pub(crate) interrupts: Interrupts,
     answer_yes: bool,
 }
 
@@ -21,8 +27,20 @@ pub(crate) enum Ended {
         text: String,
         outcome: RunOutcome,
     },
-    /// Ctrl-C twice.
-    Quit,
+    /// Ctrl-C twice: leave at once.
+    Quit(u8),
+    /// The program was told to leave, and the run has been stopped: leave when the last handlers are done.
+    Leave(u8),
+}
+
+/// What came of a question.
+enum Asked {
+    Answered(TerminalAnswer),
+    /// The person would rather stop.
+    Stopped,
+    Told(Wish),
+    /// The answer came from somewhere else.
+    Settled,
 }
 
 impl Player {
@@ -39,85 +57,136 @@ impl Player {
     /// What the person says next.
     pub(crate) async fn next_line(&mut self, prompt: &str) -> Line {
         tokio::select! {
-            line = self.lines.ask(prompt) => line,
-            () = self.interrupts.next() => Line::Signalled,
+            line = self.lines.next(prompt) => line,
+            wish = self.interrupts.next() => Line::Signalled(wish),
         }
     }
 
-    /// Waits for this unless the person would rather not; `false` then.
-    pub(crate) async fn wait_for(&mut self, last: impl Future<Output = ()>) -> bool {
-        tokio::select! {
-            () = last => true,
-            () = self.interrupts.next() => false,
-        }
-    }
-
-    pub(crate) async fn play(&mut self, mut run: Run) -> Ended {
-        let id = run.id().to_string();
-        let mut stopping = false;
-        let mut tick = tokio::time::interval(Duration::from_millis(100));
+    pub(crate) async fn play(&mut self, run: Run) -> Ended {
         self.screen.begin();
+        let ended = self.play_on(run).await;
+        self.screen.end();
+        ended
+    }
+
+    async fn play_on(&mut self, mut run: Run) -> Ended {
+        let id = run.id().to_string();
+        let mut stopping = Stopping::default();
+        let mut turns = interval(TURNS_EVERY);
+        // However long a person thinks about a question: nothing is made up for.
+        turns.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
             tokio::select! {
                 biased;
-                () = self.interrupts.next() => {
-                    if stopping {
-                        self.screen.end();
-                        return Ended::Quit;
+                wish = self.interrupts.next() => {
+                    if let Some(code) = stopping.at_once(wish) {
+                        return Ended::Quit(code);
                     }
-                    stopping = true;
                     run.cancel();
-                    self.screen.note("stopping… (Ctrl-C again to leave at once)");
+                    self.screen.note(&stopping.words());
                 }
+                code = stopping.too_late() => return Ended::Quit(code),
                 Some((request, mut reply)) = self.questions.recv() => {
-                    let answer = tokio::select! {
-                        answer = self.question(&request) => Some(answer),
-                        () = reply.closed() => None,
+                    let asked = tokio::select! {
+                        biased;
+                        wish = self.interrupts.next() => Asked::Told(wish),
+                        () = reply.closed() => Asked::Settled,
+                        asked = question(&self.screen, &self.lines, &request, self.answer_yes) => asked,
                     };
-                    match answer {
-                        Some(Some(answer)) => drop(reply.send(answer)),
-                        // The person would rather stop.
-                        Some(None) => run.cancel(),
-                        None => self.screen.note("somebody else answered; press Enter to go on"),
+                    match asked {
+                        Asked::Answered(answer) => drop(reply.send(answer)),
+                        Asked::Stopped => run.cancel(),
+                        Asked::Told(wish) => {
+                            if let Some(code) = stopping.at_once(wish) {
+                                return Ended::Quit(code);
+                            }
+                            run.cancel();
+                        }
+                        Asked::Settled => {
+                            self.screen.note(&text!("somebody else answered; press Enter to go on"));
+                        }
                     }
-                    self.screen.begin();
                 }
                 event = run.next() => {
                     let Some(event) = event else {
-                        self.screen.end();
                         return Ended::Done { text: "the run is gone".into(), outcome: RunOutcome::Error };
                     };
                     let own = event.envelope.run_id.as_deref() == Some(&id);
                     self.screen.show(&event, own);
                     if let (RunEventKind::Done { text, outcome }, true) = (event.kind, own) {
-                        self.screen.end();
-                        return Ended::Done { text, outcome };
+                        return match stopping.leaves {
+                            Some((code, _)) => Ended::Leave(code),
+                            None => Ended::Done { text, outcome },
+                        };
                     }
                 }
-                _ = tick.tick() => self.screen.tick(),
+                _ = turns.tick() => self.screen.tick(),
             }
         }
     }
+}
 
-    /// `None` when the person would rather stop.
-    async fn question(&mut self, request: &ApprovalRequest) -> Option<TerminalAnswer> {
-        self.screen.question(request);
-        if self.answer_yes {
-            self.screen.note("answered with yes (--yes)");
-            return Some(TerminalAnswer::Yes);
+/// Asks until the answer is clear.
+async fn question(
+    screen: &Screen,
+    lines: &Lines,
+    request: &ApprovalRequest,
+    answer_yes: bool,
+) -> Asked {
+    screen.question(request);
+    if answer_yes {
+        screen.note(&text!("answered with yes (--yes)"));
+        return Asked::Answered(TerminalAnswer::Yes);
+    }
+    loop {
+        match lines.answer(PROMPT).await {
+            Line::Interrupted | Line::End => return Asked::Stopped,
+            Line::Signalled(wish) => return Asked::Told(wish),
+            Line::Text(typed) => match understand(&typed) {
+                Some(answer) => return Asked::Answered(answer),
+                None if typed.trim().is_empty() => {}
+                None => screen.note(&text!("y or yes is yes; n or a few words why not is no")),
+            },
         }
-        let prompt = "  allow it? y(es) / a(lways in this session) / n(o) / a reason for no › ";
-        loop {
-            match self.lines.ask(prompt).await {
-                Line::Interrupted | Line::Signalled | Line::End => return None,
-                Line::Text(text) => match text.trim() {
-                    "" => {}
-                    "y" | "yes" => return Some(TerminalAnswer::Yes),
-                    "a" | "always" => return Some(TerminalAnswer::YesForThisSession),
-                    "n" | "no" => return Some(TerminalAnswer::No(None)),
-                    reason => return Some(TerminalAnswer::No(Some(reason.to_string()))),
-                },
+    }
+}
+
+/// A run that is being stopped, and what for.
+#[derive(Default)]
+pub(super) struct Stopping {
+    asked: bool,
+    /// The program's exit code, and when it leaves at the latest.
+    pub(super) leaves: Option<(u8, Instant)>,
+}
+
+impl Stopping {
+    /// The exit code if there is nothing more to wait for: this is the second time.
+    pub(super) fn at_once(&mut self, wish: Wish) -> Option<u8> {
+        match (wish, self.leaves) {
+            (_, Some((code, _))) => return Some(code),
+            (Wish::Stop, None) if self.asked => return Some(wish.code()),
+            (Wish::Stop, None) => {}
+            (Wish::Leave(code), None) => self.leaves = Some((code, Instant::now() + LEAVES_WITHIN)),
+        }
+        self.asked = true;
+        None
+    }
+
+    /// Comes when the program was told to leave and the run has not ended in time.
+    pub(super) async fn too_late(&self) -> u8 {
+        match self.leaves {
+            Some((code, at_the_latest)) => {
+                sleep_until(at_the_latest).await;
+                code
             }
+            None => std::future::pending().await,
+        }
+    }
+
+    fn words(&self) -> Shown {
+        match self.leaves {
+            Some(_) => text!("stopping, then leaving…"),
+            None => text!("stopping… (Ctrl-C again to leave at once)"),
         }
     }
 }

@@ -14,7 +14,9 @@ use crate::{
     assembly::{Assembled, Extras},
     bindings::TRUST_FILE,
     environment::Environment,
-    problem::{DIM, Problem, RED},
+    out::tell,
+    problem::Problem,
+    shown::{dim, red},
 };
 
 /// No file of a profile is longer.
@@ -78,13 +80,14 @@ impl Current {
         }
         self.seen = now;
         match self.recipe.assemble(environment, chat).await {
-            Err(problem) => anstream::eprintln!(
-                "{problem}\n{RED}the profile changed and does not load: the old one stays in force{RED:#}"
-            ),
+            Err(problem) => {
+                let stays = "the profile changed and does not load: the old one stays in force";
+                tell!("{}\n{}", problem, red(stays));
+            }
             Ok(new) => {
                 let old = std::mem::replace(&mut self.assembled, new);
                 old.release().await;
-                anstream::eprintln!("{DIM}the profile changed: the new one is in force{DIM:#}");
+                tell!("{}", dim("the profile changed: the new one is in force"));
             }
         }
     }

@@ -1,51 +1,56 @@
 //! What a person sees of a run: text as it comes, one line per tool call and per block, and what is waited for.
 
 use std::{
-    io::Write,
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
-use indicatif::{ProgressBar, ProgressStyle};
 use pintle::points::ToolOutcome;
 use pintle_agent::{ApprovalRequest, RunEvent, RunEventKind, RunOutcome};
-use pintle_policy::{on_one_line, visible};
 use serde_json::Value;
 
 use crate::{
     environment::Environment,
-    problem::{BOLD, CYAN, DIM, GREEN, RED, YELLOW},
+    out::{self, NAMED_AFTER},
+    shown::{Show, Shown, bold, cyan, dim, green, lines, pretty_json, red, text, yellow},
 };
 
-/// A hook is named once it has been waited for this long.
-const NAMED_AFTER: Duration = Duration::from_millis(300);
+/// A call's arguments, and what it writes, are shown up to so many columns.
+const BRIEF: usize = 100;
 
 pub(crate) struct Screen {
     /// Text goes to standard output as it comes; otherwise the caller prints the answer.
     streams_text: bool,
     /// One-line notes are shown.
     notes: bool,
-    bar: Option<ProgressBar>,
     animated: bool,
     waiting: Arc<Waiting>,
-    doing: String,
-    in_line: bool,
+    running: Vec<Running>,
+}
+
+/// A tool that has started and not ended.
+struct Running {
+    tool_call_id: String,
+    tool_name: String,
+    /// The last line it has written, as far as it has come.
+    writes: String,
+    at_line_end: bool,
 }
 
 /// What is being waited for right now.
 #[derive(Default)]
-pub(crate) struct Waiting(Mutex<Option<(Instant, String)>>);
+pub(crate) struct Waiting(Mutex<Option<(Instant, Shown)>>);
 
 impl Waiting {
     pub(crate) fn handler_started(&self, point: &str, handler: &str) {
-        self.set(Some((Instant::now(), format!("hook {handler} ({point})"))));
+        self.set(Some((Instant::now(), text!("hook {} ({})", handler, point))));
     }
 
-    fn set(&self, to: Option<(Instant, String)>) {
+    fn set(&self, to: Option<(Instant, Shown)>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = to;
     }
 
-    fn long_enough(&self) -> Option<String> {
+    fn long_enough(&self) -> Option<Shown> {
         let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         waiting
             .as_ref()
@@ -56,24 +61,16 @@ impl Waiting {
 
 impl Screen {
     pub(crate) fn full(environment: &Environment) -> Self {
-        Self::new(true, true, environment.stderr_is_terminal)
+        Self::new(true, true, environment.shows_waiting())
     }
 
     /// For one question: the answer alone is printed, by the caller; notes only for a person.
     pub(crate) fn quiet(environment: &Environment) -> Self {
-        Self::new(false, environment.stderr_is_terminal, environment.stderr_is_terminal)
+        Self::new(false, environment.stderr_is_terminal, environment.shows_waiting())
     }
 
     fn new(streams_text: bool, notes: bool, animated: bool) -> Self {
-        Self {
-            streams_text,
-            notes,
-            bar: None,
-            animated,
-            waiting: Arc::default(),
-            doing: String::new(),
-            in_line: false,
-        }
+        Self { streams_text, notes, animated, waiting: Arc::default(), running: Vec::new() }
     }
 
     pub(crate) fn waiting(&self) -> Arc<Waiting> {
@@ -81,119 +78,114 @@ impl Screen {
     }
 
     pub(crate) fn begin(&mut self) {
-        self.doing = "thinking".into();
-        if self.animated && self.bar.is_none() {
-            let bar = ProgressBar::new_spinner();
-            if let Ok(style) = ProgressStyle::with_template("{spinner:.cyan} {msg:.dim}") {
-                bar.set_style(style);
-            }
-            bar.set_message(self.doing.clone());
-            self.bar = Some(bar);
+        self.running.clear();
+        self.waiting.set(None);
+        self.tick();
+    }
+
+    /// Shows what is waited for: a hook, the tools that run, or the model.
+    pub(crate) fn tick(&self) {
+        if self.animated {
+            out::spin(&self.waiting.long_enough().unwrap_or_else(|| self.doing()));
         }
     }
 
-    pub(crate) fn tick(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.set_message(self.waiting.long_enough().unwrap_or_else(|| self.doing.clone()));
-            bar.tick();
+    fn doing(&self) -> Shown {
+        if self.running.is_empty() {
+            return text!("thinking");
+        }
+        let names: Vec<_> = self.running.iter().map(|tool| tool.tool_name.as_str()).collect();
+        let names = names.join(", ");
+        match self.running.iter().rev().find(|tool| !tool.writes.is_empty()) {
+            Some(tool) => text!("running {} · {}", names, tool.writes.shown().fit(BRIEF)),
+            None => text!("running {}", names),
         }
     }
 
     pub(crate) fn end(&mut self) {
-        self.clear();
-        self.break_line();
-        let _ = std::io::stdout().flush();
+        out::end_line();
     }
 
-    fn clear(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
+    pub(crate) fn note(&self, note: &Shown) {
+        self.line(&text!("  {}", dim(note)));
     }
 
-    fn break_line(&mut self) {
-        if self.in_line {
-            anstream::println!();
-            self.in_line = false;
-        }
-    }
-
-    pub(crate) fn note(&mut self, text: &str) {
+    fn line(&self, line: &Shown) {
         if self.notes {
-            let shown = self.bar.is_some();
-            self.clear();
-            self.break_line();
-            anstream::eprintln!("  {DIM}{}{DIM:#}", visible(text));
-            if shown {
-                self.begin();
-            }
-        }
-    }
-
-    fn line(&mut self, line: &str) {
-        if self.notes {
-            self.clear();
-            self.break_line();
-            anstream::eprintln!("{line}");
-            self.begin();
+            out::tell_line(line);
         }
     }
 
     /// The real arguments, whole: that is what is approved.
-    pub(crate) fn question(&mut self, request: &ApprovalRequest) {
-        self.clear();
-        self.break_line();
-        anstream::eprintln!(
-            "{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} wants to run",
-            on_one_line(&request.tool_name)
-        );
-        let shown = serde_json::to_string_pretty(&request.args)
-            .unwrap_or_else(|_| request.args.to_string());
-        // Nothing in them may hide or move what the person reads.
-        for line in visible(&shown).lines() {
-            anstream::eprintln!("    {line}");
+    pub(crate) fn question(&self, request: &ApprovalRequest) {
+        out::tell!("{} {} wants to run", yellow("?"), bold(&request.tool_name));
+        let args = pretty_json(&request.args).unwrap_or_else(|_| request.args.shown());
+        for line in args.as_str().lines() {
+            out::tell!("    {}", line);
         }
-        anstream::eprintln!("  {DIM}{}{DIM:#}", visible(&request.reason));
+        out::tell!("  {}", dim(&request.reason));
     }
 
     pub(crate) fn show(&mut self, event: &RunEvent, own: bool) {
         let indent = if own { "" } else { "  " };
         match &event.kind {
             RunEventKind::TextDelta { text } if own && self.streams_text => {
-                self.clear();
-                anstream::print!("{}", visible(text));
-                let _ = std::io::stdout().flush();
-                self.in_line = !text.ends_with('\n');
+                out::stream(&lines(text));
             }
             RunEventKind::HookFired { .. } => self.waiting.set(None),
-            RunEventKind::ToolStart { tool_name, args, .. } => {
-                self.line(&format!(
-                    "{indent}{CYAN}→{CYAN:#} {tool_name} {DIM}{}{DIM:#}",
-                    brief(args)
-                ));
-                self.doing = format!("running {tool_name}");
+            RunEventKind::ToolStart { tool_call_id, tool_name, args } => {
+                self.line(&text!("{}{} {} {}", indent, cyan("→"), tool_name, dim(brief(args))));
+                self.running.push(Running {
+                    tool_call_id: tool_call_id.clone(),
+                    tool_name: tool_name.clone(),
+                    writes: String::new(),
+                    at_line_end: false,
+                });
             }
-            RunEventKind::ToolEnd { tool_name, outcome: ToolOutcome::Rejected, error, .. } => {
-                let reason = error.as_deref().unwrap_or_default();
-                self.line(&format!(
-                    "{indent}{RED}✗{RED:#} {tool_name} {RED}blocked{RED:#}: {}",
-                    visible(reason)
-                ));
+            RunEventKind::ToolProgress { tool_call_id, text } => {
+                let mut running = self.running.iter_mut();
+                if let Some(tool) = running.find(|tool| tool.tool_call_id == *tool_call_id) {
+                    tool.write(text);
+                }
             }
-            RunEventKind::ToolEnd { tool_name, ok: true, duration_ms, .. } => {
-                self.line(&format!(
-                    "{indent}{GREEN}✓{GREEN:#} {tool_name} {DIM}{duration_ms} ms{DIM:#}"
-                ));
-            }
-            RunEventKind::ToolEnd { tool_name, error, .. } => {
+            RunEventKind::ToolEnd {
+                tool_call_id,
+                tool_name,
+                ok,
+                outcome,
+                error,
+                duration_ms,
+                ..
+            } => {
+                self.running.retain(|tool| tool.tool_call_id != *tool_call_id);
                 let error = error.as_deref().unwrap_or_default();
-                self.line(&format!("{indent}{RED}✗{RED:#} {tool_name}: {}", first_line(error)));
+                self.line(&match (outcome, ok) {
+                    (ToolOutcome::Rejected, _) => {
+                        let blocked = red("blocked");
+                        text!(
+                            "{}{} {} {}: {}",
+                            indent,
+                            red("✗"),
+                            tool_name,
+                            blocked,
+                            error.trim_end()
+                        )
+                    }
+                    (_, true) => {
+                        let took = dim(text!("{} ms", duration_ms));
+                        text!("{}{} {} {}", indent, green("✓"), tool_name, took)
+                    }
+                    (_, false) => {
+                        text!("{}{} {}: {}", indent, red("✗"), tool_name, first_line(error))
+                    }
+                });
             }
             RunEventKind::HookBlocked { point, handler, reason, tool_call_id: None } => {
-                self.line(&format!("{indent}{YELLOW}!{YELLOW:#} {handler} at {point}: {reason}"));
+                let reason = reason.trim_end();
+                self.line(&text!("{}{} {} at {}: {}", indent, yellow("!"), handler, point, reason));
             }
             RunEventKind::Error { code, message } => {
-                self.line(&format!("{indent}{RED}error{RED:#} {code}: {message}"));
+                self.line(&text!("{}{} {}: {}", indent, red("error"), code, message));
             }
             // What the model said last has been streamed; how it ended otherwise has not.
             RunEventKind::Done { text, outcome }
@@ -201,15 +193,31 @@ impl Screen {
                     && self.streams_text
                     && !matches!(outcome, RunOutcome::EndTurn | RunOutcome::Error) =>
             {
-                self.line(&format!("{YELLOW}■{YELLOW:#} {text}"));
+                self.line(&text!("{} {}", yellow("■"), text));
             }
             _ => {}
         }
     }
 }
 
+impl Running {
+    fn write(&mut self, text: &str) {
+        for part in text.split_inclusive(['\n', '\r']) {
+            let line = part.trim_end_matches(['\n', '\r']);
+            if self.at_line_end && !line.trim().is_empty() {
+                self.writes.clear();
+                self.at_line_end = false;
+            }
+            if self.writes.len() < BRIEF {
+                self.writes.extend(line.chars().take(BRIEF));
+            }
+            self.at_line_end |= line.len() < part.len();
+        }
+    }
+}
+
 /// A call's arguments on one line.
-fn brief(args: &Value) -> String {
+fn brief(args: &Value) -> Shown {
     let text = match args.as_object() {
         Some(object) if object.len() == 1 => {
             object.values().map(plain).collect::<Vec<_>>().join(" ")
@@ -221,20 +229,15 @@ fn brief(args: &Value) -> String {
             .join(" "),
         None => args.to_string(),
     };
-    let line = first_line(&text);
-    if line.chars().count() > 100 {
-        format!("{}…", line.chars().take(100).collect::<String>())
-    } else {
-        line
-    }
+    first_line(&text).fit(BRIEF)
 }
 
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_string)
 }
 
-fn first_line(text: &str) -> String {
+fn first_line(text: &str) -> Shown {
     let mut lines = text.lines();
-    let first = on_one_line(lines.next().unwrap_or_default());
-    if lines.next().is_some() { format!("{first} …") } else { first.to_string() }
+    let first = lines.next().unwrap_or_default();
+    if lines.next().is_some() { text!("{} …", first) } else { first.shown() }
 }

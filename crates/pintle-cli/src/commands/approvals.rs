@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use pintle_agent::{Finished, RunOutcome, Store};
-use pintle_policy::{on_one_line, visible};
 use pintle_store::{
     Answer, AnswerResult, Approval, ApprovalFilter, ApprovalState, Decision, OPERATOR, Origin,
     Scope, SqliteStore,
@@ -16,7 +15,9 @@ use crate::{
     chat::now_ms,
     environment::Environment,
     origin::{ask, assemble, known},
-    problem::{BOLD, CYAN, DIM, GREEN, Problem, YELLOW},
+    out::{say, say_json, say_pretty_json, tell},
+    problem::Problem,
+    shown::{bold, cyan, dim, green, lines, pretty_json, text, yellow},
 };
 
 pub(crate) async fn run(
@@ -52,26 +53,22 @@ async fn list(
     let state = (!all).then_some(ApprovalState::Pending);
     let approvals = store.approvals(ApprovalFilter { state, ..ApprovalFilter::default() }).await?;
     if environment.json {
-        anstream::println!("{}", serde_json::to_string_pretty(&approvals).map_err(Problem::new)?);
+        say_pretty_json(&approvals)?;
         return Ok(ExitCode::SUCCESS);
     }
     if approvals.is_empty() {
-        anstream::println!("nothing waits for an answer");
+        say!("nothing waits for an answer");
     }
     for approval in &approvals {
-        let state = approval.state.as_str();
-        anstream::println!(
-            "{CYAN}{}{CYAN:#}  {YELLOW}{state:<9}{YELLOW:#} {BOLD}{}{BOLD:#} {}",
-            short(&approval.id),
-            on_one_line(&approval.tool),
-            on_one_line(&approval.args.to_string())
-        );
+        let state = yellow(text!("{:<9}", approval.state.as_str()));
+        let (id, tool) = (cyan(short(&approval.id)), bold(&approval.tool));
+        say!("{}  {} {} {}", id, state, tool, approval.args);
         let (folder, profile) = place(approval);
         let session = key_of(store, approval).await?;
-        anstream::println!(
-            "          {DIM}in {folder} · profile {profile} · conversation {session} · {}{DIM:#}",
-            lapses(approval)
-        );
+        let lapses = lapses(approval);
+        let about =
+            text!("in {} · profile {} · conversation {} · {}", folder, profile, session, lapses);
+        say!("          {}", dim(about));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -87,11 +84,11 @@ async fn show(
     approval: &Approval,
 ) -> Result<ExitCode, Problem> {
     if environment.json {
-        anstream::println!("{}", serde_json::to_string_pretty(approval).map_err(Problem::new)?);
+        say_pretty_json(approval)?;
         return Ok(ExitCode::SUCCESS);
     }
-    anstream::println!("{BOLD}{}{BOLD:#} {DIM}{}{DIM:#}", on_one_line(&approval.tool), approval.id);
-    let args = serde_json::to_string_pretty(&approval.args).map_err(Problem::new)?;
+    say!("{} {}", bold(&approval.tool), dim(&approval.id));
+    say!("{}", pretty_json(&approval.args).map_err(Problem::new)?);
     let (folder, profile) = place(approval);
     let mut facts = vec![
         ("why", approval.reason.clone()),
@@ -106,9 +103,8 @@ async fn show(
         let words = approval.answer_reason.as_deref().unwrap_or_default();
         facts.push(("by", format!("{by} {words}")));
     }
-    anstream::println!("{}", visible(&args));
     for (name, fact) in facts {
-        anstream::println!("{DIM}{name:<8} {}{DIM:#}", on_one_line(&fact));
+        say!("{}", dim(text!("{:<8} {}", name, fact)));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -196,7 +192,7 @@ async fn answer(
     let answered = record(&store, &approval, said, heir.is_some()).await;
     let approval = match (answered, heir) {
         (Ok(approval), Some((heir, origin))) => {
-            say(environment, &approval);
+            say_answered(environment, &approval);
             // The run takes it itself.
             drop(claim);
             return resume(environment, &approval, &origin, heir).await;
@@ -207,14 +203,14 @@ async fn answer(
         }
         (answered, None) => answered?,
     };
-    say(environment, &approval);
+    say_answered(environment, &approval);
     if let Some(problem) = lost {
-        anstream::eprintln!(
-            "{problem}\n{DIM}its run had stopped and does not go on; the conversation does, with its next message{DIM:#}"
-        );
+        let goes_on =
+            "its run had stopped and does not go on; the conversation does, with its next message";
+        tell!("{}\n{}", problem, dim(goes_on));
     }
     if environment.json {
-        anstream::println!("{}", json!({ "answered": approval.id, "resumed": false }));
+        say_json(&json!({ "answered": approval.id, "resumed": false }))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -268,10 +264,10 @@ async fn record(
     }
 }
 
-fn say(environment: &Environment, approval: &Approval) {
+fn say_answered(environment: &Environment, approval: &Approval) {
     if !environment.json {
         let word = if approval.state == ApprovalState::Approved { "approved" } else { "denied" };
-        anstream::println!("{GREEN}{word}{GREEN:#} {} {}", approval.tool, short(&approval.id));
+        say!("{} {} {}", green(word), approval.tool, short(&approval.id));
     }
 }
 
@@ -287,12 +283,11 @@ async fn resume(
     if environment.json {
         let done =
             json!({ "answered": approval.id, "resumed": true, "outcome": outcome, "text": text });
-        anstream::println!("{done}");
+        say_json(&done)?;
     } else {
         let folder = origin.workspace.display();
-        anstream::println!(
-            "{DIM}its run had stopped; it went on here, in {folder}:{DIM:#}\n{text}"
-        );
+        let here = dim(text!("its run had stopped; it went on here, in {}:", folder));
+        say!("{}\n{}", here, lines(&text));
     }
     Ok(if outcome == RunOutcome::EndTurn { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -4,13 +4,16 @@ use std::process::ExitCode;
 
 use pintle::HandlerRecord;
 use pintle_agent::{PreviewError, PromptPreview, Store};
+use pintle_store::SqliteStore;
 use serde_json::{Value, json};
 
 use crate::{
     args::Doctor,
     assembly::{Assembled, Extras},
     environment::Environment,
-    problem::{BOLD, CYAN, DIM, GREEN, Problem, RED, YELLOW},
+    out::{self, say, say_json, say_pretty_json},
+    problem::Problem,
+    shown::{Shown, bold, cyan, dim, green, lines, red, text, yellow},
 };
 
 pub(crate) async fn run(environment: &Environment, doctor: Doctor) -> Result<ExitCode, Problem> {
@@ -30,32 +33,27 @@ async fn show_prompt(environment: &Environment, doctor: &Doctor) -> Result<ExitC
     let handlers = record.map(|record| record.handlers).unwrap_or_default();
     if environment.json {
         let whole = json!({ "parts": parts, "handlers": handlers });
-        anstream::println!("{}", serde_json::to_string_pretty(&whole).map_err(Problem::new)?);
+        say_pretty_json(&whole)?;
         return Ok(ExitCode::SUCCESS);
     }
     for part in &parts {
-        anstream::println!(
-            "{CYAN}── {} {DIM}by {}{DIM:#}\n{}\n",
-            part.part,
-            part.by,
-            part.text.trim()
-        );
+        let by = dim(text!("by {}", part.by));
+        say!("{} {}\n{}\n", cyan(text!("── {}", part.part)), by, lines(part.text.trim()));
     }
     for handler in &handlers {
-        anstream::println!("{}", contribution(handler));
+        out::say_line(&contribution(handler));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// What became of one handler's part in the prompt.
-fn contribution(handler: &HandlerRecord) -> String {
-    let (outcome, name) = (handler.outcome.name(), &handler.name);
-    let mut line = format!("{BOLD}{name}{BOLD:#} {outcome}");
+fn contribution(handler: &HandlerRecord) -> Shown {
+    let mut line = text!("{} {}", bold(&*handler.name), handler.outcome.name());
     if !handler.won.is_empty() {
-        line.push_str(&format!(" {GREEN}won: {}{GREEN:#}", handler.won.join(", ")));
+        line = text!("{} {}", line, green(text!("won: {}", handler.won.join(", "))));
     }
     if !handler.lost.is_empty() {
-        line.push_str(&format!(" {RED}lost: {}{RED:#}", handler.lost.join(", ")));
+        line = text!("{} {}", line, red(text!("lost: {}", handler.lost.join(", "))));
     }
     line
 }
@@ -66,6 +64,15 @@ struct Check {
     found: Result<String, Problem>,
 }
 
+/// Looked through to its last page: damage shows only where somebody looks.
+async fn database(store: &SqliteStore) -> Result<String, Problem> {
+    store.check().await?;
+    Ok(match store.sessions().await?.len() {
+        1 => "1 conversation".to_string(),
+        several => format!("{several} conversations"),
+    })
+}
+
 async fn check(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, Problem> {
     let mut checks = Vec::new();
     let data = environment.data_dir();
@@ -74,12 +81,7 @@ async fn check(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, P
     match assembled {
         Err(problem) => checks.push(Check { what: "agent", found: Err(problem) }),
         Ok(assembled) => {
-            let sessions = assembled.store.sessions().await;
-            let counted = sessions.map(|sessions| match sessions.len() {
-                1 => "1 conversation".to_string(),
-                several => format!("{several} conversations"),
-            });
-            checks.push(Check { what: "database", found: counted.map_err(Problem::from) });
+            checks.push(Check { what: "database", found: database(&assembled.store).await });
             checks.push(Check { what: "model", found: Ok(assembled.model.clone()) });
             let personalities: Vec<_> = assembled.agent.personalities().names().collect();
             checks.push(Check { what: "personalities", found: Ok(personalities.join(", ")) });
@@ -97,17 +99,18 @@ async fn check(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, P
             }
         };
         let all: Vec<Value> = checks.iter().map(entry).collect();
-        anstream::println!("{}", Value::from(all));
+        say_json(&all)?;
     } else {
         for Check { what, found } in &checks {
             match found {
-                Ok(found) => anstream::println!("{GREEN}✓{GREEN:#} {what:<14} {found}"),
-                Err(problem) => anstream::println!("{RED}✗{RED:#} {what:<14} {problem}"),
+                Ok(found) => say!("{} {:<14} {}", green("✓"), what, found),
+                Err(problem) => say!("{} {:<14} {}", red("✗"), what, problem),
             }
         }
         if !failed {
-            anstream::println!(
-                "{YELLOW}→{YELLOW:#} all is well; `pintle doctor --show-prompt` shows what the model is told"
+            say!(
+                "{} all is well; `pintle doctor --show-prompt` shows what the model is told",
+                yellow("→")
             );
         }
     }
@@ -136,7 +139,7 @@ mod tests {
                 lost,
                 notes,
             };
-            anstream::adapter::strip_str(&contribution(&record)).to_string()
+            anstream::adapter::strip_str(contribution(&record).as_str()).to_string()
         };
         let both = handler(&["appendSystem"], &["prependSystem"], Outcome::Patched);
         assert_eq!(both, "a patched won: appendSystem lost: prependSystem");

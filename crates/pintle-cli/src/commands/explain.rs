@@ -3,14 +3,16 @@
 use std::process::ExitCode;
 
 use pintle_agent::{Finding, JudgedStep};
-use pintle_policy::{Level, visible};
+use pintle_policy::Level;
 use serde_json::{Value, json};
 
 use crate::{
     args::Who,
     assembly::{Assembled, Extras},
     environment::Environment,
-    problem::{BOLD, DIM, GREEN, Problem, RED, YELLOW},
+    out::{say, say_json},
+    problem::Problem,
+    shown::{Shown, bold, dim, green, red, text, yellow},
 };
 
 pub(crate) async fn run(
@@ -28,20 +30,19 @@ pub(crate) async fn run(
     let steps = steps?;
     let verdict = verdict(&steps);
     if environment.json {
-        anstream::println!("{}", json!({ "steps": steps, "verdict": verdict }));
+        say_json(&json!({ "steps": steps, "verdict": verdict }))?;
         return Ok(ExitCode::SUCCESS);
     }
     for JudgedStep { step, finding, detail, source } in &steps {
         let mark = match finding {
-            Finding::Passes => format!("{GREEN}✓{GREEN:#}"),
-            Finding::Asks => format!("{YELLOW}?{YELLOW:#}"),
-            Finding::Stops => format!("{RED}✗{RED:#}"),
+            Finding::Passes => green("✓"),
+            Finding::Asks => yellow("?"),
+            Finding::Stops => red("✗"),
         };
-        let source =
-            source.as_deref().map(|source| format!(" {DIM}{source}{DIM:#}")).unwrap_or_default();
-        anstream::println!("{mark} {step:<16} {}{source}", visible(detail));
+        let source = source.as_deref().map_or(Shown::default(), |source| text!(" {}", dim(source)));
+        say!("{} {:<16} {}{}", mark, step, detail, source);
     }
-    anstream::println!("{BOLD}→ {verdict}{BOLD:#}");
+    say!("{}", bold(text!("→ {}", verdict)));
     Ok(ExitCode::SUCCESS)
 }
 

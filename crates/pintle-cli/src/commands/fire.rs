@@ -17,7 +17,9 @@ use crate::{
     assembly::{Assembled, Extras},
     chat::now_ms,
     environment::Environment,
-    problem::{BOLD, CYAN, DIM, GREEN, Problem, RED},
+    out::{say, say_json},
+    problem::Problem,
+    shown::{Shown, bold, cyan, dim, green, pretty_json, red, text},
 };
 
 pub(crate) async fn run(
@@ -40,10 +42,7 @@ pub(crate) async fn run(
     let record = last.0.lock().unwrap_or_else(PoisonError::into_inner).take();
     let handlers = record.map(|record| record.handlers).unwrap_or_default();
     if environment.json {
-        anstream::println!(
-            "{}",
-            json!({ "point": point, "handlers": handlers, "outcome": outcome })
-        );
+        say_json(&json!({ "point": point, "handlers": handlers, "outcome": outcome }))?;
     } else {
         print(&handlers, &outcome)?;
     }
@@ -83,30 +82,28 @@ fn envelope(payload: &Value) -> Envelope {
 
 fn print(handlers: &[HandlerRecord], outcome: &DynOutcome) -> Result<(), Problem> {
     if handlers.is_empty() {
-        anstream::println!("{DIM}nobody listens{DIM:#}");
+        say!("{}", dim("nobody listens"));
     }
     for HandlerRecord { name, plugin, outcome, duration, won, lost, notes } in handlers {
-        let plugin = plugin.as_deref().map(|id| format!(" ({id})")).unwrap_or_default();
+        let plugin = plugin.as_deref().map_or(Shown::default(), |id| text!(" ({})", id));
         let said = match outcome {
-            Outcome::Blocked(reason) => format!("{RED}blocked{RED:#}: {reason}"),
-            Outcome::Asked(reason) => format!("asked: {reason}"),
-            Outcome::Failed(failure) => format!("{RED}{failure}{RED:#}"),
-            other => format!("{GREEN}{}{GREEN:#}", other.name()),
+            Outcome::Blocked(reason) => text!("{}: {}", red("blocked"), reason),
+            Outcome::Asked(reason) => text!("asked: {}", reason),
+            Outcome::Failed(failure) => red(failure.to_string()),
+            other => green(other.name()),
         };
-        anstream::println!("{BOLD}{name}{BOLD:#}{plugin} {said} {DIM}{duration:.1?}{DIM:#}");
+        let took = dim(format!("{duration:.1?}"));
+        say!("{}{} {} {}", bold(&**name), plugin, said, took);
         for (word, keys) in [("won", won), ("lost", lost)] {
             if !keys.is_empty() {
-                anstream::println!("  {word} {}", keys.join(", "));
+                say!("  {} {}", word, keys.join(", "));
             }
         }
         for note in notes {
-            anstream::println!("  {DIM}{note}{DIM:#}");
+            say!("  {}", dim(note));
         }
     }
-    anstream::println!(
-        "{CYAN}→{CYAN:#} {}",
-        serde_json::to_string_pretty(outcome).map_err(Problem::new)?
-    );
+    say!("{} {}", cyan("→"), pretty_json(outcome).map_err(Problem::new)?);
     Ok(())
 }
 

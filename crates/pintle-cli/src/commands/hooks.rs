@@ -3,14 +3,16 @@
 use std::process::ExitCode;
 
 use pintle::{HandlerInfo, Hooks as Registry, PointInfo};
-use pintle_policy::{on_one_line, profile::AGENT_FILE};
+use pintle_policy::profile::AGENT_FILE;
 use serde_json::json;
 
 use crate::{
     args::{Hooks, HooksCommand},
     environment::Environment,
-    problem::{BOLD, CYAN, DIM, GREEN, Problem, YELLOW},
+    out::{say, say_json, say_pretty_json},
+    problem::Problem,
     profile,
+    shown::{Shown, bold, cyan, dim, green, text, yellow},
 };
 
 pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitCode, Problem> {
@@ -25,19 +27,12 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
                 false => Vec::new(),
             };
             if environment.json {
-                anstream::println!(
-                    "{}",
-                    json!({ "ok": true, "profile": found.name, "warnings": warnings })
-                );
+                say_json(&json!({ "ok": true, "profile": found.name, "warnings": warnings }))?;
             } else {
-                anstream::println!(
-                    "{GREEN}ok{GREEN:#} {}: {} hooks, {} guards",
-                    found.name,
-                    found.hooks.len(),
-                    found.guards.len()
-                );
+                let (hooks, guards) = (found.hooks.len(), found.guards.len());
+                say!("{} {}: {} hooks, {} guards", green("ok"), found.name, hooks, guards);
                 for warning in warnings {
-                    anstream::println!("{YELLOW}warning{YELLOW:#}: {warning}");
+                    say!("{}: {}", yellow("warning"), warning);
                 }
             }
         }
@@ -55,15 +50,15 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
 
 pub(crate) fn print_list(list: &[HandlerInfo]) {
     if list.is_empty() {
-        anstream::println!("no hooks are bound");
+        say!("no hooks are bound");
     }
     for info in list {
-        anstream::println!("{}", line(info));
+        say!("{}", line(info));
     }
 }
 
 /// A handler on one line: where, what, whose, in which order.
-pub(super) fn line(info: &HandlerInfo) -> String {
+pub(super) fn line(info: &HandlerInfo) -> Shown {
     let deadline = info.deadline.map(|deadline| format!(" · {deadline:?}")).unwrap_or_default();
     let source = info.source.to_string();
     let whose = match info.plugin.as_deref() {
@@ -75,20 +70,19 @@ pub(super) fn line(info: &HandlerInfo) -> String {
     written_line(info.point, &info.model.to_string(), &info.name, &order)
 }
 
-pub(super) fn written_line(point: &str, model: &str, name: &str, order: &str) -> String {
-    let (point, name, order) = (on_one_line(point), on_one_line(name), on_one_line(order));
-    format!("{CYAN}{point:<22}{CYAN:#} {model:<10} {BOLD}{name}{BOLD:#} {DIM}{order}{DIM:#}")
+pub(super) fn written_line(point: &str, model: &str, name: &str, order: &str) -> Shown {
+    let point = cyan(text!("{:<22}", point));
+    text!("{} {:<10} {} {}", point, model, bold(name), dim(order))
 }
 
 fn points(environment: &Environment) -> Result<(), Problem> {
     let points = Registry::new().known_points();
     if environment.json {
-        anstream::println!("{}", serde_json::to_string_pretty(&points).map_err(Problem::new)?);
-        return Ok(());
+        return say_pretty_json(&points);
     }
     for PointInfo { name, model, doc, .. } in points {
         let when = first_sentence(doc);
-        anstream::println!("{CYAN}{name:<24}{CYAN:#} {:<10} {DIM}{when}{DIM:#}", model.to_string());
+        say!("{} {:<10} {}", cyan(text!("{:<24}", name)), model.to_string(), dim(when));
     }
     Ok(())
 }
@@ -107,6 +101,5 @@ fn schema(named: &str) -> Result<(), Problem> {
             .hint("`pintle hooks schema` lists them"));
     };
     let schemas = json!({ "payload": point.payload_schema(), "result": point.result_schema() });
-    anstream::println!("{}", serde_json::to_string_pretty(&schemas).map_err(Problem::new)?);
-    Ok(())
+    say_pretty_json(&schemas)
 }

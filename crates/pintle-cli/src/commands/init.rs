@@ -7,7 +7,9 @@ use serde_json::json;
 use crate::{
     args::Init,
     environment::Environment,
-    problem::{CYAN, GREEN, Problem},
+    out::{say, say_json},
+    problem::Problem,
+    shown::{cyan, green, text},
 };
 
 pub(crate) fn run(environment: &Environment, init: &Init) -> Result<ExitCode, Problem> {
@@ -43,13 +45,13 @@ pub(crate) fn run(environment: &Environment, init: &Init) -> Result<ExitCode, Pr
             make_runnable(&file).map_err(failed)?;
         }
         if !environment.json {
-            anstream::println!("{GREEN}wrote{GREEN:#} {}", init.dir.join(name).display());
+            say!("{} {}", green("wrote"), init.dir.join(name).display());
         }
     }
     if environment.json {
-        anstream::println!("{}", json!({ "profile": dir, "files": files.map(|(name, _)| name) }));
+        say_json(&json!({ "profile": dir, "files": files.map(|(name, _)| name) }))?;
     } else {
-        anstream::println!("\nnext: {CYAN}pintle chat --profile {}{CYAN:#}", init.dir.display());
+        say!("\nnext: {}", cyan(text!("pintle chat --profile {}", init.dir.display())));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -15,14 +15,16 @@ use crate::{
     assembly::{Assembled, Extras, bind_built_ins},
     bindings::is_observer,
     environment::Environment,
-    problem::{DIM, Problem, RED, YELLOW},
+    out::{say, say_pretty_json, tell},
+    problem::Problem,
     profile,
+    shown::{Shown, dim, red, yellow},
 };
 
 /// One line of the list.
 struct Row {
     /// What is known of it, for people.
-    line: String,
+    line: Shown,
     /// What is known of it, as JSON.
     facts: Map<String, Value>,
     state: &'static str,
@@ -82,7 +84,7 @@ async fn of_broken(
     print(environment, &rows)?;
     let problem = profile::does_not_load(environment, dir, errors);
     // With `--json` the rows say it all, and are the one thing on standard output.
-    anstream::eprintln!("{problem}");
+    tell!("{}", problem);
     Ok(ExitCode::FAILURE)
 }
 
@@ -141,10 +143,10 @@ impl Row {
     }
 
     fn print(&self) {
-        let style = if self.state == "invalid" { RED } else { YELLOW };
-        anstream::println!("{} {style}{}{style:#}", self.line, self.state);
+        let state = if self.state == "invalid" { red(self.state) } else { yellow(self.state) };
+        say!("{} {}", self.line, state);
         for why in &self.why {
-            anstream::println!("  {DIM}{why}{DIM:#}");
+            say!("  {}", dim(why));
         }
     }
 }
@@ -152,9 +154,8 @@ impl Row {
 fn print(environment: &Environment, rows: &[Row]) -> Result<(), Problem> {
     if environment.json {
         let rows: Vec<Value> = rows.iter().map(Row::to_json).collect();
-        anstream::println!("{}", serde_json::to_string_pretty(&rows).map_err(Problem::new)?);
-    } else {
-        rows.iter().for_each(Row::print);
+        return say_pretty_json(&rows);
     }
+    rows.iter().for_each(Row::print);
     Ok(())
 }

@@ -9,8 +9,13 @@ use serde_json::json;
 use crate::{
     args::{Sessions, SessionsCommand},
     environment::Environment,
-    problem::{BOLD, CYAN, DIM, Problem, RED},
+    out::{say, say_json, say_pretty_json},
+    problem::Problem,
+    shown::{bold, cyan, dim, paragraph, red, text},
 };
+
+/// How far in the text of a message stands.
+const INDENT: usize = 7;
 
 pub(crate) async fn run(
     environment: &Environment,
@@ -30,18 +35,15 @@ pub(crate) async fn run(
 async fn list(environment: &Environment, store: &SqliteStore) -> Result<(), Problem> {
     let sessions = store.sessions().await?;
     if environment.json {
-        anstream::println!("{}", serde_json::to_string_pretty(&sessions).map_err(Problem::new)?);
-        return Ok(());
+        return say_pretty_json(&sessions);
     }
     if sessions.is_empty() {
-        anstream::println!("no conversations yet; `pintle chat` begins one");
+        say!("no conversations yet; `pintle chat` begins one");
     }
     for Session { id, key, message_count, updated_at, personality, .. } in sessions {
         let who = personality.unwrap_or_default();
-        anstream::println!(
-            "{CYAN}{id}{CYAN:#}  {key:<24} {message_count:>4} messages  {}  {DIM}{who}{DIM:#}",
-            when(updated_at)
-        );
+        let (id, who, when) = (cyan(id), dim(who), when(updated_at));
+        say!("{}  {:<24} {:>4} messages  {}  {}", id, key, message_count, when, who);
     }
     Ok(())
 }
@@ -51,32 +53,24 @@ async fn show(environment: &Environment, store: &SqliteStore, named: &str) -> Re
     if environment.json {
         return export(store, named).await;
     }
-    anstream::println!(
-        "{BOLD}{}{BOLD:#} {DIM}{} · begun {}{DIM:#}",
-        session.key,
-        session.id,
-        when(session.created_at)
-    );
+    let begun = text!("{} · begun {}", session.id, when(session.created_at));
+    say!("{} {}", bold(&session.key), dim(begun));
     for StoredMessage { message, .. } in store.history(&session.id).await? {
         match message {
-            Message::User { text } => anstream::println!("\n{CYAN}you{CYAN:#}    {text}"),
+            Message::User { text } => say!("\n{}    {}", cyan("you"), paragraph(&text, INDENT)),
             Message::Assistant { text, tool_calls } => {
                 if !text.is_empty() {
-                    anstream::println!("\n{BOLD}agent{BOLD:#}  {text}");
+                    say!("\n{}  {}", bold("agent"), paragraph(&text, INDENT));
                 }
                 for call in tool_calls {
-                    anstream::println!("       {DIM}→ {} {}{DIM:#}", call.name, call.input);
+                    say!("       {}", dim(text!("→ {} {}", call.name, call.input)));
                 }
             }
             Message::ToolResults { results } => {
                 for result in results {
-                    let mark = if result.is_error {
-                        format!("{RED}✗{RED:#}")
-                    } else {
-                        "✓".to_string()
-                    };
+                    let mark = if result.is_error { red("✗") } else { text!("✓") };
                     let first = result.content.lines().next().unwrap_or_default();
-                    anstream::println!("       {mark} {DIM}{}: {first}{DIM:#}", result.tool_name);
+                    say!("       {} {}", mark, dim(text!("{}: {}", result.tool_name, first)));
                 }
             }
         }
@@ -88,8 +82,7 @@ async fn export(store: &SqliteStore, named: &str) -> Result<(), Problem> {
     let session = find(store, named).await?;
     let messages = store.history(&session.id).await?;
     let whole = json!({ "session": session, "messages": messages });
-    anstream::println!("{}", serde_json::to_string_pretty(&whole).map_err(Problem::new)?);
-    Ok(())
+    say_pretty_json(&whole)
 }
 
 async fn delete(
@@ -102,15 +95,10 @@ async fn delete(
     let _claim = store.claim(&session).await?;
     store.delete(&session.id).await?;
     if environment.json {
-        anstream::println!("{}", json!({ "deleted": session.id }));
-    } else {
-        anstream::println!(
-            "deleted {} ({}, {} messages)",
-            session.id,
-            session.key,
-            session.message_count
-        );
+        return say_json(&json!({ "deleted": session.id }));
     }
+    let Session { id, key, message_count, .. } = session;
+    say!("deleted {} ({}, {} messages)", id, key, message_count);
     Ok(())
 }
 

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use crate::{
     args::Trace,
     environment::Environment,
-    problem::{BOLD, CYAN, DIM, GREEN, Problem, RED},
+    out::{say, say_json},
+    problem::Problem,
+    shown::{Show, Shown, bold, cyan, dim, green, red, text},
 };
 
 /// How many of the newest runs a part of an id is looked for in.
@@ -23,7 +25,7 @@ pub(crate) async fn run(environment: &Environment, trace: Trace) -> Result<ExitC
     if environment.json {
         let events: Vec<Value> =
             events.iter().filter_map(|event| serde_json::from_str(&event.json).ok()).collect();
-        anstream::println!("{}", json!({ "run": run, "events": events }));
+        say_json(&json!({ "run": run, "events": events }))?;
     } else {
         print(&run, &events);
     }
@@ -48,7 +50,7 @@ async fn find(store: &SqliteStore, named: Option<&str>) -> Result<Run, Problem> 
 
 fn print(run: &Run, events: &[RunEvent]) {
     let outcome = run.outcome.as_deref().unwrap_or("not ended");
-    anstream::println!("{BOLD}run {}{BOLD:#} {DIM}{} · {outcome}{DIM:#}", run.run_id, run.model);
+    say!("{} {}", bold(text!("run {}", run.run_id)), dim(text!("{} · {}", run.model, outcome)));
     let end = events.last().map_or(run.started_at, |event| event.at);
     let whole = end.saturating_sub(run.started_at).max(1);
     for event in events {
@@ -58,19 +60,17 @@ fn print(run: &Run, events: &[RunEvent]) {
         let empty = usize::try_from(BAR).unwrap_or_default().saturating_sub(filled);
         let bar = format!("{}▏{}", " ".repeat(filled), " ".repeat(empty));
         for line in describe(&event.kind, &json) {
-            anstream::println!("{DIM}{at:>6} ms {bar}{DIM:#} {line}");
+            say!("{} {}", dim(text!("{:>6} ms {}", at, bar)), line);
         }
     }
     if run.dropped_events > 0 {
-        anstream::println!(
-            "{RED}{} events are missing{RED:#}: they came faster than the disk took them",
-            run.dropped_events
-        );
+        let missing = red(text!("{} events are missing", run.dropped_events));
+        say!("{}: they came faster than the disk took them", missing);
     }
 }
 
-fn describe(kind: &str, json: &Value) -> Vec<String> {
-    let text = |key: &str| json.get(key).and_then(Value::as_str).unwrap_or_default();
+fn describe(kind: &str, json: &Value) -> Vec<Shown> {
+    let word = |key: &str| json.get(key).and_then(Value::as_str).unwrap_or_default();
     match kind {
         "hook.fired" => {
             let handlers =
@@ -79,36 +79,28 @@ fn describe(kind: &str, json: &Value) -> Vec<String> {
                 let field = |key: &str| handler.get(key).cloned().unwrap_or_default();
                 let name = field("name").as_str().unwrap_or_default().to_string();
                 let outcome = field("outcome").as_str().unwrap_or_default().to_string();
-                format!(
-                    "{CYAN}{}{CYAN:#} {name} {outcome} {DIM}{} ms{DIM:#}",
-                    text("point"),
-                    field("durationMs")
-                )
+                let took = dim(text!("{} ms", field("durationMs")));
+                text!("{} {} {} {}", cyan(word("point")), name, outcome, took)
             };
             handlers.iter().map(one).collect()
         }
-        "hook.blocked" => vec![format!(
-            "{RED}{} blocked by {}{RED:#}: {}",
-            text("point"),
-            text("handler"),
-            text("reason")
-        )],
-        "tool.start" => vec![format!(
-            "→ {} {DIM}{}{DIM:#}",
-            text("toolName"),
-            json.get("args").cloned().unwrap_or_default()
-        )],
-        "tool.end" if json.get("ok") == Some(&Value::Bool(true)) => {
-            vec![format!("{GREEN}✓{GREEN:#} {}", text("toolName"))]
+        "hook.blocked" => {
+            let blocked = red(text!("{} blocked by {}", word("point"), word("handler")));
+            vec![text!("{}: {}", blocked, word("reason"))]
         }
-        "tool.end" => vec![format!(
-            "{RED}✗{RED:#} {} {}: {}",
-            text("toolName"),
-            text("outcome"),
-            text("error")
-        )],
-        "done" => vec![format!("{BOLD}done{BOLD:#} {}", text("outcome"))],
-        "error" => vec![format!("{RED}error{RED:#} {}: {}", text("code"), text("message"))],
-        other => vec![other.to_string()],
+        "tool.start" => {
+            let args = json.get("args").cloned().unwrap_or_default();
+            vec![text!("→ {} {}", word("toolName"), dim(args))]
+        }
+        "tool.end" if json.get("ok") == Some(&Value::Bool(true)) => {
+            vec![text!("{} {}", green("✓"), word("toolName"))]
+        }
+        "tool.end" => {
+            let (tool, outcome, error) = (word("toolName"), word("outcome"), word("error"));
+            vec![text!("{} {} {}: {}", red("✗"), tool, outcome, error)]
+        }
+        "done" => vec![text!("{} {}", bold("done"), word("outcome"))],
+        "error" => vec![text!("{} {}: {}", red("error"), word("code"), word("message"))],
+        other => vec![other.shown()],
     }
 }

@@ -2,18 +2,17 @@
 
 use std::process::ExitCode;
 
-use pintle_policy::{
-    on_one_line,
-    trust::{Change, ChangeKind},
-};
+use pintle_policy::trust::{Change, ChangeKind};
 use serde_json::{Value, json};
 
 use crate::{
     args::Trust,
     bindings::{accept, changes},
     environment::Environment,
-    problem::{CYAN, GREEN, Problem, RED, YELLOW},
+    out::{say, say_json},
+    problem::Problem,
     profile,
+    shown::{cyan, green, red, text, yellow},
 };
 
 pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, Problem> {
@@ -25,28 +24,25 @@ pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, 
     if environment.json {
         let entry = |change: &Change| json!({ "file": change.what, "change": word(change.kind) });
         let all: Vec<Value> = changed.iter().map(entry).collect();
-        anstream::println!("{}", json!({ "changes": all, "accepted": trust.accept }));
+        say_json(&json!({ "changes": all, "accepted": trust.accept }))?;
         return Ok(ExitCode::SUCCESS);
     }
     for change in &changed {
-        let style = match change.kind {
-            ChangeKind::Added => GREEN,
-            ChangeKind::Changed => YELLOW,
-            ChangeKind::Removed => RED,
+        let word = text!("{:<8}", word(change.kind));
+        let word = match change.kind {
+            ChangeKind::Added => green(word),
+            ChangeKind::Changed => yellow(word),
+            ChangeKind::Removed => red(word),
         };
-        anstream::println!(
-            "{style}{:<8}{style:#} {}",
-            word(change.kind),
-            on_one_line(&change.what)
-        );
+        say!("{} {}", word, change.what);
     }
     match (changed.is_empty(), trust.accept) {
-        (true, false) => anstream::println!("{GREEN}trusted{GREEN:#}: nothing changed"),
-        (_, true) => anstream::println!("{GREEN}trusted{GREEN:#} as it is now"),
-        (false, false) => anstream::println!(
-            "\nlook at these, then: {CYAN}pintle trust {} --accept{CYAN:#}",
-            trust.dir.display()
-        ),
+        (true, false) => say!("{}: nothing changed", green("trusted")),
+        (_, true) => say!("{} as it is now", green("trusted")),
+        (false, false) => {
+            let accept = cyan(text!("pintle trust {} --accept", trust.dir.display()));
+            say!("\nlook at these, then: {}", accept);
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

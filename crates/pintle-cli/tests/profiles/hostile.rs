@@ -137,7 +137,7 @@ fn what_a_person_is_asked_about_cannot_hide_or_move_anything() {
     let asked = id(&world.pending());
     for arguments in [&["approvals", "list"][..], &["approvals", "show", &asked]] {
         let said = world.run(arguments);
-        for spelled in ["\\u{202e}", "\\u{200b}", "\\u{9b}2K", "\\u001b[1A"] {
+        for spelled in ["\\u202e", "\\u200b", "\\u009b2K", "\\u001b[1A"] {
             assert!(said.out.contains(spelled), "{spelled}: {said:?}");
         }
     }

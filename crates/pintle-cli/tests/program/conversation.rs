@@ -55,6 +55,52 @@ fn the_personality_is_switched_and_stays_switched() {
     assert!(later.err.starts_with("now reader"), "{later}");
 }
 
+/// The newest first.
+fn personalities(world: &World) -> Vec<serde_json::Value> {
+    let sessions = world.run(&["sessions", "list", "--json"]).json();
+    sessions.as_array().unwrap().iter().map(|session| session["personality"].clone()).collect()
+}
+
+#[test]
+fn a_new_conversation_can_be_somebody_elses_from_its_first_message_on() {
+    let world = World::new();
+    assert_eq!(world.run(&["init", "my-agent"]).code, Some(0));
+    let chat = ["chat", "--profile", "my-agent"];
+    let said =
+        world.piped(&chat, b"list .\n/new\n/personality reader\n/personality\nwrite a.txt: x\n");
+    assert!(said.err.contains("now reader; there are"), "{said}");
+    assert_eq!(personalities(&world), ["reader".into(), serde_json::Value::Null], "{said}");
+    assert!(!world.file("a.txt").exists());
+    // The old one is as it was, and the next new one begins as usual.
+    let new = [&chat[..], &["--new"]].concat();
+    let said = world.piped(&new, b"/personality reader\nlist .\n/new\n/personality\nlist .\n");
+    assert!(said.err.contains("now guide; there are"), "{said}");
+    let null = serde_json::Value::Null;
+    assert_eq!(personalities(&world), [null.clone(), "reader".into(), "reader".into(), null]);
+}
+
+#[test]
+fn looking_at_the_personality_makes_no_conversation() {
+    let world = World::new();
+    assert_eq!(world.run(&["init", "my-agent"]).code, Some(0));
+    let chat = ["chat", "--profile", "my-agent"];
+    let said = world
+        .piped(&chat, b"/personality\n/personality reader\n/personality\n/personality nobody\n");
+    assert!(said.err.contains("now guide;") && said.err.contains("now reader;"), "{said}");
+    assert!(said.err.contains("nobody"), "{said}");
+    assert_eq!(personalities(&world), Vec::<serde_json::Value>::new());
+}
+
+#[test]
+fn a_personality_given_at_the_start_can_be_switched_too() {
+    let world = World::new();
+    assert_eq!(world.run(&["init", "my-agent"]).code, Some(0));
+    let chat = ["chat", "--profile", "my-agent", "--personality", "reader"];
+    let said = world.piped(&chat, b"list .\n/personality guide\nlist .\nlist .\n");
+    assert_eq!(said.code, Some(0), "{said}");
+    assert_eq!(personalities(&world), ["guide"], "{said}");
+}
+
 #[test]
 fn a_run_that_fails_does_not_end_the_conversation() {
     let world = World::new();

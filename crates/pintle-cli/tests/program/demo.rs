@@ -27,3 +27,20 @@ fn the_demo_needs_no_home() {
     let output = world.command(&["demo", "--yes"]).env_remove("HOME").output().unwrap();
     assert_eq!(output.status.code(), Some(0));
 }
+
+// §16: `--json` for machines.
+#[test]
+fn the_demo_for_machines_is_the_events_of_its_runs_and_what_fired() {
+    let world = World::new();
+    for (arguments, ran) in [(&["demo", "--json"][..], 1), (&["demo", "--yes", "--json"], 2)] {
+        let said = world.run(arguments);
+        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said}");
+        let mut lines = said.lines();
+        let fired = lines.pop().unwrap();
+        let of = |kind: &str| lines.iter().filter(|event| event["type"] == kind).count();
+        assert_eq!((of("run.start"), of("done"), of("tool.start")), (3, 3, ran), "{said}");
+        let points = fired["fired"].as_array().unwrap();
+        let gate = points.iter().find(|entry| entry["point"] == "tool.pre").unwrap();
+        assert!(gate["fires"].as_u64() > Some(0), "{fired}");
+    }
+}

@@ -2,13 +2,13 @@
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
     time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
 
-use crate::support::{PATIENCE, Said, World, assert_whole, signal};
+use crate::support::{PATIENCE, Said, World, assert_whole, holds, is_gone, signal};
 
 /// Says that it was reached by a file, then takes far longer than a test waits.
 fn slow_model(world: &World) -> String {
@@ -99,22 +99,6 @@ fn start_slow_to_leave(world: &World, arguments: &[&str]) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// P5: no handler outlives the host.
-fn assert_hook_is_gone(world: &World) {
-    let asked = Instant::now();
-    let runs = || {
-        // The shell makes the file before it writes to it.
-        let number = std::fs::read_to_string(world.file("waiting")).unwrap();
-        let state = Command::new("ps").args(["-o", "stat=", "-p", number.trim()]).output().unwrap();
-        let state = String::from_utf8(state.stdout).unwrap();
-        number.trim().is_empty() || !matches!(state.trim().chars().next(), None | Some('Z'))
-    };
-    while runs() {
-        assert!(asked.elapsed() < PATIENCE, "the hook's process is still there");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
 fn first_line(from: Option<impl Read>) -> String {
     let mut line = String::new();
     BufReader::new(from.unwrap()).read_line(&mut line).unwrap();
@@ -142,7 +126,7 @@ fn an_interrupt_after_the_answer_ends_the_wait_for_the_last_handlers() {
     world.wait_for("waiting");
     signal(&child, "INT");
     assert_eq!(ended(&world, child).code, Some(130));
-    assert_hook_is_gone(&world);
+    is_gone(&world.file("waiting"));
 }
 
 // P5
@@ -154,7 +138,7 @@ fn a_program_that_is_killed_takes_its_hooks_along() {
     world.wait_for("waiting");
     signal(&child, "KILL");
     assert!(!child.wait().unwrap().success());
-    assert_hook_is_gone(&world);
+    is_gone(&world.file("waiting"));
 }
 
 #[test]
@@ -170,7 +154,7 @@ fn a_second_interrupt_ends_the_program_at_once() {
     world.wait_for("waiting");
     signal(&child, "INT");
     assert_eq!(ended(&world, child).code, Some(130));
-    assert_hook_is_gone(&world);
+    is_gone(&world.file("waiting"));
     assert_goes_on(&world);
 }
 
@@ -189,6 +173,70 @@ fn two_interrupts_end_the_program() {
         assert_goes_on(&world);
         std::fs::remove_file(world.file("reached")).unwrap();
     }
+}
+
+/// A profile that says, by a file each, that a run has ended and that its last hook was let finish.
+fn says_when_it_ends(world: &World) {
+    let hook = |file: &str| json!({"action": "command", "name": file, "command": format!("echo ended >> ../{file}")});
+    let profile = json!({"name": "tells", "hooks": {"onComplete": [hook("completed")]}});
+    world.write("tells/agent.json", profile.to_string());
+    assert_eq!(world.run(&["trust", "tells", "--accept"]).code, Some(0));
+}
+
+// `kill`, a service that is stopped, a terminal that is closed: the run is stopped in order before the program ends.
+#[test]
+fn being_told_to_leave_stops_the_run_in_order() {
+    for (name, code) in [("TERM", 143), ("HUP", 129)] {
+        for mode in [&["chat", "-q", "go"][..], &["chat", "--json", "-q", "go"], &["chat"]] {
+            let world = World::new();
+            says_when_it_ends(&world);
+            let model = slow_model(&world);
+            let rest = ["--model", &model, "--profile", "tells"];
+            let mut command = world.command(&[mode, &rest].concat());
+            command.env("PINTLE_ALLOW_COMMAND_HOOKS", "1").stdin(Stdio::piped());
+            let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            let mut input = child.stdin.take().unwrap();
+            input.write_all(b"go\n").unwrap();
+            world.wait_for("reached");
+            signal(&child, name);
+            let said = ended(&world, child);
+            assert_eq!(said.code, Some(code), "{name} {mode:?} {said}");
+            assert!(holds(&world.file("completed"), b"ended\n"), "{name} {mode:?} {said}");
+            let last = world.run(&["trace", "--json"]).json();
+            assert_eq!(last["run"]["outcome"], "aborted", "{name} {mode:?} {said}");
+            assert_goes_on(&world);
+        }
+    }
+}
+
+#[test]
+fn being_told_to_leave_between_messages_ends_the_conversation_in_order() {
+    let world = World::new();
+    says_when_it_ends(&world);
+    let mut command = world.command(&["chat", "--profile", "tells"]);
+    command.env("PINTLE_ALLOW_COMMAND_HOOKS", "1").stdin(Stdio::piped());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"write reached: x\n").unwrap();
+    world.wait_for("completed");
+    signal(&child, "TERM");
+    assert_eq!(ended(&world, child).code, Some(143));
+    assert_goes_on(&world);
+}
+
+#[test]
+fn being_told_twice_to_leave_ends_the_last_handlers_too() {
+    let world = World::new();
+    slow_to_leave(&world);
+    let model = slow_model(&world);
+    let child = start_slow_to_leave(&world, &["chat", "-q", "go", "--model", &model]);
+    world.wait_for("reached");
+    signal(&child, "TERM");
+    world.wait_for("waiting");
+    signal(&child, "TERM");
+    assert_eq!(ended(&world, child).code, Some(143));
+    is_gone(&world.file("waiting"));
+    assert_goes_on(&world);
 }
 
 #[test]

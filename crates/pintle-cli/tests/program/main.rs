@@ -7,21 +7,26 @@
     missing_docs
 )]
 
+mod asking;
 mod bad_input;
 mod conversation;
 mod demo;
 mod doctor;
 mod help;
 mod hooks;
+mod hostile;
 mod init;
 mod interruption;
 mod json;
 mod provider;
 mod question;
 mod resuming;
+mod screen;
 mod server;
 mod sessions;
 mod sharing;
+mod streaming;
 mod support;
+mod surroundings;
 mod terminal;
 mod trace;

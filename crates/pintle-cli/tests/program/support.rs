@@ -87,6 +87,14 @@ impl World {
         self.said(self.command(arguments).output().unwrap())
     }
 
+    /// Without `--data`, and with more in the environment.
+    pub(crate) fn bare(&self, arguments: &[&str], more: &[(&str, &str)]) -> Said {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pintle"));
+        command.args(arguments).env_clear().envs(self.environment());
+        command.envs(more.iter().copied()).current_dir(self.file("")).stdin(Stdio::null());
+        self.said(command.output().unwrap())
+    }
+
     /// The same with something on standard input.
     pub(crate) fn piped(&self, arguments: &[&str], input: &[u8]) -> Said {
         let mut command = self.command(arguments);
@@ -293,6 +301,22 @@ pub(crate) fn assert_whole(exported: &Value) {
             let answered = answered.map(|results| ids(results, "toolCallId"));
             assert_eq!(answered, Some(asked), "{exported:#}");
         }
+    }
+}
+
+/// Waits until the process whose number is in this file is gone. P5: nobody outlives the host.
+pub(crate) fn is_gone(file: &Path) {
+    let asked = Instant::now();
+    let runs = || {
+        // The shell makes the file before it writes to it.
+        let number = std::fs::read_to_string(file).unwrap();
+        let state = Command::new("ps").args(["-o", "stat=", "-p", number.trim()]).output().unwrap();
+        let state = String::from_utf8(state.stdout).unwrap();
+        number.trim().is_empty() || !matches!(state.trim().chars().next(), None | Some('Z'))
+    };
+    while runs() {
+        assert!(asked.elapsed() < PATIENCE, "the process is still there");
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 

@@ -11,9 +11,17 @@ use serde_json::{Value, json};
 use crate::support::{World, assert_whole};
 
 pub(crate) struct Screen {
+    /// Everything that was sent to it.
     pub(crate) text: String,
+    /// What a person saw in the end.
+    pub(crate) rendered: String,
     pub(crate) code: Value,
+    /// As a shell wants to find it.
+    pub(crate) reads_lines: bool,
 }
+
+/// What a prompt asks of the terminal last: no more marks around what is pasted.
+const PROMPT_IS_GONE: &str = "\u{1b}[?2004l";
 
 pub(crate) fn wait(text: &str) -> Value {
     json!({"wait": text})
@@ -27,8 +35,8 @@ pub(crate) fn keys(keys: &str) -> Value {
     json!({"type": keys})
 }
 
-const CTRL_C: &str = "\u{3}";
-const CTRL_D: &str = "\u{4}";
+pub(crate) const CTRL_C: &str = "\u{3}";
+pub(crate) const CTRL_D: &str = "\u{4}";
 
 pub(crate) fn play(world: &World, arguments: &[&str], steps: &[Value]) -> Screen {
     let mut argv = vec![env!("CARGO_BIN_EXE_pintle").to_string()];
@@ -49,7 +57,9 @@ pub(crate) fn play(world: &World, arguments: &[&str], steps: &[Value]) -> Screen
     let text = seen["screen"].as_str().unwrap().to_string();
     assert!(seen["stuck"].is_null(), "stuck at {}:\n{text}", seen["stuck"]);
     assert!(!seen["code"].is_null(), "it did not end:\n{text}");
-    Screen { text, code: seen["code"].clone() }
+    let rendered = seen["rendered"].as_str().unwrap().to_string();
+    let reads_lines = seen["reads_lines"] == true;
+    Screen { text, rendered, code: seen["code"].clone(), reads_lines }
 }
 
 #[test]
@@ -276,6 +286,8 @@ fn an_answer_from_another_terminal_is_told_at_the_question() {
             answer_elsewhere(&world, "approve"),
             wait("somebody else answered"),
             keys("\r"),
+            // The question's prompt was drawn again below: it has to be gone, or it would be taken for the next one.
+            wait(PROMPT_IS_GONE),
             wait_for_prompt(),
             keys("/quit\r"),
         ],
@@ -330,7 +342,7 @@ fn a_question_at_the_terminal_shows_what_a_terminal_would_hide() {
             keys("/quit\r"),
         ],
     );
-    assert!(screen.text.contains("a\\u{9b}2Kb\\u{202e}c"), "{}", screen.text);
+    assert!(screen.text.contains("a\\u009b2Kb\\u202ec"), "{}", screen.text);
     assert!(screen.text.contains("\\u{1b}]0;owned\\u{7}done"), "{}", screen.text);
     assert!(!screen.text.contains("\u{1b}]0;owned"), "{}", screen.text);
 }

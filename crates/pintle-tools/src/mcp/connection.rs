@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use super::{
     McpError, McpTransport, http,
     process::{Process, Stderr},
+    words,
 };
 
 /// The most tools of one server.
@@ -77,7 +78,7 @@ impl Connection {
             Ok(Ok(service)) => Ok(Self { server: server.into(), service, far_end }),
             Ok(Err(error)) => Err(McpError::Handshake {
                 server: server.into(),
-                reason: far_end.explain(&error.to_string()).await,
+                reason: far_end.explain(&words::of_handshake(&error)).await,
             }),
             Err(_) => Err(McpError::Timeout {
                 server: server.into(),
@@ -98,8 +99,9 @@ impl Connection {
                 let page = match self.service.list_tools(Some(page)).await {
                     Ok(page) => page,
                     Err(error) => {
+                        let words = words::of_call(&error);
                         let reason =
-                            self.explain(&format!("it did not list its tools: {error}")).await;
+                            self.explain(&format!("it did not list its tools: {words}")).await;
                         return Err(McpError::Handshake { server: server(), reason });
                     }
                 };

@@ -9,7 +9,7 @@ use rmcp::ServiceError;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{Shared, content, naming::tool_name};
+use super::{Shared, content, naming::tool_name, words};
 use crate::{
     args::failed,
     capture::{KEPT_HALF, cut},
@@ -113,7 +113,7 @@ async fn call(shared: &Shared, tool: &str, args: &Value) -> Result<String, ToolE
         ServiceError::TransportClosed
         | ServiceError::TransportSend(_)
         | ServiceError::Cancelled { .. } => {
-            let reason = connection.explain(&error.to_string()).await;
+            let reason = connection.explain(&words::of_call(&error)).await;
             format!("the MCP server `{server}` went away during `{tool}`{next}: {reason}")
         }
         error => format!("the MCP server `{server}` failed `{tool}`: {error}"),

@@ -72,6 +72,21 @@ async fn the_last_words_of_a_server_that_exits_are_in_the_message() {
 }
 
 #[tokio::test]
+async fn what_went_wrong_is_said_without_the_names_of_types() {
+    // A server that is gone before it is spoken to, one that is not there, and one that hangs up.
+    let dir = tempdir().unwrap();
+    let exits = shell("exit 3", dir.path());
+    let refused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("http://{refused}/mcp");
+    let hangs_up = shell("read line; exit 0", dir.path());
+    for transport in [exits, McpTransport::Http { url, headers: vec![] }, hangs_up] {
+        let error = fails(transport, LIMITS).await.to_string();
+        assert!(!error.contains("::") && !error.contains('['), "{error}");
+        assert!(error.contains("it cannot be spoken to: ") || error.contains("closed"), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn a_program_that_does_not_speak_mcp_is_an_error() {
     let dir = tempdir().unwrap();
     let error = fails(shell("echo hello; echo world", dir.path()), LIMITS).await;

@@ -1,0 +1,90 @@
+//! Runs for machines: their events (R6.6), one JSON object per line.
+
+use std::process::ExitCode;
+
+use futures_util::StreamExt;
+use pintle_agent::{Run, RunEventKind, RunOutcome};
+
+use super::{
+    Ended, Interrupts, Line, Lines, Screen, ask, key,
+    play::Stopping,
+    reload::{Current, Recipe},
+};
+use crate::{args::Chat, environment::Environment, out, problem::Problem};
+
+/// The events of the question's run, or of one run per line of standard input.
+pub(super) async fn run(environment: &Environment, chat: &Chat) -> Result<ExitCode, Problem> {
+    let mut interrupts = Interrupts::listen();
+    let waiting = Screen::quiet(environment).waiting();
+    let recipe = Recipe { terminal: None, elsewhere: chat.wait_for_approval, waiting };
+    let mut current = match interrupts.unless_told(Current::new(environment, chat, recipe)).await {
+        Ok(current) => current?,
+        Err(code) => return Ok(code.into()),
+    };
+    let key = key(environment, chat)?;
+    let lines = Lines::open(false, std::path::PathBuf::new());
+    let mut asked = chat.question.clone();
+    let mut begin = chat.new;
+    let mut code = ExitCode::SUCCESS;
+    let mut told = None;
+    while told.is_none() {
+        let text = match asked.take() {
+            Some(question) => question,
+            None if chat.question.is_some() => break,
+            None => match interrupts.unless_told(lines.next("")).await {
+                Ok(Line::Text(text)) if text.trim().is_empty() => continue,
+                Ok(Line::Text(text)) => text,
+                Ok(_) => break,
+                Err(code) => {
+                    told = Some(code);
+                    break;
+                }
+            },
+        };
+        if let Err(code) = interrupts.unless_told(current.refresh(environment, chat)).await {
+            return Ok(code.into());
+        }
+        let personality = chat.who.personality.as_deref();
+        let run = current.assembled.agent.run(ask(&key, personality, text, begin));
+        begin = false;
+        match print(run, &mut interrupts).await? {
+            Ended::Quit(code) => return Ok(code.into()),
+            Ended::Leave(code) => told = Some(code),
+            Ended::Done { outcome: RunOutcome::EndTurn, .. } => {}
+            Ended::Done { .. } => code = ExitCode::FAILURE,
+        }
+    }
+    let told = interrupts.last(told, current.assembled.close()).await;
+    Ok(told.map_or(code, ExitCode::from))
+}
+
+/// Prints what happens until nothing more does.
+pub(crate) async fn print(mut run: Run, interrupts: &mut Interrupts) -> Result<Ended, Problem> {
+    let id = run.id().to_string();
+    let mut ended = Ended::Done { text: String::new(), outcome: RunOutcome::Error };
+    let mut stopping = Stopping::default();
+    loop {
+        tokio::select! {
+            event = run.next() => {
+                let Some(event) = event else { break };
+                out::say_json(&event)?;
+                if let RunEventKind::Done { text, outcome } = event.kind
+                    && event.envelope.run_id.as_ref() == Some(&id)
+                {
+                    ended = Ended::Done { text, outcome };
+                }
+            },
+            wish = interrupts.next() => {
+                if let Some(code) = stopping.at_once(wish) {
+                    return Ok(Ended::Quit(code));
+                }
+                run.cancel();
+            }
+            code = stopping.too_late() => return Ok(Ended::Quit(code)),
+        }
+    }
+    Ok(match stopping.leaves {
+        Some((code, _)) => Ended::Leave(code),
+        None => ended,
+    })
+}

@@ -1,0 +1,209 @@
+//! The one place that prints. Whoever says something, from whatever thread, says it here: what turns while a person
+//! waits is taken away first, and a line that is not at its end is ended.
+#![allow(clippy::disallowed_methods)]
+
+use std::{
+    io::{self, IsTerminal, Write},
+    sync::{Mutex, MutexGuard, PoisonError, mpsc::Sender},
+    time::Duration,
+};
+
+use anstream::{AutoStream, ColorChoice, adapter::strip_str};
+use serde::Serialize;
+
+use crate::{
+    problem::Problem,
+    shown::{self, Shown},
+};
+
+/// Something is named once it has been waited for this long.
+pub(crate) const NAMED_AFTER: Duration = Duration::from_millis(300);
+/// How often what turns turns.
+pub(crate) const TURNS_EVERY: Duration = Duration::from_millis(100);
+
+static TERMINAL: Mutex<Terminal> =
+    Mutex::new(Terminal { turning: false, turns: 0, in_line: false, prompt: None, failed: None });
+
+/// What turns while a person waits.
+const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+/// To the beginning of the line, and nothing on it.
+const TAKE_AWAY: &str = "\r\x1b[2K";
+
+struct Terminal {
+    /// Something turns, on a line of its own.
+    turning: bool,
+    turns: usize,
+    /// Standard output is in the middle of a line.
+    in_line: bool,
+    /// Somebody may be typing: what is told goes above what they type.
+    prompt: Option<Sender<String>>,
+    /// The first thing that could not be said on standard output.
+    failed: Option<io::Error>,
+}
+
+/// A line on standard output: what was asked for.
+macro_rules! say {
+    ($($line:tt)*) => { $crate::out::say_line(&$crate::shown::text!($($line)*)) };
+}
+/// A line on standard error: what happens on the way.
+macro_rules! tell {
+    ($($line:tt)*) => { $crate::out::tell_line(&$crate::shown::text!($($line)*)) };
+}
+pub(crate) use {say, tell};
+
+pub(crate) fn say_line(line: &Shown) {
+    let mut terminal = terminal();
+    terminal.end_line();
+    terminal.write(&format!("{}\n", line.as_str()));
+}
+
+pub(crate) fn tell_line(line: &Shown) {
+    let mut terminal = terminal();
+    if terminal.tell_above_prompt(line) {
+        return;
+    }
+    terminal.end_line();
+    // There is nowhere left to say that this could not be said.
+    let _ = anstream::stderr().write_all(format!("{}\n", line.as_str()).as_bytes());
+}
+
+/// A value for machines, on one line of standard output.
+pub(crate) fn say_json(value: &impl Serialize) -> Result<(), Problem> {
+    say_line(&shown::json(value).map_err(Problem::new)?);
+    Ok(())
+}
+
+/// The same over several lines.
+pub(crate) fn say_pretty_json(value: &impl Serialize) -> Result<(), Problem> {
+    say_line(&shown::pretty_json(value).map_err(Problem::new)?);
+    Ok(())
+}
+
+/// More text on standard output; its line is not at its end yet.
+pub(crate) fn stream(text: &Shown) {
+    if !text.as_str().is_empty() {
+        let mut terminal = terminal();
+        terminal.still();
+        terminal.write(text.as_str());
+        terminal.in_line = !text.as_str().ends_with('\n');
+    }
+}
+
+/// Ends the line, if something was streamed.
+pub(crate) fn end_line() {
+    terminal().end_line();
+}
+
+/// Shows what is being waited for, or that it still is.
+pub(crate) fn spin(what: &Shown) {
+    let mut terminal = terminal();
+    if terminal.in_line || terminal.prompt.is_some() {
+        return;
+    }
+    let frame = FRAMES.get(terminal.turns % FRAMES.len()).copied().unwrap_or_default();
+    terminal.turns += 1;
+    terminal.turning = true;
+    // It stays on one line, with room for a key or two that the terminal echoes: else it could not be taken away.
+    let columns = rustix::termios::tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
+    let columns = if columns == 0 { 80 } else { usize::from(columns) };
+    let line = shown::text!(
+        "{} {}",
+        shown::cyan(frame),
+        shown::dim(what.clone().fit(columns.saturating_sub(8)))
+    );
+    let _ = io::stderr().write_all(format!("{TAKE_AWAY}{}", for_stderr(&line)).as_bytes());
+}
+
+/// From here on a person may be typing; what is told meanwhile goes to whoever draws the prompt.
+pub(crate) fn prompt_opens(above: Option<Sender<String>>) {
+    let mut terminal = terminal();
+    terminal.still();
+    terminal.prompt = above;
+}
+
+pub(crate) fn prompt_closes() {
+    terminal().prompt = None;
+}
+
+/// Leaves a prompt that nobody will answer: below it, and without the marks it asked for around what is pasted.
+pub(crate) fn leave_prompt() {
+    terminal().prompt = None;
+    let _ = io::stderr().write_all(b"\x1b[?2004l\r\n");
+}
+
+/// Nothing is being waited for.
+pub(crate) fn still() {
+    terminal().still();
+}
+
+/// Waits, and says for what once it takes a while.
+pub(crate) async fn waiting_for<T>(what: &Shown, work: impl Future<Output = T>) -> T {
+    let _still = Still;
+    let turn = async {
+        tokio::time::sleep(NAMED_AFTER).await;
+        loop {
+            spin(what);
+            tokio::time::sleep(TURNS_EVERY).await;
+        }
+    };
+    tokio::select! {
+        done = work => done,
+        () = turn => std::future::pending().await,
+    }
+}
+
+/// Whoever gives up waiting leaves nothing that turns.
+struct Still;
+
+impl Drop for Still {
+    fn drop(&mut self) {
+        still();
+    }
+}
+
+/// Why not everything could be said on standard output, if it could not.
+pub(crate) fn failure() -> Option<io::Error> {
+    terminal().failed.take()
+}
+
+fn terminal() -> MutexGuard<'static, Terminal> {
+    TERMINAL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Terminal {
+    fn still(&mut self) {
+        if std::mem::take(&mut self.turning) {
+            let _ = io::stderr().write_all(TAKE_AWAY.as_bytes());
+        }
+    }
+
+    fn end_line(&mut self) {
+        self.still();
+        if self.in_line {
+            self.write("\n");
+            self.in_line = false;
+        }
+    }
+
+    fn write(&mut self, text: &str) {
+        let mut out = anstream::stdout();
+        if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    fn tell_above_prompt(&self, line: &Shown) -> bool {
+        match self.prompt.as_ref().filter(|_| io::stderr().is_terminal()) {
+            Some(prompt) => prompt.send(for_stderr(line) + "\n").is_ok(),
+            None => false,
+        }
+    }
+}
+
+/// With colours, unless somebody would rather not have them.
+fn for_stderr(line: &Shown) -> String {
+    match AutoStream::choice(&io::stderr()) {
+        ColorChoice::Never => strip_str(line.as_str()).to_string(),
+        _ => line.as_str().to_string(),
+    }
+}
