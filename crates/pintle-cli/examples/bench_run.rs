@@ -67,12 +67,11 @@ async fn measure() {
     let in_memory: Arc<dyn Store> = Arc::new(InMemory::default());
     let sqlite: Arc<dyn Store> =
         Arc::new(SqliteStore::open(folder.path().join("hooks.db")).await.unwrap());
-    for (store, kept, rounds) in
-        [(sqlite.clone(), "kept in SQLite", 2000), (in_memory, "kept in memory", 6000)]
-    {
-        let times = with_and_without_hooks(folder.path(), all_bound(), store, rounds).await;
-        print_cost(&format!("a run with all points bound, {kept}"), times, Some("≤ 1.05×"));
-    }
+    let times = with_and_without_hooks(folder.path(), all_bound(), sqlite.clone(), 2000).await;
+    print_cost("a run with all points bound, kept in SQLite", times, Some("≤ 1.05×"));
+    // Nobody's run, but the worst there can be: no disk and no model to wait for, nothing for hooks to hide behind.
+    let times = with_and_without_hooks(folder.path(), all_bound(), in_memory, 6000).await;
+    print_cost("a run with all points bound, kept in memory", times, None);
 
     // Room for everything: what is dropped at the bound would cost less than what is queued.
     let room = WebhookOptions { max_messages: 100_000, max_bytes: 1 << 30, ..Default::default() };

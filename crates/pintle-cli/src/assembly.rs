@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use pintle::{Event, Hooks, Verdict, points::ToolPre};
 use pintle_agent::{Agent, HandlerWatch, Llm, SwitchError, Tool};
+use pintle_exec::EndpointStats;
 use pintle_policy::{Operator, Profile, shell};
 use pintle_store::SqliteStore;
 use pintle_tools::{McpLimits, McpServer, McpTransport, TerminalConfig};
@@ -138,14 +139,27 @@ impl Assembled {
         for server in &self.servers {
             server.shutdown().await;
         }
-        for stats in self.bound.close().await {
-            if stats.dropped > 0 {
-                let (dropped, url) = (stats.dropped, &stats.url);
-                tell!("{}: {} webhooks to {} were dropped", yellow("warning"), dropped, url);
-            }
+        for trouble in self.bound.close().await.iter().flat_map(trouble) {
+            tell!("{}: {}", yellow("warning"), trouble);
         }
         self.store.flush_records().await;
     }
+}
+
+/// What became of the webhooks that did not arrive: nobody else would say (P6).
+fn trouble(stats: &EndpointStats) -> Vec<String> {
+    let queued = u64::try_from(stats.queued).unwrap_or(u64::MAX);
+    let became = [
+        (stats.dropped, "dropped, for there was no room or no place to keep them"),
+        (stats.refused, "refused"),
+        (queued, "kept, to be sent next time"),
+    ];
+    let why = stats.last_error.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    became
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, became)| format!("webhooks to {} {became}: {count}{why}", stats.url))
+        .collect()
 }
 
 /// The names of all tools, also of the one that the agent brings itself.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::World;
 
-/// Somebody who listens, and says yes to everything.
+/// Somebody who listens, and says yes to everything unless told otherwise.
 pub(crate) struct Endpoint {
     address: String,
     bodies: mpsc::Receiver<String>,
@@ -19,6 +19,10 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     pub(crate) fn open() -> Self {
+        Self::answering("200 OK")
+    }
+
+    fn answering(status: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (sender, bodies) = mpsc::channel();
@@ -28,8 +32,8 @@ impl Endpoint {
                 std::thread::spawn(move || {
                     let mut reader = BufReader::new(stream.try_clone().unwrap());
                     while let Some(body) = request(&mut reader) {
-                        let _ =
-                            (&stream).write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+                        let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
+                        let _ = (&stream).write_all(answer.as_bytes());
                         let _ = sender.send(body);
                     }
                 });
@@ -127,4 +131,22 @@ fn webhooks_go_through_the_operators_proxy() {
     assert!(said.ok, "{said:?}");
     let body: Value = serde_json::from_str(&proxy.body()).unwrap();
     assert_eq!(body["event"], "session.start");
+}
+
+// P6: what does not arrive is told, with what became of it.
+#[test]
+fn webhooks_that_do_not_arrive_are_told_of() {
+    let telling = |url: &str| {
+        let hook = json!({ "action": "webhook", "url": url });
+        World::new(&json!({ "hooks": { "onStart": [hook] } })).ask("list .")
+    };
+    let refused = telling(&Endpoint::answering("404 Not Found").url("/hook"));
+    assert!(refused.ok, "it is an observer: {refused:?}");
+    assert!(refused.err.contains("/hook refused: 1: "), "{refused:?}");
+    assert!(refused.err.contains("404"), "{refused:?}");
+
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let kept = telling(&format!("http://{nobody}/hook"));
+    assert!(kept.ok, "{kept:?}");
+    assert!(kept.err.contains("/hook kept, to be sent next time: 1: "), "{kept:?}");
 }

@@ -16,11 +16,11 @@ use super::{
     telling::Telling,
 };
 
-/// After so many events that nobody has written down, the endpoint's task is woken to do it.
-const ENOUGH_TO_WRITE: usize = 16;
+/// After so many events that nobody has written down, the endpoint's task is woken from its rest to do it.
+const ENOUGH_TO_WRITE: usize = 256;
 
 /// When the task does not come round to it, whoever adds an event does: what is not written has no known size.
-const MOST_UNWRITTEN: usize = 64;
+const MOST_UNWRITTEN: usize = 512;
 
 pub(super) struct Endpoint {
     /// Tells endpoints apart, on disk too: same URL and same secret, same queue.
