@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::problem::Problem;
 
-/// Binds the profile guard: a call that would write to agent.json, a personality, a hook's script or the operator's data
-/// waits for a person. The profile is read anew between runs, so a word too many in it would be in force at once.
+/// Binds the profile guard: a call that would write to agent.json, a personality, a hook's script or anything in its
+/// folder, or the operator's data waits for a person. The profile is read anew between runs, so a word too many in it would be in force at once.
 pub(crate) fn bind(
     hooks: &Hooks,
     profile: &Profile,
@@ -17,6 +17,9 @@ pub(crate) fn bind(
     workspace: &Path,
 ) -> Result<(), Problem> {
     let mut own: Vec<PathBuf> = profile.scripts.iter().map(|file| profile.dir.join(file)).collect();
+    // What a script finds in its folder it may load.
+    let folders = own.iter().filter_map(|script| script.parent()).filter(|it| *it != profile.dir);
+    own.extend(folders.map(Path::to_owned).collect::<Vec<_>>());
     own.extend(["agent.json", "personalities"].map(|name| profile.dir.join(name)));
     own.push(data.to_path_buf());
     let workspace = workspace.to_path_buf();

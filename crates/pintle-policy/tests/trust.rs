@@ -96,8 +96,9 @@ fn what_a_script_can_load_is_trusted_or_not_with_it() {
     let below = ["hooks/guard.py", "hooks/lib/far.py", "hooks/data.txt", "other.py"];
     assert_eq!(
         shows(r#""argv": ["python3", "hooks/guard.py"]"#, &below),
-        ["hooks/guard.py", "hooks/lib/far.py"]
+        ["hooks/guard.py", "hooks/lib/far.py", "hooks/data.txt"]
     );
+    assert_eq!(shows(r#""argv": ["sh", "-c", "python3 hooks/guard.py x"]"#, &below).len(), 3);
     let entered = ["hooks/check.sh", "hooks/words.txt", "check.sh.old"];
     assert_eq!(
         shows(r#""command": "cd hooks && sh check.sh""#, &entered),

@@ -2,7 +2,7 @@
 //! dies, however it dies.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -44,80 +44,60 @@ impl SqliteStore {
 
     /// The lock; or, as far as it is known, the process that has it.
     fn try_lock(&self, session_id: &str) -> Result<Result<Lock, Option<u32>>, StoreError> {
-        let folder = self.path().with_file_name("locks");
-        Lock::try_take(&folder, session_id).map_err(|error| {
-            let folder = folder.display();
-            failed(DOING, format!("{folder} cannot be used: {error}. Check its permissions"))
+        let path = self.lock_of(session_id);
+        Lock::try_take(&path).map_err(|error| {
+            let path = path.display();
+            failed(DOING, format!("{path} cannot be used: {error}. Check its permissions"))
         })
+    }
+
+    pub(crate) fn lock_of(&self, session_id: &str) -> PathBuf {
+        self.path().with_file_name("locks").join(session_id)
     }
 }
 
-/// A file that is locked, and removed when it no longer is.
+/// A file that is locked until it is closed. It stays where it is, empty: making and removing one for each run would
+/// make every write of the database wait for the folder as well.
 struct Lock {
-    path: PathBuf,
-    /// Unlocked when it is closed.
     _file: File,
 }
 
 impl Lock {
-    fn try_take(folder: &Path, name: &str) -> io::Result<Result<Self, Option<u32>>> {
-        let path = folder.join(name);
-        loop {
-            let mut options = OpenOptions::new();
-            options.read(true).write(true).create(true).truncate(false);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            let mut file = match options.open(&path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    fs::create_dir_all(folder)?;
-                    options.open(&path)?
-                }
-                opened => opened?,
-            };
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(Err(written(&mut file))),
-                Err(TryLockError::Error(error)) => return Err(error),
+    fn try_take(path: &Path) -> io::Result<Result<Self, Option<u32>>> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = match (options.open(path), path.parent()) {
+            (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir_all(folder)?;
+                options.open(path)?
             }
-            // Whoever had it may have removed it after we opened it: then others lock another file of this name.
-            if is_at(&file, &path)? {
-                file.set_len(0)?;
-                write!(file, "{}", std::process::id())?;
-                return Ok(Ok(Self { path, _file: file }));
-            }
+            (opened, _) => opened?,
+        };
+        match file.try_lock() {
+            Ok(()) => Ok(Ok(Self { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(Err(owner_of(&file))),
+            Err(TryLockError::Error(error)) => Err(error),
         }
     }
 }
 
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // While it is still locked: nobody can have taken it since.
-        #[cfg(unix)]
-        let _ = fs::remove_file(&self.path);
-    }
-}
-
+/// The process that holds the lock, where the system says so: on Linux, in a list of all locks by file number.
 #[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+fn owner_of(file: &File) -> Option<u32> {
     use std::os::unix::fs::MetadataExt;
-    let ours = file.metadata()?;
-    match fs::metadata(path) {
-        Ok(there) => Ok(there.ino() == ours.ino() && there.dev() == ours.dev()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
+    let number = file.metadata().ok()?.ino();
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    locks.lines().find_map(|line| {
+        // `1: FLOCK  ADVISORY  WRITE 4711 fd:01:8675309 0 EOF`
+        let mut words = line.split_ascii_whitespace().skip(4);
+        let (owner, place) = (words.next()?, words.next()?);
+        (place.rsplit(':').next()?.parse() == Ok(number)).then(|| owner.parse().ok())?
+    })
 }
 
-/// Where files that are in use cannot be removed, they never are.
 #[cfg(not(unix))]
-fn is_at(_: &File, _: &Path) -> io::Result<bool> {
-    Ok(true)
-}
-
-/// The process id its owner wrote; it may not have come to that yet.
-fn written(file: &mut File) -> Option<u32> {
-    let mut text = String::new();
-    file.rewind().ok()?;
-    file.read_to_string(&mut text).ok()?;
-    text.trim().parse().ok()
+fn owner_of(_: &File) -> Option<u32> {
+    None
 }

@@ -78,9 +78,14 @@ impl Store for SqliteStore {
 
     /// Also removes what its runs and approvals left behind.
     fn delete(&self, id: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
-        let id = id.to_owned();
+        let (id, lock) = (id.to_owned(), self.lock_of(id));
         Box::pin(self.worker().write("deleting a session", move |conn| {
-            Ok(conn.execute("DELETE FROM sessions WHERE id = ?1", [id])? > 0)
+            let deleted = conn.execute("DELETE FROM sessions WHERE id = ?1", [id])? > 0;
+            if deleted {
+                // Whoever locks it now finds no session to use it for.
+                let _ = std::fs::remove_file(lock);
+            }
+            Ok(deleted)
         }))
     }
 }

@@ -178,6 +178,14 @@ impl Inner {
     async fn ask(&self, request: ApprovalRequest) -> Result<ApprovalOutcome, StoreError> {
         let mut stopped =
             Withdraw { store: self.store.clone(), id: Some(request.approval_id.clone()) };
+        let stored = self.store.approval(&request.approval_id).await?;
+        if self.ears.terminal.is_none()
+            && stored.is_some_and(|asked| asked.state == ApprovalState::Pending)
+        {
+            // Nobody here is asked: whoever started this has to know that somebody is.
+            let (tool, id) = (&request.tool_name, &request.approval_id);
+            tell!("{} waits for an answer: pintle approvals show {}", tool, id);
+        }
         let elsewhere = self.store.wait_for_answer(&request.approval_id, request.expires_at);
         let outcome = tokio::select! {
             approval = elsewhere => outcome_of(&approval?),

@@ -132,6 +132,8 @@ impl Screen {
             RunEventKind::TextDelta { text } if own && self.streams_text => {
                 out::stream(&lines(text));
             }
+            // The model has said all it has to say for now: what is waited for next has a line of its own.
+            RunEventKind::Usage { .. } if own && self.streams_text => out::end_line(),
             RunEventKind::HookFired { .. } => self.waiting.set(None),
             RunEventKind::ToolStart { tool_call_id, tool_name, args } => {
                 self.line(&text!("{}{} {} {}", indent, cyan("→"), tool_name, dim(brief(args))));

@@ -200,3 +200,21 @@ fn a_yes_does_not_follow_a_link_that_was_turned_round() {
         }
     }
 }
+
+// P6
+#[test]
+fn who_has_nobody_to_ask_here_is_told_what_waits() {
+    let world = World::new(&json!({}));
+    let arguments = ["chat", "--wait-for-approval", "-q", "run echo ran >> marker"];
+    let mut asking = world.pintle(&arguments);
+    let asking = asking.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let asked = id(&world.pending());
+    let answered = approve(&world, &asked);
+    assert!(!answered.err.contains("waits for an answer"), "{answered:?}");
+    let said = Said::from(asking.wait_with_output().unwrap());
+    assert!(
+        said.err.contains(&format!("terminal waits for an answer: pintle approvals show {asked}")),
+        "{said:?}"
+    );
+    assert_eq!(world.read("marker"), "ran\n");
+}

@@ -114,10 +114,18 @@ fn command(action: &Node, folder: &Path, problems: &mut Vec<Problem>) {
 fn save(action: &Node, scripts: &BTreeSet<String>, problems: &mut Vec<Problem>) {
     let Some(path) = action.get("path") else { return };
     let Some(text) = path.text() else { return };
-    if scripts.contains(&normal(text)) {
-        let problem =
-            Problem::new(path.span.clone(), format!("`{text}` is a script that a hook runs"))
-                .label("events would become commands");
+    let target = normal(text);
+    let beside_a_script = scripts.iter().any(|script| {
+        let folder = Path::new(script).parent().filter(|folder| !folder.as_os_str().is_empty());
+        folder.is_some_and(|folder| Path::new(&target).starts_with(folder))
+    });
+    if beside_a_script || scripts.contains(&target) {
+        let what = match scripts.contains(&target) {
+            true => "is a script that a hook runs",
+            false => "lies in the folder of a script that a hook runs",
+        };
+        let problem = Problem::new(path.span.clone(), format!("`{text}` {what}"))
+            .label("events would become commands");
         problems.push(problem.help("save to a file of its own, like `logs/events.jsonl`"));
     }
 }

@@ -1,7 +1,8 @@
 //! Which files of a profile its command hooks run: what trust is about (R10.9) and what no event may be saved to (R10.6).
 //!
-//! A command names files; what those load is not known. So their company counts too: files of the same kind in the same
-//! folder, where a script finds what it imports, and all that is in a folder the command names.
+//! A command names files; what those load is not known. So their company counts too: all that is in the folder of a
+//! script, or in one that the command names. In the profile's own folder, where the agent may work, it is the files of
+//! the same kind.
 
 use super::document::Node;
 use crate::paths::{is_inside, normal};
@@ -33,7 +34,7 @@ pub(crate) fn of_words<'w>(
         };
         if folder.join(&named).is_dir() {
             if !matches!(named.as_str(), "" | ".") {
-                below(folder, Path::new(&named), &|_| true, &mut found);
+                below(folder, Path::new(&named), &mut found);
             }
             continue;
         }
@@ -43,27 +44,19 @@ pub(crate) fn of_words<'w>(
     found
 }
 
-/// Files of the same kind beside a script. Below it too, unless it lies in the profile's own folder, which may be
-/// where the agent works.
 fn company(folder: &Path, script: &Path, found: &mut BTreeSet<String>) {
-    let Some(kind) = script.extension() else { return };
-    let same_kind = |file: &Path| file.extension() == Some(kind);
     match script.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        Some(parent) => below(folder, parent, &same_kind, found),
+        Some(parent) => below(folder, parent, found),
         None => found.extend(
             entries(folder, Path::new(""))
-                .filter(|(file, is_folder)| !is_folder && same_kind(file))
+                .filter(|(file, is_folder)| !is_folder && file.extension().is_some())
+                .filter(|(file, _)| file.extension() == script.extension())
                 .map(|(file, _)| file.to_string_lossy().into_owned()),
         ),
     }
 }
 
-fn below(
-    folder: &Path,
-    start: &Path,
-    wanted: &dyn Fn(&Path) -> bool,
-    found: &mut BTreeSet<String>,
-) {
+fn below(folder: &Path, start: &Path, found: &mut BTreeSet<String>) {
     let mut pending = vec![start.to_owned()];
     let mut seen = 0;
     while let Some(place) = pending.pop() {
@@ -77,7 +70,7 @@ fn below(
             let installed = file.file_name().is_some_and(|n| INSTALLED.iter().any(|i| n == *i));
             if is_folder && !installed {
                 pending.push(file);
-            } else if !is_folder && wanted(&file) {
+            } else if !is_folder {
                 found.insert(file.to_string_lossy().into_owned());
             }
         }
@@ -114,6 +107,9 @@ pub(crate) fn of_document(file: &Node, folder: &Path) -> BTreeSet<String> {
         }
         let argv = action.get("argv").map(Node::items).unwrap_or_default();
         found.extend(of_words(argv.iter().filter_map(Node::text), folder));
+        // `sh -c` and its like: a word of several words is a line.
+        let lines = argv.iter().filter_map(Node::text).filter(|word| word.contains(' '));
+        found.extend(lines.flat_map(|line| of_line(line, folder)));
     }
     let servers = file.get("mcpServers").map(Node::fields).unwrap_or_default();
     for server in servers.iter().map(|field| &field.value) {

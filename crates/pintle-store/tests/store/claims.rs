@@ -48,7 +48,7 @@ async fn a_session_another_process_uses_is_refused_by_name_and_freed_by_its_deat
 }
 
 #[tokio::test]
-async fn a_claim_ends_when_it_is_dropped_and_leaves_nothing_behind() {
+async fn a_claim_ends_when_it_is_dropped_and_its_file_when_the_session_is_deleted() {
     let place = Place::new();
     let store = impatient(&place).await;
     let session = session(&store).await;
@@ -56,6 +56,7 @@ async fn a_claim_ends_when_it_is_dropped_and_leaves_nothing_behind() {
     assert!(store.claim(&session).await.is_err());
     drop(claim);
     drop(store.claim(&session).await.unwrap());
+    store.delete(&session.id).await.unwrap();
     assert_eq!(std::fs::read_dir(place.folder.path().join("locks")).unwrap().count(), 0);
 }
 
