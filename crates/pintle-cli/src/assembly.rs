@@ -245,3 +245,30 @@ impl From<SwitchError> for Problem {
         Self::new(error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_webhook_that_did_not_arrive_is_told_of() {
+        let stats = EndpointStats {
+            url: "http://localhost/hook".into(),
+            queued: 3,
+            delivered: 9,
+            refused: 2,
+            dropped: 1,
+            last_error: Some("nobody answers".into()),
+        };
+        assert_eq!(
+            trouble(&stats),
+            [
+                "webhooks to http://localhost/hook dropped, for there was no room or no place to keep them: 1: nobody answers",
+                "webhooks to http://localhost/hook refused: 2: nobody answers",
+                "webhooks to http://localhost/hook kept, to be sent next time: 3: nobody answers",
+            ]
+        );
+        let well = EndpointStats { queued: 0, refused: 0, dropped: 0, ..stats };
+        assert!(trouble(&well).is_empty());
+    }
+}

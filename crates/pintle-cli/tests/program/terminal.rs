@@ -186,6 +186,31 @@ fn a_hook_that_takes_its_time_is_named() {
 }
 
 #[test]
+fn a_hook_is_named_after_words_too() {
+    let world = World::new();
+    let until_go = "while [ ! -e ../go ]; do sleep 0.02; done";
+    let hook = json!({"action": "command", "name": "slow-guard", "command": until_go, "timeoutMs": 600_000});
+    let profile = json!({"name": "slow", "hooks": {"onToolCall": [hook]}});
+    world.write("slow/agent.json", profile.to_string());
+    assert_eq!(world.run(&["trust", "slow", "--accept"]).code, Some(0));
+    let call = json!({"id": "t1", "name": "list_dir", "input": {"path": "."}});
+    let script = json!([{"text": "Let me look.", "toolCalls": [call]}, {"text": "Seen."}]);
+    let model = world.script("words-first.json", &script);
+    let steps = [
+        wait_for_prompt(),
+        keys("go\r"),
+        wait("Let me look."),
+        wait("hook slow-guard (tool.pre)"),
+        json!({"make": world.file("go")}),
+        wait("Seen."),
+        wait_for_prompt(),
+        keys(CTRL_D),
+    ];
+    let screen = play(&world, &["chat", "--profile", "slow", "--model", &model], &steps);
+    assert_eq!(screen.code, 0, "{}", screen.text);
+}
+
+#[test]
 fn two_interrupts_at_the_prompt_leave() {
     let world = World::new();
     let steps = [

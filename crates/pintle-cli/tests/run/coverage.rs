@@ -5,9 +5,9 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use pintle::{FireRecord, Hooks, RecordSink};
+use pintle::{DynEvent, Failure, FireRecord, Hooks, RecordSink};
 use pintle_agent::Ask;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{World, calls, done, personality, play, rest, says};
 
@@ -76,4 +76,30 @@ async fn every_point_of_the_loop_fires_in_a_run_and_in_a_sub_agent() {
     let mut of_a_sub_agent = of_the_loop;
     of_a_sub_agent.remove("personality_switched");
     assert_eq!(fired(true), of_a_sub_agent, "in a sub-agent");
+}
+
+// §6: the steps in their order, as anybody who listens to the run sees it.
+#[tokio::test]
+async fn the_points_of_a_run_fire_in_the_order_of_its_steps() {
+    let path = json!({"path": "notes.txt"});
+    let world = World::new(json!([calls(&[("t1", "read_file", path)]), says("Read.")])).await;
+    for point in world.hooks.known_points() {
+        let silent = |_: DynEvent| async { Ok::<_, Failure>(Value::Null) };
+        world.hooks.register_dyn(point.name, point.model, silent).unwrap();
+    }
+    let events = play(&world.agent(), "read notes.txt").await;
+    let told = events.iter().filter_map(|event| match event["type"].as_str()? {
+        "hook.fired" => event["point"].as_str(),
+        kind @ ("tool.start" | "tool.end" | "done") => Some(kind),
+        _ => None,
+    });
+    let round = ["model.pre", "before_llm_call", "after_llm_call", "model.post"];
+    let mut steps = vec!["session_start", "session.start", "user.prompt.submit"];
+    steps.push("before_prompt_build");
+    steps.extend(round);
+    steps.extend(["before_tool_call", "tool.pre", "tool.start", "tool.end"]);
+    steps.extend(["after_tool_call", "tool_end_with_path", "tool.post"]);
+    steps.extend(round);
+    steps.extend(["done", "agent_done", "session.end"]);
+    assert_eq!(told.collect::<Vec<_>>(), steps);
 }
