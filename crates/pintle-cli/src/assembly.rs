@@ -130,11 +130,6 @@ impl Assembled {
 
     /// Waits for everything that still runs, in order.
     pub(crate) async fn close(self) {
-        self.release().await;
-    }
-
-    /// The same, for an agent whose place another takes.
-    pub(crate) async fn release(&self) {
         self.agent.settle().await;
         for server in &self.servers {
             server.shutdown().await;

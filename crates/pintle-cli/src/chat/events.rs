@@ -54,7 +54,7 @@ pub(super) async fn run(environment: &Environment, chat: &Chat) -> Result<ExitCo
             Ended::Done { .. } => code = ExitCode::FAILURE,
         }
     }
-    let told = interrupts.last(told, current.assembled.close()).await;
+    let told = interrupts.last(told, current.close()).await;
     Ok(told.map_or(code, ExitCode::from))
 }
 

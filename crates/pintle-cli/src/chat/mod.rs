@@ -124,7 +124,7 @@ async fn converse(environment: &Environment, chat: Chat) -> Result<ExitCode, Pro
         Ended::Leave(code) => Some(code),
         Ended::Done { .. } => None,
     };
-    let told = player.interrupts.last(told, current.assembled.close()).await;
+    let told = player.interrupts.last(told, current.close()).await;
     Ok(told.map_or(ExitCode::SUCCESS, ExitCode::from))
 }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use pintle_policy::profile::read_inside;
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, task::JoinSet};
 
 use super::{Ears, approver::Question, screen::Waiting};
 use crate::{
@@ -54,6 +54,8 @@ pub(super) struct Current {
     pub(super) assembled: Assembled,
     recipe: Recipe,
     seen: Vec<String>,
+    /// Agents whose place another took, on their way out: a webhook that nobody answers must not hold up the next run.
+    leaving: JoinSet<()>,
 }
 
 impl Current {
@@ -63,7 +65,14 @@ impl Current {
         recipe: Recipe,
     ) -> Result<Self, Problem> {
         let seen = texts(environment, chat.who.profile.as_deref());
-        Ok(Self { assembled: recipe.assemble(environment, chat).await?, recipe, seen })
+        let assembled = recipe.assemble(environment, chat).await?;
+        Ok(Self { assembled, recipe, seen, leaving: JoinSet::new() })
+    }
+
+    /// Waits for everything that still runs, in order.
+    pub(super) async fn close(self) {
+        self.leaving.join_all().await;
+        self.assembled.close().await;
     }
 
     pub(super) fn extras(&self) -> Extras {
@@ -86,7 +95,7 @@ impl Current {
             }
             Ok(new) => {
                 let old = std::mem::replace(&mut self.assembled, new);
-                old.release().await;
+                self.leaving.spawn(old.close());
                 tell!("{}", dim("the profile changed: the new one is in force"));
             }
         }
