@@ -28,7 +28,9 @@ use futures_util::{
     future::{BoxFuture, join_all},
     stream::BoxStream,
 };
-use pintle::{Cx, Envelope, Event, Hooks, ModelKind, PluginGate, Verdict, points::*};
+use pintle::{
+    Cx, DynEvent, Envelope, Event, Failure, Hooks, ModelKind, PluginGate, Verdict, points::*,
+};
 use pintle_agent::{
     Agent, Ask, Llm, LlmError, LlmEvent, LlmRequest, NewMessage, NewSession, Personalities,
     Personality, Policy, RunOutcome, Session, Store, StoreError, StoredMessage,
@@ -37,7 +39,7 @@ use pintle_exec::{WebhookOptions, WebhookQueue, WebhookSpec};
 use pintle_llm::Offline;
 use pintle_store::SqliteStore;
 use pintle_tools::{TerminalConfig, builtin};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
 const AT_ONCE: [usize; 4] = [1, 10, 100, 1000];
@@ -67,21 +69,27 @@ async fn measure() {
     let in_memory: Arc<dyn Store> = Arc::new(InMemory::default());
     let sqlite: Arc<dyn Store> =
         Arc::new(SqliteStore::open(folder.path().join("hooks.db")).await.unwrap());
-    let times = with_and_without_hooks(folder.path(), all_bound(), sqlite.clone(), 2000).await;
-    print_cost("a run with all points bound, kept in SQLite", times, Some("≤ 1.05×"));
+    let none = ("the same run with no hooks", Hooks::new());
+    let times = side_by_side(folder.path(), all_bound(), &none.1, sqlite.clone(), 2000).await;
+    print_cost("a run with all points bound, kept in SQLite", none.0, times, Some("≤ 1.05×"));
     // Nobody's run, but the worst there can be: no disk and no model to wait for, nothing for hooks to hide behind.
-    let times = with_and_without_hooks(folder.path(), all_bound(), in_memory, 6000).await;
-    print_cost("a run with all points bound, kept in memory", times, None);
+    let times = side_by_side(folder.path(), all_bound(), &none.1, in_memory, 6000).await;
+    print_cost("a run with all points bound, kept in memory", none.0, times, None);
 
     // Room for everything: what is dropped at the bound would cost less than what is queued.
     let room = WebhookOptions { max_messages: 100_000, max_bytes: 1 << 30, ..Default::default() };
     let queue = WebhookQueue::open(room).unwrap();
     let hooks = webhooks_to_nobody(&queue).await;
-    let times = with_and_without_hooks(folder.path(), hooks, sqlite.clone(), 2000).await;
-    print_cost("a run behind 1,000 webhooks to a dead endpoint", times, Some("≤ 1.05×"));
+    let webhooks = "a run behind 1,000 webhooks to a dead endpoint";
+    let times = side_by_side(folder.path(), hooks.clone(), &none.1, sqlite.clone(), 2000).await;
+    print_cost(webhooks, none.0, times, Some("≤ 1.05×"));
+    // Any handler is fired; this is what is left when it is a webhook.
+    let idle = ("the same run with idle handlers there", lifecycle_bound());
+    let times = side_by_side(folder.path(), hooks, &idle.1, sqlite.clone(), 2000).await;
+    print_cost(webhooks, idle.0, times, Some("≤ 1.02×"));
     // What the same measurement says of nothing at all is how much of the others to believe.
-    let times = with_and_without_hooks(folder.path(), Hooks::new(), sqlite, 2000).await;
-    print_cost("a run with no hooks, kept in SQLite", times, None);
+    let times = side_by_side(folder.path(), Hooks::new(), &none.1, sqlite, 2000).await;
+    print_cost("a run with no hooks, kept in SQLite", none.0, times, None);
 
     let mut alone = None;
     for sessions in AT_ONCE {
@@ -101,12 +109,12 @@ async fn measure() {
     }
 }
 
-fn print_cost(row: &str, (bound, bare): (Duration, Duration), hold: Option<&str>) {
+fn print_cost(row: &str, against: &str, (bound, bare): (Duration, Duration), hold: Option<&str>) {
     let mut row = json!({
         "row": row,
         "value": bound.as_nanos(),
         "unit": "ns",
-        "against": "the same run with no hooks",
+        "against": against,
         "base": bare.as_nanos(),
         "ratio": bound.as_secs_f64() / bare.as_secs_f64(),
     });
@@ -180,14 +188,25 @@ async fn webhooks_to_nobody(queue: &WebhookQueue) -> Hooks {
     hooks
 }
 
-async fn with_and_without_hooks(
+/// Every lifecycle event goes to a handler that does nothing.
+fn lifecycle_bound() -> Hooks {
+    let hooks = Hooks::new();
+    for point in hooks.known_points().iter().filter(|point| point.model == ModelKind::Gate) {
+        let idle = |_: DynEvent| async { Ok::<_, Failure>(Value::Null) };
+        hooks.register_dyn(point.name, ModelKind::Gate, idle).unwrap();
+    }
+    hooks
+}
+
+async fn side_by_side(
     workspace: &Path,
     hooks: Hooks,
+    others: &Hooks,
     store: Arc<dyn Store>,
     rounds: usize,
 ) -> (Duration, Duration) {
     let bound = agent(workspace, hooks, Arc::new(Offline), store.clone());
-    let bare = agent(workspace, Hooks::new(), Arc::new(Offline), store);
+    let bare = agent(workspace, others.clone(), Arc::new(Offline), store);
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for round in 0..rounds + 50 {
         // Who goes first changes, so that neither always finds the other's warm caches.
