@@ -218,6 +218,8 @@ async fn connect_servers(
         let transport = match (&server.command, &server.url) {
             (Some(command), _) => {
                 let mut env = environment.passed_on();
+                let traces = bindings::leave_no_traces(profile);
+                env.extend(traces.map(|(name, value)| (name.to_owned(), value.to_owned())));
                 env.extend(server.env.iter().map(|(name, value)| (name.clone(), value.clone())));
                 let (command, args) = (command.clone(), server.args.clone());
                 McpTransport::Stdio { command, args, env, cwd: Some(profile.dir.clone()) }

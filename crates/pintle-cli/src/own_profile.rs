@@ -16,10 +16,8 @@ pub(crate) fn bind(
     data: &Path,
     workspace: &Path,
 ) -> Result<(), Problem> {
-    let mut own: Vec<PathBuf> = profile.scripts.iter().map(|file| profile.dir.join(file)).collect();
-    // What a script finds in its folder it may load.
-    let folders = own.iter().filter_map(|script| script.parent()).filter(|it| *it != profile.dir);
-    own.extend(folders.map(Path::to_owned).collect::<Vec<_>>());
+    let mut own: Vec<PathBuf> =
+        profile.scripts.places().map(|place| profile.dir.join(place)).collect();
     own.extend(["agent.json", "personalities"].map(|name| profile.dir.join(name)));
     own.push(data.to_path_buf());
     let workspace = workspace.to_path_buf();

@@ -1,5 +1,6 @@
 //! The judge's books: what an agent may do.
 
+mod contents;
 pub mod guard;
 mod judge;
 mod level;
@@ -14,6 +15,7 @@ mod visible;
 mod webhook;
 mod zone;
 
+pub use contents::Contents;
 pub use guard::{Denial, Guard, GuardKind};
 pub use judge::{Judged, zone_of};
 pub use level::{Floor, Level};

@@ -1,10 +1,10 @@
 //! Trust by content (R10.9): what was looked at is what may run.
 
-use crate::profile::{AGENT_FILE, Profile, read_inside};
+use crate::contents::Contents;
+use crate::profile::{AGENT_FILE, Profile};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::path::Path;
 use thiserror::Error;
 
 /// The hash of some bytes, as it stands in the lock file.
@@ -13,15 +13,6 @@ pub fn content_hash(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{hex}")
-}
-
-/// The bytes of a script, to be hashed. Programs that were compiled are large; none is this large.
-///
-/// # Errors
-/// When it is not an ordinary file inside the folder, or cannot be read.
-pub fn read_script(dir: &Path, script: &str) -> Result<Vec<u8>, std::io::Error> {
-    const MOST: u64 = 256 * 1024 * 1024;
-    read_inside(dir, script, MOST)
 }
 
 /// The hashes of a profile's definition and of every script it runs.
@@ -36,7 +27,7 @@ pub struct Fingerprint {
 
 /// A script that could not be hashed; it cannot be trusted then.
 #[derive(Debug, Error)]
-#[error("the script `{script}` cannot be read: {cause}")]
+#[error("`{script}` cannot be read: {cause}")]
 pub struct TrustError {
     /// Its path in the profile's folder.
     pub script: String,
@@ -71,19 +62,14 @@ impl Fingerprint {
     ///
     /// # Errors
     /// When a script cannot be read.
-    pub fn of(profile: &Profile) -> Result<Self, TrustError> {
-        let hash = |script: &String| match read_script(&profile.dir, script) {
-            Ok(bytes) => Ok((script.clone(), content_hash(&bytes))),
-            Err(cause) => Err(TrustError { script: script.clone(), cause }),
-        };
-        let scripts = profile.scripts.iter().map(hash).collect::<Result<_, _>>()?;
+    pub fn of(profile: &Profile, contents: &mut Contents) -> Result<Self, TrustError> {
+        let mut scripts = BTreeMap::new();
+        for script in profile.scripts_now(contents).files {
+            let known = contents.read(&profile.dir, &script);
+            let known = known.map_err(|cause| TrustError { script: script.clone(), cause })?;
+            scripts.insert(script, known.hash.clone());
+        }
         Ok(Self { definition: content_hash(profile.source.as_bytes()), scripts })
-    }
-
-    /// Whether these bytes are the ones that were trusted under this path: to be asked right before they run.
-    #[must_use]
-    pub fn trusts(&self, script: &str, bytes: &[u8]) -> bool {
-        self.scripts.get(script).is_some_and(|hash| *hash == content_hash(bytes))
     }
 
     /// What is different in `now`; empty means that everything is as trusted.

@@ -7,8 +7,8 @@
     missing_docs
 )]
 
-use pintle_policy::Profile;
 use pintle_policy::trust::{ChangeKind, Fingerprint, TrustLock, content_hash};
+use pintle_policy::{Contents, Profile};
 use std::path::Path;
 
 fn write(dir: &Path, file: &str, text: &str) {
@@ -21,7 +21,8 @@ fn with_command(command: &str) -> String {
 }
 
 fn fingerprint(dir: &Path) -> Fingerprint {
-    Fingerprint::of(&Profile::load(dir).unwrap_or_else(|e| panic!("{e}"))).unwrap()
+    let profile = Profile::load(dir).unwrap_or_else(|e| panic!("{e}"));
+    Fingerprint::of(&profile, &mut Contents::default()).unwrap()
 }
 
 #[test]
@@ -52,9 +53,6 @@ fn a_changed_script_a_new_one_and_a_changed_definition_all_show() {
     );
     lock.trust("p", first.clone());
     assert_eq!(kinds(&lock), []);
-    assert!(first.trusts("hooks/a.sh", b"exit 0\n"));
-    assert!(!first.trusts("hooks/a.sh", b"exit 1\n"));
-    assert!(!first.trusts("more/b.sh", b"exit 0\n"), "never recorded, never trusted");
 
     write(dir, "hooks/a.sh", "curl evil\n");
     assert_eq!(kinds(&lock), [("hooks/a.sh".into(), ChangeKind::Changed)]);
@@ -104,8 +102,150 @@ fn what_a_script_can_load_is_trusted_or_not_with_it() {
         shows(r#""command": "cd hooks && sh check.sh""#, &entered),
         ["hooks/check.sh", "hooks/words.txt"]
     );
-    let installed = ["hooks/guard.js", "hooks/node_modules/x/index.js"];
-    assert_eq!(shows(r#""argv": ["node", "hooks/guard.js"]"#, &installed), ["hooks/guard.js"]);
+    let installed = ["hooks/guard.js", "hooks/node_modules/x/index.js", "hooks/.git/config"];
+    assert_eq!(shows(r#""argv": ["node", "hooks/guard.js"]"#, &installed), installed);
+    let compiled = ["hooks/guard.py", "hooks/__pycache__/helper.pyc", "hooks/.venv/lib/x.py"];
+    assert_eq!(shows(r#""argv": ["hooks/guard.py"]"#, &compiled), compiled);
+}
+
+// R10.9: what a command runs without naming it could be any file.
+#[test]
+fn of_a_command_that_does_not_name_what_it_runs_every_file_counts() {
+    let files = ["Makefile", "hooks/judge.py", "notes.txt", "package.json"];
+    for command in [
+        r#""command": "make check""#,
+        r#""argv": ["npm", "run", "check"]"#,
+        r#""argv": ["python3", "-m", "hooks.judge"]"#,
+        r#""argv": ["python3", "-m", "hooks.judge", "hooks/judge.py"]"#,
+        r#""argv": ["python3", "-c", "import hooks.judge"]"#,
+        r#""argv": ["env", "X=1", "make", "check"]"#,
+        r#""argv": ["sh", "-c", "true && make check"]"#,
+        r#""argv": ["timeout", "5", "make"]"#,
+        r#""command": "PYTHONPATH=. python3 hooks/judge.py""#,
+        r#""command": "export PYTHONPATH=.; python3 hooks/judge.py""#,
+        r#""command": "find . -name 'judge*' -exec python3 {} +""#,
+        r#""command": "jq -e 'include \"notes\"; .ok'""#,
+    ] {
+        assert_eq!(shows(command, &files), files, "{command}");
+    }
+}
+
+#[test]
+fn a_command_that_runs_nothing_but_itself_makes_no_file_count() {
+    let files = ["Makefile", "hooks/judge.py", "notes.txt", "seen"];
+    for command in [
+        r#""argv": ["true"]"#,
+        r#""command": "env > seen""#,
+        r#""command": "cat >> seen; exit 2""#,
+        r#""command": "while [ -e notes.txt ]; do sleep 0.1; done""#,
+        r#""command": "jq -e '.toolInput.path | startswith(\"/srv\") | not'""#,
+        r#""argv": ["sh", "-c", "echo no >&2; exit 1"]"#,
+        r#""command": "curl -sf http://127.0.0.1:9/ -d @-""#,
+    ] {
+        assert!(shows(command, &files).is_empty(), "{command}");
+    }
+}
+
+/// Whether a profile with these files shows a change of `changed`, when its hook is `sh hooks/check.sh`.
+fn reaches(files: &[(&str, &str)], changed: &str) -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    for (file, text) in files {
+        write(folder.path(), file, text);
+    }
+    write(folder.path(), "agent.json", &with_command(r#""argv": ["sh", "hooks/check.sh"]"#));
+    let mut lock = TrustLock::default();
+    lock.trust("p", fingerprint(folder.path()));
+    write(folder.path(), changed, "changed\n");
+    let changes = lock.changes("p", &fingerprint(folder.path()));
+    changes.iter().any(|change| change.what == changed)
+}
+
+// R10.9: a script that runs a script.
+#[test]
+fn a_program_that_a_script_speaks_of_is_trusted_or_not_with_it() {
+    for (says, reached) in [
+        (". lib/common.sh", "lib/common.sh"),
+        (". \"$PINTLE_PROFILE_DIR/lib/common.sh\"", "lib/common.sh"),
+        (". \"$(dirname \"$0\")/../lib/common.sh\"", "lib/common.sh"),
+        ("exec python3 tools/judge.py \"$@\"", "tools/judge.py"),
+        ("exec node tools/judge", "tools/judge.sh"),
+    ] {
+        assert!(reaches(&[("hooks/check.sh", says), (reached, "as it was")], reached), "{says}");
+    }
+    let chain = [
+        ("hooks/check.sh", "python3 tools/judge.py"),
+        ("tools/judge.py", "import helper\nfrom more.rules import all"),
+        ("tools/helper.py", "x = 1"),
+        ("tools/more/rules.py", "all = []"),
+        ("tools/other.py", "x = 1"),
+        ("src/main.py", "print(1)"),
+    ];
+    assert!(reaches(&chain, "tools/helper.py"));
+    assert!(reaches(&chain, "tools/more/rules.py"));
+    assert!(!reaches(&chain, "tools/other.py"), "nothing speaks of it");
+    assert!(!reaches(&chain, "src/main.py"), "the agent may work there");
+    assert!(reaches(&[("hooks/check.sh", "[ -f lib/more.sh ] && . lib/more.sh")], "lib/more.sh"));
+}
+
+#[test]
+fn a_script_outside_the_folder_counts_and_what_the_system_brings_does_not() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    write(elsewhere.path(), "judge.py", "as it was\n");
+    let script = elsewhere.path().join("judge.py").display().to_string();
+    write(folder.path(), "agent.json", &with_command(&format!(r#""argv": ["sh", "{script}"]"#)));
+    let mut lock = TrustLock::default();
+    lock.trust("p", fingerprint(folder.path()));
+    assert_eq!(fingerprint(folder.path()).scripts.keys().collect::<Vec<_>>(), [&script]);
+    write(elsewhere.path(), "judge.py", "as it is now\n");
+    assert_eq!(lock.changes("p", &fingerprint(folder.path())).len(), 1);
+    let system = with_command(r#""command": "sh /usr/bin/ldd""#);
+    write(folder.path(), "agent.json", &system);
+    assert!(fingerprint(folder.path()).scripts.is_empty());
+}
+
+#[test]
+fn links_count_as_what_they_say_and_what_they_lead_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    write(dir, "hooks/guard.py", "");
+    write(dir, "lib/far.py", "as it was\n");
+    std::os::unix::fs::symlink("../lib/far.py", dir.join("hooks/near.py")).unwrap();
+    std::fs::create_dir_all(dir.join("hooks/.venv/bin")).unwrap();
+    std::os::unix::fs::symlink("/usr/bin/env", dir.join("hooks/.venv/bin/python")).unwrap();
+    write(dir, "agent.json", &with_command(r#""argv": ["hooks/guard.py"]"#));
+    let mut lock = TrustLock::default();
+    lock.trust("p", fingerprint(dir));
+    write(dir, "lib/far.py", "as it is now\n");
+    assert_eq!(lock.changes("p", &fingerprint(dir))[0].what, "hooks/near.py");
+    let load = || Fingerprint::of(&Profile::load(dir).unwrap(), &mut Contents::default());
+    let elsewhere = tempfile::tempdir().unwrap();
+    write(elsewhere.path(), "x.py", "");
+    std::os::unix::fs::symlink(elsewhere.path().join("x.py"), dir.join("hooks/out.py")).unwrap();
+    assert_eq!(load().unwrap_err().script, "hooks/out.py");
+    std::fs::remove_file(dir.join("hooks/out.py")).unwrap();
+    std::os::unix::fs::symlink("../lib", dir.join("hooks/lib")).unwrap();
+    assert_eq!(load().unwrap_err().script, "hooks/lib");
+}
+
+#[test]
+fn what_was_read_once_is_read_again_when_it_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "hooks/a.sh", "exit 0\n");
+    write(folder.path(), "agent.json", &with_command(r#""argv": ["sh", "hooks/a.sh"]"#));
+    let profile = Profile::load(folder.path()).unwrap();
+    let mut contents = Contents::default();
+    let first = Fingerprint::of(&profile, &mut contents).unwrap();
+    let script = folder.path().join("hooks/a.sh");
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    for text in ["exit 1\n", "exit 2\n", "exit 3\n"] {
+        // The size is the same, and so is the date that anybody can set.
+        std::fs::write(&script, text).unwrap();
+        std::fs::File::options().write(true).open(&script).unwrap().set_modified(long_ago).unwrap();
+        let now = Fingerprint::of(&profile, &mut contents).unwrap();
+        assert_eq!(first.diff(&now).len(), 1);
+        assert_eq!(now.scripts["hooks/a.sh"], content_hash(text.as_bytes()));
+    }
 }
 
 #[test]
@@ -123,11 +263,13 @@ fn a_file_that_a_script_could_load_and_nobody_has_seen_shows() {
 #[test]
 fn a_folder_with_more_than_anybody_looks_at_cannot_be_trusted() {
     let folder = tempfile::tempdir().unwrap();
-    for number in 0..2001 {
-        write(folder.path(), &format!("hooks/{number}.txt"), "");
+    write(folder.path(), "hooks/check.sh", "");
+    for number in 0..20_000 {
+        std::fs::File::create(folder.path().join(format!("hooks/{number}.txt"))).unwrap();
     }
     write(folder.path(), "agent.json", &with_command(r#""command": "cd hooks && sh check.sh""#));
-    let error = Fingerprint::of(&Profile::load(folder.path()).unwrap()).unwrap_err();
+    let profile = Profile::load(folder.path()).unwrap();
+    let error = Fingerprint::of(&profile, &mut Contents::default()).unwrap_err();
     assert_eq!(error.script, "hooks");
 }
 

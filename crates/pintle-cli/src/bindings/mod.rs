@@ -20,7 +20,7 @@ use pintle_policy::{
 use crate::{environment::Environment, problem::Problem};
 use save_json::SaveJson;
 use trusted::Trusted;
-pub(crate) use trusted::{TRUST_FILE, Trust, accept, changes};
+pub(crate) use trusted::{TRUST_FILE, Trust, accept, changes, leave_no_traces};
 
 /// How long undelivered webhooks may hold up the program's exit.
 const FLUSH_LIMIT: Duration = Duration::from_secs(3);
@@ -185,6 +185,9 @@ impl Binding<'_> {
         let mut spec = CommandSpec::new(&self.profile.dir, program)
             .inherit(self.environment.variables())
             .scrub(move |text| scrubber.scrub(text).into_owned());
+        if let Some((name, value)) = leave_no_traces(self.profile) {
+            spec = spec.env(name, value);
+        }
         for (name, value) in &self.operator.hook_env {
             spec = spec.env(name, value);
         }

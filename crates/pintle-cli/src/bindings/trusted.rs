@@ -1,12 +1,13 @@
 //! Trust by content: a script runs only as somebody has seen it (R10.9).
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use pintle::{DynEvent, DynHandler, Failure, FailureKind};
 use pintle_policy::{
-    Profile,
-    trust::{Change, Fingerprint, TrustLock, read_script},
+    Contents, Profile,
+    profile::AGENT_FILE,
+    trust::{Change, ChangeKind, Fingerprint, TrustLock},
 };
 use serde_json::Value;
 
@@ -15,15 +16,14 @@ use crate::{environment::Environment, problem::Problem};
 /// What was trusted of a profile, and how to see whether it still is so.
 pub(crate) struct Trust {
     profile: Profile,
-    definition: String,
     accepted: Option<Fingerprint>,
+    contents: Mutex<Contents>,
 }
 
 impl Trust {
     pub(crate) fn read(environment: &Environment, profile: &Profile) -> Result<Self, Problem> {
         let accepted = read_lock(environment)?.get(&key_of(profile)).cloned();
-        let definition = pintle_policy::trust::content_hash(profile.source.as_bytes());
-        Ok(Self { profile: profile.clone(), definition, accepted })
+        Ok(Self { profile: profile.clone(), accepted, contents: Mutex::default() })
     }
 
     /// Looked at anew for every call: a script may change, or come to be, while the agent runs.
@@ -31,21 +31,24 @@ impl Trust {
         let Some(accepted) = &self.accepted else {
             return Err("nobody has trusted this profile yet".into());
         };
-        if accepted.definition != self.definition {
-            return Err("agent.json changed since it was trusted".into());
-        }
-        let now = self.profile.scripts_now();
-        if let Some(new) = now.iter().find(|script| !accepted.scripts.contains_key(*script)) {
-            return Err(format!("`{new}` was not there when the profile was trusted"));
-        }
-        for script in accepted.scripts.keys() {
-            match read_script(&self.profile.dir, script) {
-                Ok(bytes) if accepted.trusts(script, &bytes) => {}
-                Ok(_) => return Err(format!("`{script}` changed since it was trusted")),
-                Err(error) => return Err(format!("`{script}` cannot be read: {error}")),
+        let mut contents = self.contents.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Fingerprint::of(&self.profile, &mut contents).map_err(|e| e.to_string())?;
+        let Some(change) = accepted.diff(&now).into_iter().next() else { return Ok(()) };
+        let what = match change.kind {
+            ChangeKind::Added => "was not there when the profile was trusted",
+            ChangeKind::Changed => "changed since it was trusted",
+            ChangeKind::Removed => "is gone since it was trusted",
+        };
+        let why = match &self.profile.scripts.unnamed {
+            Some(command) if change.what != AGENT_FILE => {
+                format!(
+                    " (any file counts, as `{command}` does not name what it runs: name a script, or keep the profile in \
+                     a folder of its own)"
+                )
             }
-        }
-        Ok(())
+            _ => String::new(),
+        };
+        Err(format!("`{}` {what}{why}", change.what))
     }
 
     /// What to do about it.
@@ -53,6 +56,13 @@ impl Trust {
         let dir = self.profile.dir.display();
         format!("look at it with `pintle trust {dir}`, then add `--accept`")
     }
+}
+
+/// What programs of this profile are told, so that they leave its folder as it was trusted: Python would keep compiled
+/// files beside its modules, which nobody has looked at.
+pub(crate) fn leave_no_traces(profile: &Profile) -> Option<(&'static str, &'static str)> {
+    let python = profile.scripts.files.iter().any(|file| file.ends_with(".py"));
+    python.then_some(("PYTHONDONTWRITEBYTECODE", "1"))
 }
 
 /// A handler that runs only while its profile is as it was trusted.
@@ -84,7 +94,7 @@ pub(crate) fn changes(
     environment: &Environment,
     profile: &Profile,
 ) -> Result<Vec<Change>, Problem> {
-    let now = Fingerprint::of(profile).map_err(Problem::new)?;
+    let now = Fingerprint::of(profile, &mut Contents::default()).map_err(Problem::new)?;
     Ok(read_lock(environment)?.changes(&key_of(profile), &now))
 }
 
@@ -94,7 +104,8 @@ pub(crate) fn accept(environment: &Environment, profile: &Profile) -> Result<(),
     let turn = std::fs::File::create(environment.data_dir()?.join("trust.lock"))?;
     turn.lock()?;
     let mut lock = read_lock(environment)?;
-    lock.trust(key_of(profile), Fingerprint::of(profile).map_err(Problem::new)?);
+    let now = Fingerprint::of(profile, &mut Contents::default()).map_err(Problem::new)?;
+    lock.trust(key_of(profile), now);
     let path = environment.data_dir()?.join(TRUST_FILE);
     let fresh = path.with_extension("new");
     std::fs::write(&fresh, lock.to_text())?;

@@ -36,6 +36,13 @@ pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, 
         };
         say!("{} {}", word, change.what);
     }
+    if let Some(command) = profile.scripts.unnamed.as_ref().filter(|_| !changed.is_empty()) {
+        say!(
+            "\n{}: `{}` does not name what it runs, so any file of the folder counts",
+            yellow("note"),
+            command
+        );
+    }
     match (changed.is_empty(), trust.accept) {
         (true, false) => say!("{}: nothing changed", green("trusted")),
         (_, true) => say!("{} as it is now", green("trusted")),

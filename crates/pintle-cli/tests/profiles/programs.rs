@@ -137,3 +137,102 @@ fn hooks_without_names_on_one_line_are_told_apart() {
         assert!(listed.out.contains(name), "{listed:?}");
     }
 }
+
+fn guarded_by(hook: Value) -> World {
+    let world = World::new(&json!({ "hooks": { "onToolCall": [hook] } })).allowing_programs();
+    world.write("profile/judges/__init__.py", "");
+    world.write("profile/judges/rules.py", "import sys\nALLOWED = True\n");
+    let main = "from judges.rules import ALLOWED\nraise SystemExit(0 if ALLOWED else 1)\n";
+    world.write("profile/judges/main.py", main);
+    world
+}
+
+// R10.9: the bytes of every script it runs, named or not.
+#[test]
+fn a_module_that_is_run_without_being_named_runs_only_as_it_was_trusted() {
+    let hook = json!({ "action": "command", "argv": ["python3", "-m", "judges.main"], "tools": ["write_file"] });
+    let world = guarded_by(hook);
+    world.trust();
+    for file in ["a.txt", "b.txt"] {
+        let said = world.ask(&format!("write {file}: x"));
+        assert!(world.path(file).exists(), "what it runs leaves no traces: {said:?}");
+    }
+    world.write("profile/judges/rules.py", "open('ran', 'w')\nALLOWED = True\n");
+    let said = world.ask("write c.txt: x");
+    assert!(said.out.contains("`judges/rules.py` changed since it was trusted"), "{said:?}");
+    assert!(said.out.contains("`python3 -m judges.main` does not name what it runs"), "{said:?}");
+    assert!(!world.path("c.txt").exists() && !world.path("profile/ran").exists());
+    let shown = world.run(&["trust", "profile"]);
+    assert!(shown.out.contains("any file of the folder counts"), "{shown:?}");
+}
+
+// R10.9: Python prefers what it compiled earlier to what is written.
+#[test]
+fn a_compiled_file_that_nobody_has_looked_at_is_not_run() {
+    let hook = json!({ "action": "command", "command": "python3 judges/main.py", "tools": ["write_file"] });
+    let world = guarded_by(hook);
+    world.write("profile/judges/main.py", "import rules\n");
+    world.trust();
+    world.ask("write a.txt: x");
+    assert!(world.path("a.txt").exists());
+    let plant = "import os, py_compile\n\
+                 was = os.stat('judges/rules.py')\n\
+                 kept = open('judges/rules.py').read()\n\
+                 evil = 'open(\"ran\", \"w\")'\n\
+                 open('judges/rules.py', 'w').write(evil + '#' * (was.st_size - len(evil)))\n\
+                 os.utime('judges/rules.py', ns=(was.st_atime_ns, was.st_mtime_ns))\n\
+                 py_compile.compile('judges/rules.py')\n\
+                 open('judges/rules.py', 'w').write(kept)\n\
+                 os.utime('judges/rules.py', ns=(was.st_atime_ns, was.st_mtime_ns))\n";
+    let planted = std::process::Command::new("python3")
+        .args(["-c", plant])
+        .current_dir(world.path("profile"))
+        .status()
+        .unwrap();
+    assert!(planted.success());
+    let said = world.ask("write b.txt: x");
+    assert!(said.out.contains("judges/__pycache__/rules."), "{said:?}");
+    assert!(!world.path("b.txt").exists() && !world.path("profile/ran").exists());
+    world.trust();
+    world.ask("write c.txt: x");
+    assert!(world.path("profile/ran").exists(), "it would have run");
+}
+
+// R10.9: a script that runs another.
+#[test]
+fn a_script_that_another_one_loads_runs_only_as_it_was_trusted() {
+    let hook = json!({ "action": "command", "argv": ["hooks/check.sh"], "tools": ["write_file"] });
+    let world = World::new(&json!({ "hooks": { "onToolCall": [hook] } })).allowing_programs();
+    world.script(
+        "profile/hooks/check.sh",
+        "#!/bin/sh\n. \"$PINTLE_PROFILE_DIR/lib/rules.sh\"\ncat >/dev/null\n",
+    );
+    world.write("profile/lib/rules.sh", "true\n");
+    world.trust();
+    world.ask("write a.txt: x");
+    assert!(world.path("a.txt").exists());
+    world.write("profile/lib/rules.sh", "touch ran\n");
+    let said = world.ask("write b.txt: x");
+    assert!(said.out.contains("`lib/rules.sh` changed since it was trusted"), "{said:?}");
+    assert!(!world.path("b.txt").exists() && !world.path("profile/ran").exists());
+}
+
+// R10.6, R10.9: what hooks save is no program.
+#[test]
+fn saved_lines_do_not_make_a_profile_untrusted_and_cannot_become_a_program() {
+    let command = json!({ "action": "command", "command": "python3 -m judges.main", "tools": ["write_file"] });
+    let save = |path: &str| json!({ "action": "save_json", "path": path });
+    let hooks = |path: &str| json!({ "hooks": { "onToolCall": [command, save(path)] } });
+    let world = guarded_by(command.clone());
+    world.write("profile/agent.json", &hooks("logs/calls.jsonl").to_string());
+    world.trust();
+    for file in ["a.txt", "b.txt"] {
+        let said = world.ask(&format!("write {file}: x"));
+        assert!(world.path(file).exists(), "{said:?}");
+    }
+    assert_eq!(world.read("profile/logs/calls.jsonl").lines().count(), 2);
+    world.write("profile/agent.json", &hooks("more.py").to_string());
+    let said = world.run(&["hooks", "lint", "profile"]);
+    assert!(!said.ok, "{said:?}");
+    assert!(said.err.contains("`more.py` may be what `python3 -m judges.main` runs"), "{said:?}");
+}

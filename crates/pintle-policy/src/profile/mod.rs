@@ -5,6 +5,7 @@ mod document;
 mod file;
 mod formats;
 mod hook;
+mod mentions;
 mod personality;
 mod places;
 mod read;
@@ -22,13 +23,15 @@ pub use places::ToolGlob;
 pub use read::read_inside;
 pub use report::{ProfileError, ProfileErrors};
 pub use schema::agent_schema;
+pub use scripts::Scripts;
 
 pub(crate) use document::{Field, Node, parse};
 pub(crate) use report::{Problem, place};
 
+use crate::contents::Contents;
 use crate::guard::Guard;
 use file::AgentFile;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The file that makes a folder a profile.
@@ -63,8 +66,8 @@ pub struct Profile {
     pub hooks: Vec<Hook>,
     /// Its guards, in the order written.
     pub guards: Vec<Guard>,
-    /// The files its command hooks run, relative to the folder.
-    pub scripts: BTreeSet<String>,
+    /// The files that its programs are made of, as they were when it was read.
+    pub scripts: Scripts,
     /// The text of agent.json, for trust by content.
     pub source: String,
     pub(crate) document: Node,
@@ -96,12 +99,13 @@ impl Profile {
         };
         let mut problems = shape::check(&document, &agent_schema(), dir);
         let names = folders.keys().cloned().collect();
-        problems.extend(rules::check(&document, dir, &names));
+        let scripts = Scripts::of(&document, dir, &mut Contents::default());
+        problems.extend(rules::check(&document, dir, &names, &scripts));
         errors.add(AGENT_FILE, &source, problems);
         if !errors.is_empty() {
             return Err(errors);
         }
-        Self::build(dir, source, document, folders).map_err(|problem| {
+        Self::build(dir, source, document, folders, scripts).map_err(|problem| {
             let (source, problem) = *problem;
             errors.add(AGENT_FILE, &source, vec![problem]);
             errors
@@ -113,6 +117,7 @@ impl Profile {
         source: String,
         document: Node,
         folders: BTreeMap<String, Personality>,
+        scripts: Scripts,
     ) -> Result<Self, Box<(String, Problem)>> {
         // The checks before this one are stricter than serde; should they ever differ, the profile does not load.
         let file: AgentFile = match serde_json::from_value(document.to_json()) {
@@ -144,7 +149,7 @@ impl Profile {
             channels: file.channels,
             hooks,
             guards,
-            scripts: scripts::of_document(&document, dir),
+            scripts,
             source,
             document,
         })

@@ -2,8 +2,8 @@
 
 use super::document::Node;
 use super::report::{Problem, ProfileErrors, nearest};
-use super::{AGENT_FILE, Profile, scripts, written_at};
-use std::collections::BTreeSet;
+use super::{AGENT_FILE, Profile, Scripts, written_at};
+use crate::contents::Contents;
 
 /// A glob of tools, and where it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,8 +83,7 @@ impl Profile {
 
     /// The files that the profile's programs are made of, as they are on the disk now. A script may come to be after the
     /// profile was read.
-    #[must_use]
-    pub fn scripts_now(&self) -> BTreeSet<String> {
-        scripts::of_document(&self.document, &self.dir)
+    pub(crate) fn scripts_now(&self, contents: &mut Contents) -> Scripts {
+        Scripts::of(&self.document, &self.dir, contents)
     }
 }

@@ -3,16 +3,21 @@
 use super::document::{Kind, Node};
 use super::formats::bad_program;
 use super::report::Problem;
-use super::{Bucket, scripts};
+use super::{Bucket, Scripts};
 use crate::guard::{Guard, GuardKind};
 use crate::paths::normal;
 use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Everything in agent.json that fits the schema and is wrong all the same. `folders` are the personalities that have one.
-pub(crate) fn check(file: &Node, folder: &Path, folders: &BTreeSet<String>) -> Vec<Problem> {
+pub(crate) fn check(
+    file: &Node,
+    folder: &Path,
+    folders: &BTreeSet<String>,
+    scripts: &Scripts,
+) -> Vec<Problem> {
     let mut problems = Vec::new();
-    hooks(file, folder, &mut problems);
+    hooks(file, folder, scripts, &mut problems);
     personalities(file, folders, &mut problems);
     servers(file, &mut problems);
     channels(file, &mut problems);
@@ -24,8 +29,7 @@ fn field<'n>(node: &'n Node, key: &str) -> &'n [super::document::Field] {
     node.get(key).map(Node::fields).unwrap_or_default()
 }
 
-fn hooks(file: &Node, folder: &Path, problems: &mut Vec<Problem>) {
-    let scripts = scripts::of_document(file, folder);
+fn hooks(file: &Node, folder: &Path, scripts: &Scripts, problems: &mut Vec<Problem>) {
     let mut names = BTreeSet::new();
     for bucket in field(file, "hooks") {
         let Some(kind) = Bucket::parse(&bucket.key) else { continue };
@@ -68,7 +72,7 @@ fn hooks(file: &Node, folder: &Path, problems: &mut Vec<Problem>) {
             }
             match what {
                 "command" => command(action, folder, problems),
-                "save_json" => save(action, &scripts, problems),
+                "save_json" => save(action, scripts, problems),
                 _ => {}
             }
         }
@@ -111,23 +115,32 @@ fn command(action: &Node, folder: &Path, problems: &mut Vec<Problem>) {
     }
 }
 
-fn save(action: &Node, scripts: &BTreeSet<String>, problems: &mut Vec<Problem>) {
+fn save(action: &Node, scripts: &Scripts, problems: &mut Vec<Problem>) {
     let Some(path) = action.get("path") else { return };
     let Some(text) = path.text() else { return };
     let target = normal(text);
-    let beside_a_script = scripts.iter().any(|script| {
-        let folder = Path::new(script).parent().filter(|folder| !folder.as_os_str().is_empty());
-        folder.is_some_and(|folder| Path::new(&target).starts_with(folder))
-    });
-    if beside_a_script || scripts.contains(&target) {
-        let what = match scripts.contains(&target) {
-            true => "is a script that a hook runs",
-            false => "lies in the folder of a script that a hook runs",
-        };
-        let problem = Problem::new(path.span.clone(), format!("`{text}` {what}"))
-            .label("events would become commands");
-        problems.push(problem.help("save to a file of its own, like `logs/events.jsonl`"));
-    }
+    let help = "save to a file of its own, like `logs/events.jsonl`";
+    let (what, help) = match &scripts.unnamed {
+        _ if scripts.files.contains(&target) => {
+            ("is a script that a hook runs".into(), help.into())
+        }
+        None if scripts.holds(&target) => {
+            ("lies in the folder of a script that a hook runs".into(), help.into())
+        }
+        Some(command) if !is_a_list_of_events(&target) => (
+            format!("may be what `{command}` runs"),
+            format!("{help}, or name in that command the script it runs"),
+        ),
+        _ => return,
+    };
+    let problem = Problem::new(path.span.clone(), format!("`{text}` {what}"))
+        .label("events would become commands");
+    problems.push(problem.help(help));
+}
+
+fn is_a_list_of_events(file: &str) -> bool {
+    let kind = Path::new(file).extension().and_then(|kind| kind.to_str());
+    matches!(kind, Some("jsonl" | "ndjson" | "log"))
 }
 
 fn personalities(file: &Node, folders: &BTreeSet<String>, problems: &mut Vec<Problem>) {

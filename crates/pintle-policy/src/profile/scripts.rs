@@ -1,121 +1,275 @@
-//! Which files of a profile its command hooks run: what trust is about (R10.9) and what no event may be saved to (R10.6).
+//! Which files a profile's programs are made of: what trust is about (R10.9) and what no event may be saved to (R10.6).
 //!
 //! A command names files; what those load is not known. So their company counts too: all that is in the folder of a
-//! script, or in one that the command names. In the profile's own folder, where the agent may work, it is the files of
-//! the same kind.
+//! script, or in one that the command names, and every program of the profile that a script speaks of. In the profile's
+//! own folder, where the agent may work, it is the files of the same kind. A command that does not name what it runs
+//! (`make check`, `python3 -m judge`) could run any file: then all of them count.
 
 use super::document::Node;
+use super::mentions;
+use crate::contents::{Contents, is_of_the_system};
 use crate::paths::{is_inside, normal};
-use crate::shell::{Word, simple_commands};
+use crate::profile::AGENT_FILE;
+use crate::shell::{
+    SimpleCommand, Word, commands_of_words, is_variable_name, loads_nothing, simple_commands,
+    steers_programs,
+};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// More files than anybody looks at: a folder with more of them is not trusted.
-const MOST_FILES: usize = 2000;
+const MOST_FILES: usize = 20_000;
 
-/// What others install, too much to look at: these folders are not followed.
-const INSTALLED: [&str; 4] = ["node_modules", ".git", ".venv", "__pycache__"];
+/// The files that a profile's programs are made of, as they are on the disk.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scripts {
+    /// Each by its path in the profile, or its full path when it lies outside.
+    pub files: BTreeSet<String>,
+    /// The folders of which every file counts, also one that is yet to come. The profile's own is the empty path.
+    pub folders: BTreeSet<PathBuf>,
+    /// The first command that does not name what it runs: because of it, the profile's own folder is among them.
+    pub unnamed: Option<String>,
+}
 
-/// The files, relative to the folder, that the words of a command name, and their company.
-pub(crate) fn of_words<'w>(
-    words: impl Iterator<Item = &'w str>,
-    folder: &Path,
-) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for word in words.map(|word| word.rsplit('=').next().unwrap_or(word)) {
-        // Most words name nothing at all: that is the cheaper question.
-        let exists = !word.is_empty() && folder.join(word).exists();
-        if !exists || !is_inside(folder, folder, Path::new(word)) {
-            continue;
+impl Scripts {
+    /// All of them, from a file that may still be wrong in other places.
+    pub(crate) fn of(file: &Node, folder: &Path, contents: &mut Contents) -> Self {
+        let mut search = Search { folder, found: Self::default(), too_large: None };
+        for line in lines(file) {
+            match line {
+                Line::Read(commands) => search.line(&commands),
+                Line::Unreadable(text) => search.all(&text),
+            }
         }
-        let named = match Path::new(word).strip_prefix(folder) {
-            Ok(inner) => normal(&inner.to_string_lossy()),
-            Err(_) => normal(word),
+        if search.found.unnamed.is_some() {
+            search.below(Path::new(""));
+        }
+        if let Some(folder) = search.too_large {
+            // It stands for all that was not looked at. A folder cannot be hashed, so nobody can trust it.
+            search.found.files = BTreeSet::from([folder]);
+            return search.found;
+        }
+        mentions::follow(folder, &mut search.found.files, contents);
+        if search.found.unnamed.is_some() {
+            let saved: BTreeSet<String> = saved_files(file).collect();
+            search.found.files.retain(|name| name != AGENT_FILE && !saved.contains(name));
+        }
+        search.found
+    }
+
+    /// The folders of which every file counts, and the files that are in none of them.
+    pub fn places(&self) -> impl Iterator<Item = &Path> {
+        let inside = |file: &Path| self.folders.iter().any(|folder| file.starts_with(folder));
+        let others = self.files.iter().map(Path::new).filter(move |file| !inside(file));
+        self.folders.iter().map(PathBuf::as_path).chain(others)
+    }
+
+    /// Whether a file at this place in the profile would be one of them.
+    #[must_use]
+    pub fn holds(&self, place: &str) -> bool {
+        let inside = |folder: &PathBuf| Path::new(place).starts_with(folder);
+        self.files.contains(place) || self.folders.iter().any(inside)
+    }
+}
+
+enum Line {
+    Read(Vec<SimpleCommand>),
+    Unreadable(String),
+}
+
+/// Every line that the profile runs: of its command hooks, and of the servers it starts.
+fn lines(file: &Node) -> Vec<Line> {
+    let texts = |nodes: &[Node]| nodes.iter().filter_map(Node::text).map(str::to_owned).collect();
+    let items =
+        |node: &Node, key: &str| node.get(key).map(Node::items).unwrap_or_default().to_vec();
+    let of_words = |words: Vec<String>| match commands_of_words(&words) {
+        Ok(commands) => Line::Read(commands),
+        Err(_) => Line::Unreadable(words.join(" ")),
+    };
+    let mut lines = Vec::new();
+    for action in actions(file) {
+        if let Some(line) = action.get("command").and_then(Node::text) {
+            lines.push(match simple_commands(line) {
+                Ok(commands) => Line::Read(commands),
+                Err(_) => Line::Unreadable(line.to_owned()),
+            });
+        }
+        lines.push(of_words(texts(&items(action, "argv"))));
+    }
+    for server in file.get("mcpServers").map(Node::fields).unwrap_or_default() {
+        let Some(program) = server.value.get("command").and_then(Node::text) else { continue };
+        // `env` says what it says in a line: which variables the program gets.
+        let mut words = vec!["env".to_owned()];
+        for variable in server.value.get("env").map(Node::fields).unwrap_or_default() {
+            words.push(format!("{}={}", variable.key, variable.value.text().unwrap_or_default()));
+        }
+        words.push(program.to_owned());
+        words.extend::<Vec<String>>(texts(&items(&server.value, "args")));
+        lines.push(of_words(words));
+    }
+    lines
+}
+
+fn actions(file: &Node) -> impl Iterator<Item = &Node> {
+    let buckets = file.get("hooks").map(Node::fields).unwrap_or_default();
+    buckets.iter().flat_map(|bucket| bucket.value.items())
+}
+
+/// What hooks save to changes with every event; no program is made of it.
+fn saved_files(file: &Node) -> impl Iterator<Item = String> {
+    let saves = |action: &&Node| action.get("action").and_then(Node::text) == Some("save_json");
+    let path = |action: &Node| action.get("path").and_then(Node::text).map(normal);
+    actions(file).filter(saves).filter_map(path)
+}
+
+struct Search<'a> {
+    folder: &'a Path,
+    found: Scripts,
+    /// A folder with too many files.
+    too_large: Option<String>,
+}
+
+impl Search<'_> {
+    fn line(&mut self, commands: &[SimpleCommand]) {
+        let mut places = vec![PathBuf::new()];
+        for command in commands {
+            if let (Some("cd"), [place]) = (command.program(), command.args.as_slice())
+                && let Some(Named::Folder(place)) = place.literal().and_then(|it| self.named(it))
+            {
+                places.push(place);
+            }
+        }
+        for command in commands {
+            self.variables(command, &places);
+            if !loads_nothing(command) {
+                self.command(command, &places);
+            }
+        }
+    }
+
+    /// `PYTHONPATH=lib`, before a command or after `env` or `export`: what a variable names may be loaded.
+    fn variables(&mut self, command: &SimpleCommand, places: &[PathBuf]) {
+        for word in command.assignments.iter().chain(&command.args).map(Word::text) {
+            let Some((_, value)) = word.split_once('=').filter(|it| is_variable_name(it.0)) else {
+                continue;
+            };
+            if steers_programs(word) {
+                self.all(&command.summary());
+            }
+            for part in value.split(':') {
+                if let Some(found) = self.named_from(places, part) {
+                    self.add(found, command);
+                }
+            }
+        }
+    }
+
+    fn command(&mut self, command: &SimpleCommand, places: &[PathBuf]) {
+        let named = |word: &Word| {
+            let text = word.literal()?;
+            self.named_from(places, text.rsplit('=').next().unwrap_or(text))
         };
-        if folder.join(&named).is_dir() {
-            if !matches!(named.as_str(), "" | ".") {
-                below(folder, Path::new(&named), &mut found);
-            }
-            continue;
+        let program = named(&command.name);
+        let is_operand = |word: &&Word| !word.text().starts_with(['-', '+']);
+        let operand = command.args.iter().find(is_operand).and_then(named);
+        let says_what_it_runs = program.is_some() || operand.is_some();
+        let found: Vec<Named> = command.args.iter().filter_map(named).chain(program).collect();
+        if !says_what_it_runs {
+            self.all(&command.summary());
         }
-        company(folder, Path::new(&named), &mut found);
-        found.insert(named);
+        for found in found {
+            self.add(found, command);
+        }
     }
-    found
-}
 
-fn company(folder: &Path, script: &Path, found: &mut BTreeSet<String>) {
-    match script.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        Some(parent) => below(folder, parent, found),
-        None => found.extend(
-            entries(folder, Path::new(""))
-                .filter(|(file, is_folder)| !is_folder && file.extension().is_some())
-                .filter(|(file, _)| file.extension() == script.extension())
-                .map(|(file, _)| file.to_string_lossy().into_owned()),
-        ),
-    }
-}
-
-fn below(folder: &Path, start: &Path, found: &mut BTreeSet<String>) {
-    let mut pending = vec![start.to_owned()];
-    let mut seen = 0;
-    while let Some(place) = pending.pop() {
-        for (file, is_folder) in entries(folder, &place) {
-            seen += 1;
-            if seen > MOST_FILES {
-                // It stands for all that was not looked at. A folder cannot be hashed, so nobody can trust it.
-                found.insert(start.to_string_lossy().into_owned());
-                return;
-            }
-            let installed = file.file_name().is_some_and(|n| INSTALLED.iter().any(|i| n == *i));
-            if is_folder && !installed {
-                pending.push(file);
-            } else if !is_folder {
-                found.insert(file.to_string_lossy().into_owned());
+    fn add(&mut self, found: Named, command: &SimpleCommand) {
+        match found {
+            Named::Folder(place) if place.as_os_str().is_empty() => self.all(&command.summary()),
+            Named::Folder(place) => self.below(&place),
+            Named::Script(script) => self.with_company(&script),
+            Named::Outside(path) => {
+                self.found.files.insert(path);
             }
         }
     }
+
+    /// What a word names from where the command may run: the profile's folder, or one that the line goes to.
+    fn named_from(&self, places: &[PathBuf], word: &str) -> Option<Named> {
+        let from = |place: &PathBuf| self.named(&place.join(word).to_string_lossy());
+        if word.is_empty() { None } else { places.iter().find_map(from) }
+    }
+
+    /// What a word names, if that is a file or folder of the profile, or a file outside it that the system did not bring.
+    fn named(&self, word: &str) -> Option<Named> {
+        // Most words name nothing at all: that is the cheaper question.
+        let path = self.folder.join(word);
+        if word.is_empty() || !path.exists() {
+            return None;
+        }
+        if !is_inside(self.folder, self.folder, Path::new(word)) {
+            let counts = path.is_absolute() && path.is_file() && !is_of_the_system(&path);
+            return counts.then(|| Named::Outside(path.to_string_lossy().into_owned()));
+        }
+        let inner = Path::new(word).strip_prefix(self.folder).unwrap_or(Path::new(word));
+        let inner = normal(&inner.to_string_lossy());
+        Some(if path.is_dir() { Named::Folder(inner.into()) } else { Named::Script(inner) })
+    }
+
+    fn all(&mut self, command: &str) {
+        self.found.unnamed.get_or_insert_with(|| command.to_owned());
+        self.found.folders.insert(PathBuf::new());
+    }
+
+    fn with_company(&mut self, script: &str) {
+        let path = Path::new(script);
+        match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            Some(parent) => self.below(parent),
+            None => self.found.files.extend(
+                entries(self.folder, Path::new(""))
+                    .filter(|(file, is_folder)| !is_folder && file.extension().is_some())
+                    .filter(|(file, _)| file.extension() == path.extension())
+                    .map(|(file, _)| file.to_string_lossy().into_owned()),
+            ),
+        }
+        self.found.files.insert(script.to_owned());
+    }
+
+    fn below(&mut self, start: &Path) {
+        self.found.folders.insert(start.to_owned());
+        let mut pending = vec![start.to_owned()];
+        let mut seen = 0_usize;
+        while let Some(place) = pending.pop() {
+            for (file, is_folder) in entries(self.folder, &place) {
+                seen = seen.saturating_add(1);
+                if seen > MOST_FILES {
+                    let whole = if start.as_os_str().is_empty() { Path::new(".") } else { start };
+                    self.too_large = Some(whole.to_string_lossy().into_owned());
+                    return;
+                }
+                match is_folder {
+                    true => pending.push(file),
+                    false => {
+                        self.found.files.insert(file.to_string_lossy().into_owned());
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[derive(Clone)]
+enum Named {
+    Folder(PathBuf),
+    Script(String),
+    Outside(String),
 }
 
 /// What is in a folder of the profile, by its path in the profile, and whether it is a folder itself. No link is followed.
-fn entries(folder: &Path, place: &Path) -> impl Iterator<Item = (PathBuf, bool)> {
+pub(super) fn entries(folder: &Path, place: &Path) -> impl Iterator<Item = (PathBuf, bool)> {
     let place = place.to_owned();
     let listed = folder.join(&place).read_dir().into_iter().flatten().flatten();
     listed.map(move |entry| {
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         (place.join(entry.file_name()), is_folder)
     })
-}
-
-/// The files that a shell line names.
-pub(crate) fn of_line(line: &str, folder: &Path) -> BTreeSet<String> {
-    let commands = simple_commands(line).unwrap_or_default();
-    let words = commands
-        .iter()
-        .flat_map(|c| std::iter::once(&c.name).chain(&c.args))
-        .filter_map(Word::literal);
-    of_words(words, folder)
-}
-
-/// All of them, from a file that may still be wrong in other places.
-pub(crate) fn of_document(file: &Node, folder: &Path) -> BTreeSet<String> {
-    let buckets = file.get("hooks").map(Node::fields).unwrap_or_default();
-    let mut found = BTreeSet::new();
-    for action in buckets.iter().flat_map(|b| b.value.items()) {
-        if let Some(line) = action.get("command").and_then(Node::text) {
-            found.extend(of_line(line, folder));
-        }
-        let argv = action.get("argv").map(Node::items).unwrap_or_default();
-        found.extend(of_words(argv.iter().filter_map(Node::text), folder));
-        // `sh -c` and its like: a word of several words is a line.
-        let lines = argv.iter().filter_map(Node::text).filter(|word| word.contains(' '));
-        found.extend(lines.flat_map(|line| of_line(line, folder)));
-    }
-    let servers = file.get("mcpServers").map(Node::fields).unwrap_or_default();
-    for server in servers.iter().map(|field| &field.value) {
-        let args = server.get("args").map(Node::items).unwrap_or_default();
-        let words = server.get("command").into_iter().chain(args).filter_map(Node::text);
-        found.extend(of_words(words, folder));
-    }
-    found
 }

@@ -12,12 +12,16 @@ mod check;
 mod destructive;
 mod heredoc;
 mod later;
+mod loads;
 mod tree;
 mod unwrap;
 mod word;
 mod wrappers;
 
 pub use destructive::destructive;
+
+pub(crate) use later::steers_programs;
+pub(crate) use loads::loads_nothing;
 
 use thiserror::Error;
 
@@ -179,10 +183,26 @@ pub fn simple_commands(command: &str) -> Result<Vec<SimpleCommand>, ShellError> 
     read(command).map(|script| script.commands)
 }
 
+/// The same for a program that is started without a shell.
+pub(crate) fn commands_of_words(words: &[String]) -> Result<Vec<SimpleCommand>, ShellError> {
+    let mut words = words.iter().cloned().map(Word::Literal);
+    let Some(name) = words.next() else { return Ok(Vec::new()) };
+    let mut script = Script { commands: Vec::new(), multiplies: false };
+    let mut inner = Vec::new();
+    unwrap::expand(SimpleCommand::new(name, words.collect()), &mut script.commands, &mut inner)?;
+    read_all(inner, &mut script)?;
+    Ok(script.commands)
+}
+
 pub(crate) fn read(command: &str) -> Result<Script, ShellError> {
     let mut script = Script { commands: Vec::new(), multiplies: false };
-    // Depth first by an explicit stack, so that the input's nesting never becomes ours.
-    let mut pending = vec![(command.to_owned(), 0_usize)];
+    read_all(vec![command.to_owned()], &mut script)?;
+    Ok(script)
+}
+
+/// Depth first by an explicit stack, so that the input's nesting never becomes ours.
+fn read_all(texts: Vec<String>, script: &mut Script) -> Result<(), ShellError> {
+    let mut pending: Vec<_> = texts.into_iter().rev().map(|text| (text, 0_usize)).collect();
     let mut total = 0_usize;
     while let Some((text, level)) = pending.pop() {
         total = total.saturating_add(text.len());
@@ -200,7 +220,7 @@ pub(crate) fn read(command: &str) -> Result<Script, ShellError> {
         }
         pending.extend(inner.into_iter().rev().map(|text| (text, level.saturating_add(1))));
     }
-    Ok(script)
+    Ok(())
 }
 
 /// Whether the text can be a variable's name.
