@@ -49,10 +49,11 @@ impl Scripts {
             search.found.files = BTreeSet::from([folder]);
             return search.found;
         }
-        mentions::follow(folder, &mut search.found.files, contents);
         if search.found.unnamed.is_some() {
             let saved: BTreeSet<String> = saved_files(file).collect();
             search.found.files.retain(|name| name != AGENT_FILE && !saved.contains(name));
+        } else {
+            mentions::follow(folder, &mut search.found.files, contents);
         }
         search.found
     }
@@ -217,7 +218,6 @@ impl Search<'_> {
 
     fn all(&mut self, command: &str) {
         self.found.unnamed.get_or_insert_with(|| command.to_owned());
-        self.found.folders.insert(PathBuf::new());
     }
 
     fn with_company(&mut self, script: &str) {
@@ -235,6 +235,9 @@ impl Search<'_> {
     }
 
     fn below(&mut self, start: &Path) {
+        if self.found.folders.iter().any(|folder| start.starts_with(folder)) {
+            return;
+        }
         self.found.folders.insert(start.to_owned());
         let mut pending = vec![start.to_owned()];
         let mut seen = 0_usize;
