@@ -10,7 +10,7 @@
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use pintle_policy::{SCRUBBED, Scrubber};
-use proptest::prelude::{ProptestConfig, prop_assert, proptest};
+use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
 use serde_json::json;
 
 const SECRET: &str = "p\"ss w/rd+é=1";
@@ -64,6 +64,52 @@ fn a_writer_that_encodes_more_than_it_must_hides_nothing() {
     assert_eq!(scrubber.scrub("k=c0nf1gured%2dval%5fue&x"), "k=[secret]&x");
 }
 
+// R10.7: what a writer escapes is its own choice.
+#[test]
+fn whatever_a_writer_chooses_to_escape_hides_nothing() {
+    let secret = "ab/c&d<e=f g'h";
+    let scrubber = Scrubber::new([secret]);
+    for form in [
+        "ab/c%26d%3Ce%3Df%20g%27h",
+        "ab/c&d%3Ce=f%20g'h",
+        "%61%62/c%26d%3ce%3df+g%27h",
+        "ab/c&d%3Ce=f+g'h",
+        "ab%252Fc%2526d%253Ce%253Df%2520g%2527h",
+        r"ab/c\u0026d\u003ce\u003df g\u0027h",
+        r"ab\/c\u0026d\u003Ce=f g'h",
+        r"ab/c\\u0026d\\u003ce\\u003df g\\u0027h",
+        r"\u0061b/c&d<e=f g'h",
+    ] {
+        assert_eq!(scrubber.scrub(&format!("x={form}&y")), "x=[secret]&y", "{form}");
+    }
+}
+
+// R10.7: as `base64` and `xxd -p` write it, and as such a text looks in JSON.
+#[test]
+fn digits_in_several_lines_hide_nothing() {
+    let secret: String = (0..104).map(|n| char::from(b'a' + n % 26)).collect();
+    let scrubber = Scrubber::new([&secret]);
+    let hex: String = secret.bytes().map(|b| format!("{b:02x}")).collect();
+    for digits in [BASE64_STANDARD.encode(&secret), hex] {
+        let lines: Vec<&str> = (0..digits.len())
+            .step_by(60)
+            .map(|at| &digits[at..digits.len().min(at + 60)])
+            .collect();
+        for between in ["\n", "\r\n", "\n  ", "\\n", "\\r\\n", "\\\\n"] {
+            let clean = scrubber.scrub(&lines.join(between)).into_owned();
+            assert!(clean.starts_with(SCRUBBED) && clean.len() < 14, "{between:?}: {clean}");
+        }
+    }
+    assert_eq!(Scrubber::new(["abcd"]).scrub("ab\ncd"), "ab\ncd", "words of two lines are none");
+}
+
+#[test]
+fn secrets_that_overlap_leave_no_rest() {
+    let scrubber = Scrubber::new(["abcdef", "efghij", "cd%20"]);
+    assert_eq!(scrubber.scrub("xabcdefghijy"), "x[secret]y");
+    assert_eq!(scrubber.scrub("xab%63defghijy"), "x[secret]y");
+}
+
 #[test]
 fn json_is_scrubbed_in_values_keys_and_numbers() {
     let scrubber = Scrubber::new(["hunter2", "123456"]);
@@ -94,6 +140,23 @@ fn a_secret_of_several_lines_is_found_line_by_line_and_the_longer_secret_first()
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_choice_of_escapes_hides_a_secret(secret in "[!-~]{6,24}", choice in proptest::collection::vec(0..4_u8, 24)) {
+        let escaped: String = secret.bytes().zip(&choice).map(|(byte, choice)| match choice {
+            0 => format!("%{byte:02X}"),
+            1 => format!("%{byte:02x}"),
+            _ => match char::from(byte) { '%' => "%25".into(), '+' => "%2B".into(), other => other.to_string() },
+        }).collect();
+        let clean = Scrubber::new([&secret]).scrub(&escaped).into_owned();
+        prop_assert_eq!(clean, SCRUBBED);
+        let escaped: String = secret.bytes().zip(choice).map(|(byte, choice)| match (choice, char::from(byte)) {
+            (0 | 1, _) => format!("\\u{byte:04x}"),
+            (_, '"' | '\\') => format!("\\{}", char::from(byte)),
+            (_, other) => other.to_string(),
+        }).collect();
+        prop_assert_eq!(Scrubber::new([&secret]).scrub(&escaped).into_owned(), SCRUBBED);
+    }
 
     #[test]
     fn no_secret_survives_in_the_clear(secret in "[!-~]{6,24}", before in "\\PC{0,12}", after in "\\PC{0,12}") {

@@ -123,11 +123,30 @@ fn of_a_command_that_does_not_name_what_it_runs_every_file_counts() {
         r#""argv": ["timeout", "5", "make"]"#,
         r#""command": "PYTHONPATH=. python3 hooks/judge.py""#,
         r#""command": "export PYTHONPATH=.; python3 hooks/judge.py""#,
+        r#""command": "python3 - < hooks/judge.py""#,
+        r#""argv": ["awk", "-fhooks/judge.py"]"#,
         r#""command": "find . -name 'judge*' -exec python3 {} +""#,
         r#""command": "jq -e 'include \"notes\"; .ok'""#,
     ] {
         assert_eq!(shows(command, &files), files, "{command}");
     }
+}
+
+#[test]
+fn an_option_and_what_is_read_name_files_too() {
+    let files = ["data/words", "rules/judge.awk", "more/input.txt", "notes.txt"];
+    let command = r#""command": "awk -frules/judge.awk data/words < more/input.txt""#;
+    assert_eq!(shows(command, &files), &files[..3]);
+    let server =
+        r#""mcpServers": { "x": { "command": "sh", "args": ["-c", "python3 rules/judge.awk"] } }"#;
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "rules/judge.awk", "");
+    write(folder.path(), "agent.json", &format!("{{ {server} }}"));
+    assert!(fingerprint(folder.path()).scripts.contains_key("rules/judge.awk"));
+    let server = r#""mcpServers": { "x": { "command": "node", "args": ["a.js"], "env": { "NODE_PATH": "rules" } } }"#;
+    write(folder.path(), "agent.json", &format!("{{ {server} }}"));
+    write(folder.path(), "a.js", "");
+    assert!(fingerprint(folder.path()).scripts.contains_key("rules/judge.awk"));
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! The `save_json` action: one line per event, in a file that cannot be outside the profile's folder (R10.6).
 
 use std::{
-    io::Write,
+    fs::File,
+    io::{Error, ErrorKind, Write},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
+use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::{
     ambient_authority,
     fs::{Dir, OpenOptions, OpenOptionsExt},
@@ -30,7 +33,7 @@ impl SaveJson {
     pub(super) fn new(dir: &Path, path: &str, scrubber: Arc<Scrubber>) -> Self {
         Self(Arc::new(Inner {
             dir: dir.to_path_buf(),
-            path: path.into(),
+            path: Path::new(path).components().collect(),
             scrubber,
             turn: Mutex::default(),
         }))
@@ -55,21 +58,42 @@ impl Inner {
         let mut line = line.to_string();
         line.push('\n');
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        // Opened anew each time, below the folder's own handle: neither `..` nor a link made since can lead out.
-        let dir = Dir::open_ambient_dir(&self.dir, ambient_authority())?;
-        if let Some(parent) = self.path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            dir.create_dir_all(parent)?;
-        }
-        // A pipe is not waited for, and nothing but a file is written to.
-        let mut options = OpenOptions::new();
-        options.append(true).create(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
-        let file = dir.open_with(&self.path, &options)?;
-        if !file.metadata()?.is_file() {
-            return Err(std::io::Error::other("it is not an ordinary file"));
-        }
+        let mut file = self.open()?;
         // Another process may append to the same file: the lock keeps its lines whole too.
-        let mut file = file.into_std();
         file.lock()?;
         file.write_all(line.as_bytes())
+    }
+
+    /// Opened anew each time, part by part below the folder's own handle: no link, also one made since, can lead to another
+    /// file than the one that is written in agent.json.
+    fn open(&self) -> std::io::Result<File> {
+        let mut dir = Dir::open_ambient_dir(&self.dir, ambient_authority())?;
+        let mut parts = self.path.iter().peekable();
+        while let Some(part) = parts.next() {
+            if parts.peek().is_none() {
+                return Self::open_in(&dir, Path::new(part));
+            }
+            match dir.create_dir(part) {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+                _ => dir = dir.open_dir_nofollow(part)?,
+            }
+        }
+        Err(ErrorKind::InvalidFilename.into())
+    }
+
+    fn open_in(dir: &Dir, name: &Path) -> std::io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.append(true).create(true).follow(FollowSymlinks::No);
+        // A pipe is not waited for, and nothing but a file is written to.
+        options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+        let file = dir.open_with(name, &options)?.into_std();
+        let meta = file.metadata()?;
+        if !meta.is_file() {
+            return Err(Error::other("it is not an ordinary file"));
+        }
+        if meta.nlink() > 1 {
+            return Err(Error::other("it has a second name, and may be part of the profile"));
+        }
+        Ok(file)
     }
 }

@@ -71,6 +71,49 @@ fn a_link_swapped_in_while_lines_are_saved_never_leads_out() {
     assert_eq!(std::fs::read_dir(world.path("elsewhere")).unwrap().count(), 0);
 }
 
+// R10.6: neither agent.json nor a script, by whatever name.
+#[test]
+fn a_link_inside_the_folder_does_not_lead_to_a_file_of_the_profile() {
+    let world = saving("logs/calls.jsonl");
+    std::fs::create_dir(world.path("profile/logs")).unwrap();
+    let (definition, saved) =
+        (world.path("profile/agent.json"), world.path("profile/logs/calls.jsonl"));
+    let before = world.read("profile/agent.json");
+    let refused = |by: &str| {
+        let lint = world.run(&["hooks", "lint", "profile"]);
+        assert!(!lint.ok && lint.err.contains("is a link, or goes through one"), "{by}: {lint:?}");
+        assert!(!world.ask("write a.txt: x").ok && !world.path("a.txt").exists(), "{by}");
+    };
+    symlink("../agent.json", &saved).unwrap();
+    refused("a link");
+    std::fs::remove_file(&saved).unwrap();
+    std::fs::hard_link(&definition, &saved).unwrap();
+    refused("a second name");
+    std::fs::remove_dir_all(world.path("profile/logs")).unwrap();
+    std::fs::create_dir(world.path("profile/other")).unwrap();
+    symlink("other", world.path("profile/logs")).unwrap();
+    refused("a folder that is a link");
+    std::fs::remove_file(world.path("profile/logs")).unwrap();
+
+    // Made while the agent runs.
+    let mut talk = world.talk(&["--json"]);
+    talk.settle("b.txt");
+    std::fs::remove_file(&saved).unwrap();
+    symlink("../agent.json", &saved).unwrap();
+    talk.say("write c.txt: x");
+    crate::support::until(
+        || world.run(&["trace"]).out.contains("could not be saved"),
+        "the failure",
+    );
+    std::fs::remove_file(&saved).unwrap();
+    std::fs::hard_link(&definition, &saved).unwrap();
+    talk.say("write d.txt: x");
+    let said = talk.end();
+    assert!(said.out.contains("it has a second name"), "{said:?}");
+    assert!(!world.path("c.txt").exists() && !world.path("d.txt").exists());
+    assert_eq!(world.read("profile/agent.json"), before);
+}
+
 #[test]
 fn lines_of_programs_that_run_at_once_never_mix() {
     let world = saving("log.jsonl");

@@ -1,11 +1,12 @@
 //! Checks on single texts, by the `format` their field has in the schema.
 
 use super::report::Problem;
-use crate::paths::is_inside;
+use crate::paths::{is_inside, resolve};
 use crate::shell::simple_commands;
 use crate::webhook::{is_forbidden_host, webhook_url};
 use std::ops::Range;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// What is wrong with `text` as a `format`, if anything.
 pub(crate) fn check(
@@ -103,6 +104,11 @@ fn bad_save_path(text: &str, span: Range<usize>, folder: &Path) -> Option<Proble
         return Some(problem);
     }
     let plain = crate::paths::normal(text);
+    if !leads_nowhere_else(folder, &plain) {
+        let problem = Problem::new(span, format!("`{text}` is a link, or goes through one"))
+            .label("events would be written to another file");
+        return Some(problem.help("save to a file of its own, like `logs/events.jsonl`"));
+    }
     let lower = plain.to_lowercase();
     if lower == "agent.json" || lower.starts_with("personalities/") {
         let problem = Problem::new(span, format!("`{text}` is part of the profile itself"))
@@ -114,6 +120,16 @@ fn bad_save_path(text: &str, span: Range<usize>, folder: &Path) -> Option<Proble
         return Some(problem.help("name the file too, like `logs/events.jsonl`"));
     }
     None
+}
+
+/// Whether no part of the path is a link, and the file has no second name.
+fn leads_nowhere_else(folder: &Path, plain: &str) -> bool {
+    let place = resolve(folder, Path::new(""));
+    let same =
+        |place: PathBuf| resolve(folder, Path::new(plain)).is_ok_and(|it| it == place.join(plain));
+    let one_name = std::fs::symlink_metadata(folder.join(plain))
+        .map_or(true, |meta| !meta.is_file() || meta.nlink() == 1);
+    place.is_ok_and(same) && one_name
 }
 
 fn bad_command(text: &str, span: Range<usize>, folder: &Path) -> Option<Problem> {

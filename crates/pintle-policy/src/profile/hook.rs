@@ -3,6 +3,7 @@
 use super::document::Node;
 use super::file::{ActionFile, Hooks, LogLevel};
 use super::written_at;
+use crate::paths::normal;
 use std::time::Duration;
 
 /// A moment a profile can bind actions to (R10.1).
@@ -204,7 +205,9 @@ fn one(bucket: Bucket, action: ActionFile, source: String, taken: impl Fn(&str) 
         ActionFile::Webhook { url, secret_env, name, tools } => {
             (Action::Webhook { url, secret_env }, name, tools)
         }
-        ActionFile::SaveJson { path, name, tools } => (Action::SaveJson { path }, name, tools),
+        ActionFile::SaveJson { path, name, tools } => {
+            (Action::SaveJson { path: normal(&path) }, name, tools)
+        }
         ActionFile::Approve { name, tools } => (Action::Approve, name, tools),
         ActionFile::Command { command, argv, timeout_ms, worker, name, tools } => {
             let run = match (command, argv) {

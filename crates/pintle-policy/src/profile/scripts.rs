@@ -168,13 +168,18 @@ impl Search<'_> {
     fn command(&mut self, command: &SimpleCommand, places: &[PathBuf]) {
         let named = |word: &Word| {
             let text = word.literal()?;
-            self.named_from(places, text.rsplit('=').next().unwrap_or(text))
+            let valued = text.rsplit('=').next().unwrap_or(text);
+            // `-frules.awk`: an option and its value may be one word.
+            let glued = text.strip_prefix('-').and_then(|it| it.get(1..)).unwrap_or_default();
+            self.named_from(places, valued).or_else(|| self.named_from(places, glued))
         };
         let program = named(&command.name);
         let is_operand = |word: &&Word| !word.text().starts_with(['-', '+']);
         let operand = command.args.iter().find(is_operand).and_then(named);
         let says_what_it_runs = program.is_some() || operand.is_some();
-        let found: Vec<Named> = command.args.iter().filter_map(named).chain(program).collect();
+        let input = command.redirects.iter().filter(|it| !it.writes()).map(|it| &it.target);
+        let words = command.args.iter().chain(input);
+        let found: Vec<Named> = words.filter_map(named).chain(program).collect();
         if !says_what_it_runs {
             self.all(&command.summary());
         }

@@ -1,0 +1,180 @@
+//! Takes secrets out of what leaves the process (R10.7).
+
+mod view;
+
+use aho_corasick::AhoCorasick;
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::{GeneralPurpose, general_purpose::NO_PAD};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::ops::Range;
+use view::View;
+
+/// What stands where a secret was.
+pub const SCRUBBED: &str = "[secret]";
+/// Shorter values are not looked for: they would shred ordinary text and protect nothing.
+pub const SHORTEST_SECRET: usize = 4;
+/// A line of a secret of several lines counts as one of its own from this length on.
+const SHORTEST_LINE: usize = 12;
+/// A piece of base64 shorter than this could be any word.
+const SHORTEST_BASE64: usize = 4;
+/// Digits with a line break among them are looked for from this length on: fewer could be words of two lines.
+const SHORTEST_BROKEN: usize = 12;
+
+/// Knows the secrets, and finds them as whoever reads a text would: as they are, in hex, in base64 wherever in a longer text
+/// they start, and behind the escapes of JSON and of URLs. Writers differ in what they escape, so the text is decoded, not
+/// the secret encoded.
+#[derive(Clone, Default)]
+pub struct Scrubber {
+    /// The secrets, and their digits in hex and base64.
+    needles: Option<AhoCorasick>,
+    /// The digits that a writer may have broken into lines.
+    digits: Option<AhoCorasick>,
+}
+
+impl std::fmt::Debug for Scrubber {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Never the needles.
+        let forms = self.needles.as_ref().map_or(0, AhoCorasick::patterns_len);
+        f.debug_struct("Scrubber").field("forms", &forms).finish()
+    }
+}
+
+impl Scrubber {
+    /// A scrubber for these values. Those shorter than [`SHORTEST_SECRET`] are left out.
+    pub fn new<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Self {
+        let mut all = Vec::new();
+        for secret in secrets {
+            let secret = secret.as_ref();
+            all.extend([secret.to_owned(), secret.trim().to_owned()]);
+            if secret.trim().contains('\n') {
+                let lines = secret.lines().map(str::trim).filter(|l| l.len() >= SHORTEST_LINE);
+                all.extend(lines.map(str::to_owned));
+            }
+        }
+        all.retain(|secret| secret.len() >= SHORTEST_SECRET);
+        all.sort();
+        all.dedup();
+        let digits: Vec<String> = all.iter().flat_map(|secret| digits_of(secret)).collect();
+        let broken = digits.iter().filter(|digits| digits.len() >= SHORTEST_BROKEN);
+        Self { digits: search_for(broken), needles: search_for(all.iter().chain(&digits)) }
+    }
+
+    /// The text without the secrets.
+    #[must_use]
+    pub fn scrub<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let Some(needles) = &self.needles else { return Cow::Borrowed(text) };
+        let plain = needles.find_overlapping_iter(text).map(|found| found.range());
+        let mut places: Vec<Range<usize>> = plain.collect();
+        if text.contains(['\\', '%', '+', '\n']) {
+            self.find_encoded(needles, text, &mut places);
+        }
+        without(text, places)
+    }
+
+    fn find_encoded(&self, needles: &AhoCorasick, text: &str, places: &mut Vec<Range<usize>>) {
+        let mut find = |search: &AhoCorasick, view: &View| {
+            let found = search.find_overlapping_iter(&view.bytes);
+            places.extend(found.filter_map(|found| view.place(found.range())));
+        };
+        let whole = View::of(text);
+        if let (Some(digits), Some(view)) = (&self.digits, whole.unbroken()) {
+            find(digits, &view);
+        }
+        // Twice each: a writer may have put a text that was encoded already into another.
+        let unescaped = whole.unescaped();
+        let twice = unescaped.as_ref().and_then(View::unescaped);
+        let decoded = whole.percent_decoded();
+        let again = decoded.as_ref().and_then(View::percent_decoded);
+        for view in [unescaped, twice, decoded, again].iter().flatten() {
+            find(needles, view);
+        }
+        let form = whole.with_spaces();
+        if let Some(form) = &form {
+            find(needles, form.percent_decoded().as_ref().unwrap_or(form));
+        }
+    }
+
+    /// Takes the secrets out of every text in a value, keys included.
+    pub fn scrub_json(&self, value: &mut Value) {
+        if self.needles.is_none() {
+            return;
+        }
+        let mut pending = vec![value];
+        while let Some(value) = pending.pop() {
+            match value {
+                Value::String(text) => {
+                    if let Cow::Owned(clean) = self.scrub(text) {
+                        *text = clean;
+                    }
+                }
+                Value::Number(number) => {
+                    let text = number.to_string();
+                    if let Cow::Owned(clean) = self.scrub(&text) {
+                        *value = Value::String(clean);
+                    }
+                }
+                Value::Array(items) => pending.extend(items),
+                Value::Object(fields) => {
+                    let named = fields.keys().any(|key| matches!(self.scrub(key), Cow::Owned(_)));
+                    if named {
+                        *fields = std::mem::take(fields)
+                            .into_iter()
+                            .map(|(key, value)| (self.scrub(&key).into_owned(), value))
+                            .collect();
+                    }
+                    pending.extend(fields.values_mut());
+                }
+                Value::Null | Value::Bool(_) => {}
+            }
+        }
+    }
+}
+
+fn search_for<'n>(needles: impl Iterator<Item = &'n String>) -> Option<AhoCorasick> {
+    let needles: Vec<&String> = needles.collect();
+    // It fails only for more needles than memory can hold.
+    if needles.is_empty() { None } else { AhoCorasick::new(needles).ok() }
+}
+
+/// The text with each place, or each run of places that touch, replaced.
+fn without(text: &str, mut places: Vec<Range<usize>>) -> Cow<'_, str> {
+    if places.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    places.sort_by_key(|place| place.start);
+    let mut clean = String::with_capacity(text.len());
+    let mut kept_to = 0;
+    for place in places {
+        // One that overlaps the last only makes it longer.
+        if place.start >= kept_to {
+            clean.push_str(text.get(kept_to..place.start).unwrap_or_default());
+            clean.push_str(SCRUBBED);
+        }
+        kept_to = kept_to.max(place.end);
+    }
+    clean.push_str(text.get(kept_to..).unwrap_or_default());
+    Cow::Owned(clean)
+}
+
+/// A secret in digits: hex, and base64.
+fn digits_of(secret: &str) -> Vec<String> {
+    let hex: String = secret.bytes().map(|b| format!("{b:02x}")).collect();
+    let mut digits = vec![hex.to_uppercase(), hex];
+    for alphabet in [alphabet::STANDARD, alphabet::URL_SAFE] {
+        let engine = GeneralPurpose::new(&alphabet, NO_PAD);
+        digits.extend((0..3).filter_map(|offset| base64_piece(&engine, secret.as_bytes(), offset)));
+    }
+    digits
+}
+
+/// The characters that stand for the secret, and for it alone, when it starts `offset` bytes into a group of three.
+fn base64_piece(engine: &GeneralPurpose, secret: &[u8], offset: usize) -> Option<String> {
+    let mut padded = vec![0_u8; offset];
+    padded.extend_from_slice(secret);
+    let encoded = engine.encode(&padded);
+    let first = (offset * 8).div_ceil(6);
+    let last = padded.len() * 8 / 6;
+    encoded.get(first..last).filter(|piece| piece.len() >= SHORTEST_BASE64).map(str::to_owned)
+}
