@@ -1,13 +1,14 @@
 //! An agent put together from what the command line, the environment and the profile say.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use pintle::{Event, Hooks, Verdict, points::ToolPre};
-use pintle_agent::{Agent, HandlerWatch, Llm, SwitchError, Tool};
+use pintle_agent::{Agent, HandlerWatch, Llm, SwitchError, Tool, ToolSpec};
 use pintle_exec::EndpointStats;
-use pintle_policy::{Operator, Profile, shell};
+use pintle_policy::{Operator, Profile, profile::KnownTool, shell};
 use pintle_store::SqliteStore;
 use pintle_tools::{McpLimits, McpServer, McpTransport, TerminalConfig};
+use serde_json::Value;
 
 use crate::{
     args::Who,
@@ -110,7 +111,7 @@ impl Assembled {
         if let Some(profile) = &plan.profile
             && servers.len() == profile.mcp_servers.len()
         {
-            for warning in profile::check_tools(environment, profile, &names(&tools))? {
+            for warning in profile::check_tools(environment, profile, &known(&tools))? {
                 tell!("{}: {}", yellow("warning"), warning);
             }
         }
@@ -157,9 +158,15 @@ fn trouble(stats: &EndpointStats) -> Vec<String> {
         .collect()
 }
 
-/// The names of all tools, also of the one that the agent brings itself.
-pub(crate) fn names(tools: &[Arc<dyn Tool>]) -> Vec<String> {
-    tools.iter().map(|tool| tool.spec().name.clone()).chain(["delegate".to_string()]).collect()
+/// All tools, also the one that the agent brings itself, as far as a profile speaks of them.
+pub(crate) fn known(tools: &[Arc<dyn Tool>]) -> Vec<KnownTool> {
+    let fields = |spec: &ToolSpec| match spec.input_schema.get("properties") {
+        Some(Value::Object(fields)) => fields.keys().cloned().collect(),
+        _ => BTreeSet::new(),
+    };
+    let known = |spec: &ToolSpec| KnownTool { name: spec.name.clone(), fields: fields(spec) };
+    let own = KnownTool { name: "delegate".into(), fields: BTreeSet::new() };
+    tools.iter().map(|tool| known(tool.spec())).chain([own]).collect()
 }
 
 /// A limit on cost needs a price. Whoever set one would rather not start than find out by the bill that it did nothing:

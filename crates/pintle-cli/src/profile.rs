@@ -6,11 +6,11 @@ use pintle::points::PersonalityConfig;
 use pintle_agent::{Limits, Personalities, Personality, Policy};
 use pintle_policy::{
     Operator, Profile, ProfileErrors,
-    profile::{ToolGlob, read_inside},
+    profile::{KnownTool, ToolGlob, read_inside},
 };
 use pintle_tools::TerminalConfig;
 
-use crate::{assembly::names, environment::Environment, problem::Problem, shown::text};
+use crate::{assembly::known, environment::Environment, problem::Problem, shown::text};
 
 /// The personality of an agent without a profile.
 const PLAIN: &str =
@@ -122,15 +122,15 @@ pub(crate) fn faults(
 }
 
 /// The tools that every agent has.
-pub(crate) fn built_in_tools() -> Vec<String> {
-    names(&pintle_tools::builtin(TerminalConfig::default()))
+pub(crate) fn built_in_tools() -> Vec<KnownTool> {
+    known(&pintle_tools::builtin(TerminalConfig::default()))
 }
 
 /// A glob that fits no tool guards nothing, which is told; one that nearly names a tool does not load.
 pub(crate) fn check_tools(
     environment: &Environment,
     profile: &Profile,
-    tools: &[String],
+    tools: &[KnownTool],
 ) -> Result<Vec<String>, Problem> {
     let idle = profile
         .check_tools(tools)

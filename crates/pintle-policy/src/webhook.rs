@@ -14,8 +14,12 @@ pub fn is_forbidden_address(address: IpAddr) -> bool {
 }
 
 fn forbidden_v4(address: Ipv4Addr) -> bool {
-    // Alibaba's and Oracle's metadata services are not link-local.
-    let metadata = [Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(192, 0, 0, 192)];
+    // Alibaba's, Oracle's and Azure's metadata services are not link-local.
+    let metadata = [
+        Ipv4Addr::new(100, 100, 100, 200),
+        Ipv4Addr::new(192, 0, 0, 192),
+        Ipv4Addr::new(168, 63, 129, 16),
+    ];
     address.is_link_local()
         || address.is_unspecified()
         || address.is_broadcast()
@@ -37,7 +41,7 @@ fn forbidden_v6(address: Ipv6Addr) -> bool {
         || address == google
 }
 
-/// The IPv4 address inside `::ffff:a.b.c.d`, `::a.b.c.d`, `64:ff9b::a.b.c.d` or `2002:…`.
+/// The IPv4 address inside `::ffff:a.b.c.d`, `::a.b.c.d`, `64:ff9b::a.b.c.d`, `64:ff9b:1:…:a.b.c.d` or `2002:…`.
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let join = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
@@ -47,6 +51,7 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low] => Some(join(high, low)),
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(join(high, low)),
+        [0x64, 0xff9b, 1, .., high, low] => Some(join(high, low)),
         [0x2002, high, low, ..] => Some(join(high, low)),
         _ => None,
     }
@@ -171,8 +176,8 @@ fn same_origin(entry: &Url, url: &Url) -> bool {
 fn path_covers(entry: &str, path: &str) -> bool {
     // A server may decode these into separators or dots after we have compared.
     let lower = path.to_ascii_lowercase();
-    if ["%2f", "%5c", "%2e", "%00"].iter().any(|trick| lower.contains(trick)) || path.contains('\\')
-    {
+    let tricks = ["%2f", "%5c", "%2e", "%00", "\\", "..;", ".;"];
+    if tricks.iter().any(|trick| lower.contains(trick)) {
         return false;
     }
     let base = entry.trim_end_matches('/');

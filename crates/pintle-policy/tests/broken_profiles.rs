@@ -25,6 +25,13 @@ fn field(inner: &str) -> String {
 fn cases() -> Vec<(&'static str, String)> {
     vec![
         ("empty_file", String::new()),
+        ("byte_order_mark", "\u{feff}{}".into()),
+        (
+            "save_to_what_a_command_may_run",
+            action(
+                "{ \"action\": \"command\", \"command\": \"make check\" }, { \"action\": \"save_json\", \"path\": \"more.mk\" }",
+            ),
+        ),
         ("not_json", "{ name: 1 }".into()),
         ("trailing_comma", "{\n  \"name\": \"a\",\n}\n".into()),
         ("unclosed_object", "{\n  \"name\": \"a\"\n".into()),

@@ -7,7 +7,7 @@
     missing_docs
 )]
 
-use pintle_policy::profile::{declared_hooks, read_inside};
+use pintle_policy::profile::{KnownTool, declared_hooks, read_inside};
 use pintle_policy::{Profile, on_one_line, visible};
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -208,6 +208,50 @@ fn every_declared_hook_is_known_right_or_wrong() {
     assert!(declared_hooks(folder.path(), &errors).is_empty());
 }
 
+fn tools(names: &[&str]) -> Vec<KnownTool> {
+    let tool = |name: &&str| KnownTool { name: name.to_string(), ..KnownTool::default() };
+    names.iter().map(tool).collect()
+}
+
+#[test]
+fn a_guard_that_looks_at_what_its_tools_do_not_take_is_a_slip() {
+    let tool = |name: &str, fields: &[&str]| KnownTool {
+        name: name.into(),
+        fields: fields.iter().map(|field| field.to_string()).collect(),
+    };
+    let known = [
+        tool("terminal", &["command", "cwd"]),
+        tool("write_file", &["path", "content"]),
+        tool("delegate", &["task"]),
+        tool("mcp__x", &[]),
+    ];
+    for (guard, said) in [
+        (r#""tool": "write_*", "kind": "shell", "deny": ["rm"]"#, "takes a `command`"),
+        (r#""tool": "delegate", "kind": "path", "deny": ["x"]"#, "takes a path"),
+        (r#""tool": "terminal", "kind": "json", "deny": ["/comand=*rm*"]"#, "takes `comand`"),
+        (r#""tool": "terminal", "kind": "json", "allow": ["/cwd/x"], "deny": ["/a"]"#, "takes `a`"),
+        (r#""tool": "*", "kind": "json", "deny": ["/anything"]"#, ""),
+        (r#""tool": "mcp__*", "kind": "shell", "deny": ["rm"]"#, ""),
+        (r#""tool": "terminal", "kind": "path", "deny": ["x"]"#, ""),
+    ] {
+        let folder = folder();
+        std::fs::write(
+            folder.path().join("agent.json"),
+            format!(r#"{{ "policies": [{{ {guard} }}] }}"#),
+        )
+        .unwrap();
+        let checked = Profile::load(folder.path()).unwrap().check_tools(&known);
+        match said {
+            "" => assert!(checked.is_ok(), "{guard}: {checked:?}"),
+            said => {
+                let errors = checked.unwrap_err();
+                assert_eq!(errors.errors().len(), 1, "{guard}: {errors}");
+                assert!(errors.to_string().contains(said), "{guard}: {errors}");
+            }
+        }
+    }
+}
+
 #[test]
 fn every_way_of_speaking_of_tools_is_known_with_its_line() {
     let folder = folder();
@@ -221,7 +265,7 @@ fn every_way_of_speaking_of_tools_is_known_with_its_line() {
   "tools": { "allow": ["d"], "deny": ["e"] } }"#;
     std::fs::write(folder.path().join("agent.json"), source).unwrap();
     let profile = Profile::load(folder.path()).unwrap();
-    let idle = profile.check_tools(&["terminal".into()]).unwrap();
+    let idle = profile.check_tools(&tools(&["terminal"])).unwrap();
     let found: Vec<String> = idle.into_iter().map(|g| format!("{} {}", g.glob, g.source)).collect();
     let expected = [
         "a agent.json:1",
@@ -233,13 +277,10 @@ fn every_way_of_speaking_of_tools_is_known_with_its_line() {
     ];
     assert_eq!(found, expected);
     assert!(
-        profile
-            .check_tools(&["abcdef", "a", "b", "c", "d", "e", "f"].map(String::from))
-            .unwrap()
-            .is_empty()
+        profile.check_tools(&tools(&["abcdef", "a", "b", "c", "d", "e", "f"])).unwrap().is_empty()
     );
     // Close to a tool there is: each is an error, at its place.
-    let errors = profile.check_tools(&["x".into()]).unwrap_err();
+    let errors = profile.check_tools(&tools(&["x"])).unwrap_err();
     assert_eq!((errors.errors().len(), errors.errors()[1].line), (6, 2), "{errors}");
     assert_eq!(profile.written(&["tools", "deny"]).unwrap(), "agent.json:4");
     assert_eq!(profile.written(&["security", "level"]), None);

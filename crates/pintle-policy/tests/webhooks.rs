@@ -33,6 +33,8 @@ fn the_allowlist_compares_origin_and_path_as_parsed() {
         ("https://hooks.example.com/in/%2e%2e/out", false),
         ("https://hooks.example.com/in/..%2fout", false),
         ("https://hooks.example.com/in/%2E%2E%2Fout", false),
+        ("https://hooks.example.com/in/..;/out", false),
+        ("https://hooks.example.com/in/..;x=1/out", false),
         ("https://hooks.example.com:8443/in/a", false),
         ("https://hooks.example.com.evil.example/in/a", false),
         ("https://evil.example/hooks.example.com/in/a", false),
@@ -123,6 +125,8 @@ fn link_local_and_metadata_addresses_are_forbidden_in_every_dress() {
         "::ffff:169.254.169.254",
         "::169.254.169.254",
         "64:ff9b::169.254.169.254",
+        "64:ff9b:1::169.254.169.254",
+        "168.63.129.16",
         "2002:a9fe:a9fe::1",
     ];
     for address in forbidden {

@@ -91,6 +91,11 @@ impl Node {
 
 /// Parses strict JSON; only comments are allowed on top, so that a profile can explain itself.
 pub(crate) fn parse(source: &str) -> Result<Node, Problem> {
+    if source.starts_with('\u{feff}') {
+        return Err(Problem::new(0..3, "the file begins with a byte order mark")
+            .label("JSON has none")
+            .help("save it as UTF-8 without one (in editors: `UTF-8`, not `UTF-8 with BOM`)"));
+    }
     let options = ParseOptions {
         allow_comments: true,
         allow_loose_object_property_names: false,

@@ -14,16 +14,17 @@ mod rules;
 mod schema;
 mod scripts;
 mod shape;
+mod tools;
 
 pub use declared::{DeclaredHook, declared_hooks};
 pub use file::{Channel, ChannelKind, Limits, LogLevel, McpServer, Security, ToolSelection};
 pub use hook::{Action, Bucket, Hook, Run};
 pub use personality::Personality;
-pub use places::ToolGlob;
 pub use read::read_inside;
 pub use report::{ProfileError, ProfileErrors};
 pub use schema::agent_schema;
 pub use scripts::Scripts;
+pub use tools::{KnownTool, ToolGlob};
 
 pub(crate) use document::{Field, Node, parse};
 pub(crate) use report::{Problem, place};
