@@ -35,21 +35,41 @@ pub(crate) struct Known {
 /// What no write leaves as it was: the file's place on the disk, its size and its times. The time of a change is the
 /// system's to set. A link counts with what it leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Stamp([(u64, u64, u64, i64, i64, i64, i64); 2]);
+struct Stamp {
+    own: Marks,
+    led_to: Option<Marks>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Marks {
+    place: (u64, u64),
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
 
 impl Stamp {
     fn of(path: &Path) -> Result<Self, Error> {
-        let fields = |meta: Metadata| {
-            let (modified, changed) =
-                ((meta.mtime(), meta.mtime_nsec()), (meta.ctime(), meta.ctime_nsec()));
-            (meta.dev(), meta.ino(), meta.size(), modified.0, modified.1, changed.0, changed.1)
-        };
-        Ok(Self([fields(std::fs::symlink_metadata(path)?), fields(std::fs::metadata(path)?)]))
+        let own = std::fs::symlink_metadata(path)?;
+        let led_to = own.is_symlink().then(|| std::fs::metadata(path)).transpose()?;
+        Ok(Self { own: Marks::of(&own), led_to: led_to.as_ref().map(Marks::of) })
     }
 
     fn is_older_than(&self, moment: SystemTime) -> bool {
         let moment = moment.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        self.0.iter().all(|(.., changed, _)| u64::try_from(*changed).unwrap_or(0) < moment)
+        let older = |marks: &Marks| u64::try_from(marks.changed.0).unwrap_or(0) < moment;
+        older(&self.own) && self.led_to.as_ref().is_none_or(older)
+    }
+}
+
+impl Marks {
+    fn of(meta: &Metadata) -> Self {
+        Self {
+            place: (meta.dev(), meta.ino()),
+            size: meta.size(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+        }
     }
 }
 
