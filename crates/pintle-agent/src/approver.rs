@@ -29,6 +29,9 @@ pub trait Approver: Send + Sync + 'static {
     }
 
     /// Asks, and waits for the answer. The run is cancelled by dropping the future.
+    ///
+    /// An answer counts if it came before [`ApprovalRequest::expires_at`]: that is for the approver to see to, who knows
+    /// when it came. Without one it says [`ApprovalOutcome::Expired`] then.
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'static, ApprovalOutcome>;
 }
 

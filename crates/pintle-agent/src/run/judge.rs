@@ -13,8 +13,8 @@ use crate::{
     toolbox::Kind,
 };
 
-/// How long an approver has to notice by itself that a question has lapsed.
-const GRACE: Duration = Duration::from_secs(1);
+/// How long an approver has to notice by itself that a question has lapsed, and to pass on an answer that came in time.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// A call that every judge allowed: the only thing a tool accepts.
 ///
@@ -127,15 +127,11 @@ async fn approval(live: &Live, call: &FinalCall, reason: String) -> Result<Optio
     let approval_id = request.approval_id.clone();
     live.progress().open_approval = Some(approval_id.clone());
     let why = request.reason.clone();
-    // An approver lets a question lapse itself. Whatever it does: after its time a question has no answer any more.
-    let expires_at = request.expires_at;
+    // An approver lets a question lapse itself: only there is it known which answer came in time, however late it is
+    // heard of here. Whatever it does: some time after that the question has no answer any more.
     let asked = live.agent().approver.ask(request);
     let limit = live.agent().policy.approval_timeout.saturating_add(GRACE);
-    let outcome = match tokio::time::timeout(limit, asked).await {
-        Ok(ApprovalOutcome::Approved { .. }) if now_ms() > expires_at => ApprovalOutcome::Expired,
-        Ok(outcome) => outcome,
-        Err(_) => ApprovalOutcome::Expired,
-    };
+    let outcome = tokio::time::timeout(limit, asked).await.unwrap_or(ApprovalOutcome::Expired);
     resolved(live, approval_id.clone(), &outcome);
     verdict(outcome, &why).map(|()| Some(approval_id))
 }

@@ -104,6 +104,30 @@ async fn a_question_that_nobody_answers_expires() {
     assert!(!world.file("marker").exists());
 }
 
+// R11.4: what was answered in time is in time, however late the run hears of it.
+#[tokio::test]
+async fn a_yes_that_came_in_time_counts_when_it_is_heard_late() {
+    struct SlowToTell;
+    impl Approver for SlowToTell {
+        fn ask(&self, request: ApprovalRequest) -> BoxFuture<'static, ApprovalOutcome> {
+            async move {
+                let lapses = std::time::UNIX_EPOCH + Duration::from_millis(request.expires_at);
+                while std::time::SystemTime::now() <= lapses + Duration::from_millis(5) {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                yes()
+            }
+            .boxed()
+        }
+    }
+    let mut world = world().await;
+    world.policy.approval_timeout = Duration::from_millis(50);
+    let agent = world.builder().approver(Arc::new(SlowToTell)).build().unwrap();
+    let events = play(&agent, "touch it").await;
+    assert_eq!(of_type(&events, "approval.resolved")[0]["outcome"], "approved");
+    assert!(world.file("marker").exists());
+}
+
 // Step 10: nobody is asked about a call that could not run.
 #[tokio::test]
 async fn nobody_is_asked_about_a_call_that_a_gate_blocks() {
