@@ -225,7 +225,10 @@ pub(crate) struct Trust {
 /// See what waits for a person's yes, and answer it
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pintle approvals list\n  pintle approvals approve 3f9c21d0\n  pintle approvals deny 3f9c21d0 --reason 'not on a Friday'"
+    after_help = "Examples:\n  pintle approvals list\n  pintle approvals approve 3f9c21d0\n  pintle approvals deny 3f9c21d0 --reason 'not on a Friday'
+
+You answer as the system's user you are, and as `operator`: whoever runs pintle.
+Where pintle.toml names `approvers`, one of these has to be among them."
 )]
 pub(crate) struct Approvals {
     #[command(subcommand)]
@@ -255,9 +258,6 @@ pub(crate) enum ApprovalsCommand {
         /// And to the same call for the rest of its session
         #[arg(long)]
         session: bool,
-        /// Answer as this approver [default: operator]
-        #[arg(long = "as", value_name = "NAME")]
-        by: Option<String>,
         #[command(flatten)]
         who: Who,
     },
@@ -269,9 +269,6 @@ pub(crate) enum ApprovalsCommand {
         /// Words for the model
         #[arg(long, allow_hyphen_values = true)]
         reason: Option<String>,
-        /// Answer as this approver [default: operator]
-        #[arg(long = "as", value_name = "NAME")]
-        by: Option<String>,
         #[command(flatten)]
         who: Who,
     },

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::{
     args::Who,
     bindings::{self, Bound, Trust},
-    chat::{Ears, StoredApprover},
+    chat::{Asked, Ears, StoredApprover},
     environment::Environment,
     origin::origin_of,
     out::{self, tell},
@@ -99,8 +99,8 @@ impl Assembled {
         };
         let model = llm.name().to_string();
         let origin = origin_of(&plan, said);
-        let approvers = plan.approvers.unwrap_or_default();
-        let approver = StoredApprover::new(store.clone(), extras.ears, approvers, origin);
+        let asked = Asked { approvers: plan.approvers, here: environment.names() };
+        let approver = StoredApprover::new(store.clone(), extras.ears, asked, origin);
         let recorder = Recorder::new(store.clone());
         let terminal = TerminalConfig {
             env: environment.passed_on(),

@@ -10,8 +10,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use nix::unistd::{Uid, User};
 use pintle_llm::{ProviderConfig, Settings, key_variable, providers};
 use pintle_policy::{Operator, OperatorEnv};
+use pintle_store::OPERATOR;
 
 use crate::{args::Cli, problem::Problem};
 
@@ -25,6 +27,8 @@ pub(crate) struct Environment {
     pub(crate) json: bool,
     pub(crate) model: Option<String>,
     variables: BTreeMap<String, String>,
+    /// The name of the system's user that runs this, as the system knows it: no variable can say otherwise.
+    user: Option<String>,
     pub(crate) stdin_is_terminal: bool,
     pub(crate) stderr_is_terminal: bool,
 }
@@ -44,6 +48,7 @@ impl Environment {
             model: set(&variables, "PINTLE_MODEL").map(str::to_string),
             temporary: path("TMPDIR").unwrap_or_else(|| "/tmp".into()),
             variables,
+            user: User::from_uid(Uid::current()).ok().flatten().map(|user| user.name),
             stdin_is_terminal: std::io::stdin().is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
         }
@@ -53,6 +58,11 @@ impl Environment {
     pub(crate) fn shows_waiting(&self) -> bool {
         let moves = self.variable("TERM").is_some_and(|terminal| terminal != "dumb");
         self.stderr_is_terminal && moves && !self.json
+    }
+
+    /// Who the person here is, when questions are answered: their name at this machine, and whoever runs the program.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.user.iter().cloned().chain([OPERATOR.to_string()]).collect()
     }
 
     /// The folder all state lives in, made if it is not there.

@@ -64,7 +64,7 @@ fn usage(error: &clap::Error) -> ExitCode {
 /// Whoever starts programs of a profile has to end them before it leaves: no signal may end this one on the spot.
 async fn run_unless_told(cli: Cli, environment: &Environment) -> Result<ExitCode, Problem> {
     match &cli.command {
-        Command::Doctor(_) | Command::Approvals(_) => {
+        Command::Doctor(_) => {
             let mut interrupts = chat::Interrupts::listen();
             interrupts
                 .unless_told(run(cli, environment))

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pintle::points::PersonalityConfig;
 use pintle_agent::{Limits, Personalities, Personality, Policy};
 use pintle_policy::{
-    Operator, Profile, ProfileErrors,
+    Effective, Operator, Profile, ProfileErrors,
     profile::{KnownTool, ToolGlob, read_inside},
 };
 use pintle_tools::TerminalConfig;
@@ -25,8 +25,8 @@ pub(crate) struct Plan {
     pub(crate) policy: Policy,
     pub(crate) limits: Limits,
     pub(crate) profile: Option<Profile>,
-    /// Who may answer questions; `None` is the operator.
-    pub(crate) approvers: Option<Vec<String>>,
+    /// Who may answer questions.
+    pub(crate) approvers: Vec<String>,
     pub(crate) operator: Operator,
 }
 
@@ -35,7 +35,10 @@ impl Plan {
         match dir {
             None => Self::without_profile(environment, environment.working_dir()?),
             Some(dir) => {
-                Self::of_profile(environment, load(&environment.absolute(dir)?, environment)?)
+                let profile = load(&environment.absolute(dir)?, environment)?;
+                let operator = environment.operator()?;
+                let effective = operator.judge(&profile);
+                Self::of_profile(environment, profile, operator, effective)
             }
         }
     }
@@ -60,11 +63,14 @@ impl Plan {
         })
     }
 
-    fn of_profile(environment: &Environment, profile: Profile) -> Result<Self, Problem> {
-        let operator = environment.operator()?;
-        let effective = operator
-            .judge(&profile)
-            .map_err(|errors| does_not_load(environment, &profile.dir, &errors))?;
+    fn of_profile(
+        environment: &Environment,
+        profile: Profile,
+        operator: Operator,
+        effective: Result<Effective, ProfileErrors>,
+    ) -> Result<Self, Problem> {
+        let effective =
+            effective.map_err(|errors| does_not_load(environment, &profile.dir, &errors))?;
         let workspace = match &profile.security.workspace {
             None => environment.working_dir()?,
             Some(inside) => profile.dir.join(inside),

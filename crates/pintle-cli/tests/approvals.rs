@@ -40,6 +40,13 @@ impl World {
         command
     }
 
+    /// What the operator says.
+    fn operator(&self, file: &str) {
+        let data = self.folder.path().join("data");
+        std::fs::create_dir_all(&data).unwrap();
+        std::fs::write(data.join("pintle.toml"), file).unwrap();
+    }
+
     fn run(&self, arguments: &[&str]) -> Output {
         self.pintle(arguments).output().unwrap()
     }
@@ -184,14 +191,58 @@ fn a_new_message_after_a_crash_calls_the_question_off() {
 #[test]
 fn a_stranger_changes_nothing_and_is_told() {
     let world = World::new();
-    let asked = world.ask();
-    let approval = world.pending();
-    let stranger = world.run(&["approvals", "approve", &id(&approval), "--as", "mallory"]);
-    assert!(!stranger.status.success());
-    assert!(text(&stranger.stderr).contains("may not answer"), "{}", text(&stranger.stderr));
+    world.operator("approvers = [\"alice\", \"bob\"]");
+    let mut asked = world.ask();
+    let id = id(&world.pending());
+    for answer in ["approve", "deny"] {
+        // Nobody becomes another by saying so.
+        let mut stranger = world.pintle(&["approvals", answer, &id]);
+        let stranger = stranger.env("USER", "alice").env("LOGNAME", "alice").output().unwrap();
+        let said = text(&stranger.stderr);
+        assert_eq!(stranger.status.code(), Some(1), "{said}");
+        assert!(said.contains("may not answer") && said.contains("by: alice, bob"), "{said}");
+        let claims = world.run(&["approvals", answer, &id, "--as", "alice"]);
+        assert_eq!(claims.status.code(), Some(2), "{}", text(&claims.stderr));
+    }
     assert_eq!((world.times_run(), world.approvals(false).len()), (0, 1));
-    world.run(&["approvals", "deny", &id(&approval)]);
+    asked.kill().unwrap();
+    asked.wait().unwrap();
+}
+
+/// The system's name for whoever runs the tests.
+fn own_name() -> String {
+    let name = Command::new("id").arg("-un").output().unwrap();
+    text(&name.stdout).trim().to_string()
+}
+
+// R11.5: approvers are users of the system.
+#[test]
+fn an_approver_answers_under_their_own_name() {
+    let world = World::new();
+    let own = own_name();
+    world.operator(&format!("approvers = [\"alice\", \"{own}\"]"));
+    let asked = world.ask();
+    let id = id(&world.pending());
+    let answered = world.run(&["approvals", "approve", &id]);
+    assert!(answered.status.success(), "{}", text(&answered.stderr));
     asked.wait_with_output().unwrap();
+    assert_eq!(world.times_run(), 1);
+    assert_eq!(world.approvals(true)[0]["answeredBy"], own.as_str());
+}
+
+// R10.8: who may answer can be tightened while a question waits.
+#[test]
+fn an_approver_whom_the_operator_takes_off_the_list_answers_nothing_any_more() {
+    let world = World::new();
+    let mut asked = world.ask();
+    let id = id(&world.pending());
+    world.operator("approvers = [\"alice\"]");
+    let late = world.run(&["approvals", "approve", &id]);
+    assert_eq!(late.status.code(), Some(1), "{}", text(&late.stdout));
+    assert!(text(&late.stderr).contains("may not answer"), "{}", text(&late.stderr));
+    assert_eq!((world.times_run(), world.approvals(false).len()), (0, 1));
+    asked.kill().unwrap();
+    asked.wait().unwrap();
 }
 
 // R11.4

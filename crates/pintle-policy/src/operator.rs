@@ -38,7 +38,7 @@ pub struct OperatorEnv<'a> {
 }
 
 /// What the operator allows. A profile can only have less.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Operator {
     /// The loosest level a profile may have, and the one it has if it asks for none.
     pub level: Level,
@@ -48,8 +48,8 @@ pub struct Operator {
     pub disable_hooks: bool,
     /// Where webhooks may go. An empty list leaves this machine.
     pub webhooks: WebhookAllowlist,
-    /// Who may answer approvals; `None` is whoever runs the program.
-    pub approvers: Option<Vec<String>>,
+    /// Who may answer approvals: at least one. Without a list in the file it is `operator` alone.
+    pub approvers: Vec<String>,
     /// The longest an approval may wait, in milliseconds.
     pub approval_timeout_ms: Option<u64>,
     /// The most a run may take; what is left out is the profile's to say.
@@ -86,15 +86,15 @@ pub enum OperatorError {
 pub struct Effective {
     /// The level.
     pub level: Level,
-    /// Who may answer approvals; `None` means whoever runs the program.
-    pub approvers: Option<Vec<String>>,
+    /// Who may answer approvals, all of them: nobody else may.
+    pub approvers: Vec<String>,
     /// How long an approval waits, in milliseconds.
     pub approval_timeout_ms: u64,
     /// What ends a run.
     pub limits: Limits,
 }
 
-/// Who answers when nobody is named: the person at the machine.
+/// Who answers when nobody is named: whoever runs the program.
 const OPERATOR: &str = "operator";
 const HALF_AN_HOUR_MS: u64 = 30 * 60 * 1000;
 
@@ -110,6 +110,11 @@ impl Operator {
             let why = format!("`hook_env`: `{name}` is no name of a variable");
             return Err(OperatorError::File(why));
         }
+        let approvers = file.approvers.unwrap_or_else(|| vec![OPERATOR.to_owned()]);
+        if approvers.is_empty() || approvers.iter().any(|who| who.trim().is_empty()) {
+            let why = "`approvers` names nobody: then nothing could be approved. Name somebody, or leave it out";
+            return Err(OperatorError::File(why.into()));
+        }
         let from_env = env.webhook_allowlist.unwrap_or_default().split([',', ' ', '\n', '\t']);
         let entries = file.webhook_allowlist.iter().map(String::as_str).chain(from_env);
         Ok(Self {
@@ -119,7 +124,7 @@ impl Operator {
             disable_hooks: switch("PINTLE_DISABLE_HOOKS", env.disable_hooks)?
                 .unwrap_or(file.disable_hooks),
             webhooks: WebhookAllowlist::new(entries).map_err(OperatorError::Webhook)?,
-            approvers: file.approvers,
+            approvers,
             approval_timeout_ms: file.approval_timeout_ms,
             limits: Limits {
                 max_turns: file.max_turns,
@@ -156,38 +161,81 @@ impl Operator {
         self.judge_level(profile, security, &mut problems);
         self.judge_approvers(security, &mut problems);
         self.judge_timeout(profile, security, &mut problems);
-        let limits = self.judge_limits(profile, &mut problems);
+        self.judge_limits(profile, &mut problems);
+        self.judge_reach(profile, &mut problems);
+        self.unless(problems, profile)
+    }
+
+    /// What holds for a profile that is in force already, when the operator tightens meanwhile: no more than the operator
+    /// allows now, whatever the profile asks for.
+    ///
+    /// # Errors
+    /// When that is not a matter of less: it runs programs or sends to places that are no longer allowed, or nobody is
+    /// left to answer its questions. It must not go on then.
+    pub fn hold(&self, profile: &Profile) -> Result<Effective, ProfileErrors> {
+        let mut problems = Vec::new();
+        if self.approvers_of(profile).is_empty() {
+            self.judge_approvers(profile.document.get("security"), &mut problems);
+        }
+        self.judge_reach(profile, &mut problems);
+        self.unless(problems, profile)
+    }
+
+    fn unless(
+        &self,
+        problems: Vec<Problem>,
+        profile: &Profile,
+    ) -> Result<Effective, ProfileErrors> {
+        if problems.is_empty() {
+            return Ok(self.effective(profile));
+        }
+        let mut errors = ProfileErrors::default();
+        errors.add(AGENT_FILE, &profile.source, problems);
+        Err(errors)
+    }
+
+    /// The stricter of what the profile says and what the operator does.
+    fn effective(&self, profile: &Profile) -> Effective {
+        let (own, most) = (profile.limits, self.limits);
+        let timeout = least(profile.security.approval_timeout_ms, self.approval_timeout_ms);
+        Effective {
+            level: profile.security.level.map_or(self.level, |level| level.max(self.level)),
+            approvers: self.approvers_of(profile),
+            approval_timeout_ms: timeout.unwrap_or(HALF_AN_HOUR_MS),
+            limits: Limits {
+                max_turns: least(own.max_turns, most.max_turns),
+                max_cost_usd: least(own.max_cost_usd, most.max_cost_usd),
+                max_seconds: least(own.max_seconds, most.max_seconds),
+            },
+        }
+    }
+
+    /// Those of the operator's that the profile leaves.
+    fn approvers_of(&self, profile: &Profile) -> Vec<String> {
+        let mut approvers = self.approvers.clone();
+        if let Some(named) = &profile.security.approvers {
+            approvers.retain(|who| named.contains(who));
+        }
+        approvers
+    }
+
+    /// What the profile runs, and where it sends.
+    fn judge_reach(&self, profile: &Profile, problems: &mut Vec<Problem>) {
         let buckets = profile.document.get("hooks").map(Node::fields).unwrap_or_default();
         for action in buckets.iter().flat_map(|b: &Field| b.value.items()) {
-            self.judge_action(action, &mut problems);
+            self.judge_action(action, problems);
         }
         for server in profile.document.get("mcpServers").map(Node::fields).unwrap_or_default() {
             if let Some(command) = server.value.get("command") {
-                self.judge_program(command, "a program to start", &mut problems);
+                self.judge_program(command, "a program to start", problems);
             }
         }
         // Where a channel talks to gets its token and everything that is said.
         for channel in profile.document.get("channels").map(Node::fields).unwrap_or_default() {
             for url in ["url", "baseUrl"].iter().filter_map(|key| channel.value.get(key)) {
-                self.judge_url(url, "messages", &mut problems);
+                self.judge_url(url, "messages", problems);
             }
         }
-        if problems.is_empty() {
-            let timeout = profile
-                .security
-                .approval_timeout_ms
-                .or(self.approval_timeout_ms)
-                .unwrap_or(HALF_AN_HOUR_MS);
-            return Ok(Effective {
-                level: profile.security.level.unwrap_or(self.level),
-                approvers: profile.security.approvers.clone().or_else(|| self.approvers.clone()),
-                approval_timeout_ms: timeout,
-                limits,
-            });
-        }
-        let mut errors = ProfileErrors::default();
-        errors.add(AGENT_FILE, &profile.source, problems);
-        Err(errors)
     }
 
     fn judge_level(&self, profile: &Profile, security: Option<&Node>, problems: &mut Vec<Problem>) {
@@ -212,11 +260,10 @@ impl Operator {
 
     fn judge_approvers(&self, security: Option<&Node>, problems: &mut Vec<Problem>) {
         // A profile that names who may say yes for it would approve itself.
-        let own = [OPERATOR.to_owned()];
-        let allowed = self.approvers.as_deref().unwrap_or(&own);
         let named = security.and_then(|s| s.get("approvers")).map(Node::items).unwrap_or_default();
-        for node in
-            named.iter().filter(|n| n.text().is_some_and(|who| !allowed.iter().any(|a| a == who)))
+        for node in named
+            .iter()
+            .filter(|n| n.text().is_some_and(|who| !self.approvers.iter().any(|a| a == who)))
         {
             let who = node.text().unwrap_or_default();
             problems.push(
@@ -257,8 +304,7 @@ impl Operator {
         }
     }
 
-    /// The profile's limits, and the operator's where it has none.
-    fn judge_limits(&self, profile: &Profile, problems: &mut Vec<Problem>) -> Limits {
+    fn judge_limits(&self, profile: &Profile, problems: &mut Vec<Problem>) {
         let (own, most) = (profile.limits, self.limits);
         #[allow(clippy::cast_precision_loss, reason = "seconds beyond 2^53 do not come to pass")]
         let seconds = |limits: Limits| limits.max_seconds.map(|seconds| seconds as f64);
@@ -281,11 +327,6 @@ impl Operator {
                     )),
                 );
             }
-        }
-        Limits {
-            max_turns: own.max_turns.or(most.max_turns),
-            max_cost_usd: own.max_cost_usd.or(most.max_cost_usd),
-            max_seconds: own.max_seconds.or(most.max_seconds),
         }
     }
 
@@ -319,6 +360,14 @@ impl Operator {
                     .help(format!("to allow it, add {origin}{} to PINTLE_WEBHOOK_ALLOWLIST, or to `webhook_allowlist` in pintle.toml", url.path())),
             );
         }
+    }
+}
+
+/// The smaller one; of one that is not there, the other.
+fn least<T: PartialOrd>(own: Option<T>, most: Option<T>) -> Option<T> {
+    match (own, most) {
+        (Some(own), Some(most)) => Some(if own <= most { own } else { most }),
+        (own, most) => own.or(most),
     }
 }
 

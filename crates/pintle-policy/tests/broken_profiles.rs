@@ -134,6 +134,7 @@ fn cases() -> Vec<(&'static str, String)> {
             ),
         ),
         ("unknown_level", field("\"security\": { \"level\": \"stric\" }")),
+        ("approvers_are_nobody", field("\"security\": { \"approvers\": [] }")),
         ("workspace_outside", field("\"security\": { \"workspace\": \"..\" }")),
         ("workspace_is_the_machine", field("\"security\": { \"workspace\": \"/\" }")),
         ("turns_with_a_fraction", field("\"limits\": { \"maxTurns\": 1.5 }")),

@@ -31,7 +31,7 @@ fn without_a_file_the_floor_is_standard_and_commands_are_off() {
     let effective = operator.judge(&profile).unwrap();
     assert_eq!(
         (effective.level, effective.approval_timeout_ms, effective.approvers),
-        (Level::Standard, 1_800_000, None)
+        (Level::Standard, 1_800_000, vec!["operator".to_owned()])
     );
 }
 
@@ -123,7 +123,59 @@ fn a_profile_cannot_name_its_own_approvers() {
     let errors = operator("").judge(&profile).unwrap_err();
     assert!(errors.errors()[0].message.contains("`telegram:666` is not among"), "{errors}");
     let named = operator("approvers = [\"telegram:666\", \"operator\"]").judge(&profile).unwrap();
-    assert_eq!(named.approvers.unwrap(), ["telegram:666"]);
+    assert_eq!(named.approvers, ["telegram:666"]);
+}
+
+// R11.5: a list that names nobody is not a list that is left out.
+#[test]
+fn nobody_is_no_approver_for_the_operator_either() {
+    for nobody in ["[]", "[\"\"]", "[\"alice\", \" \"]"] {
+        let file = format!("approvers = {nobody}");
+        let error = Operator::new(&file, OperatorEnv::default()).unwrap_err();
+        assert!(error.to_string().contains("names nobody"), "{nobody}: {error}");
+    }
+    let (_folder, profile) = profile("{}");
+    let named = operator("approvers = [\"alice\", \"bob\"]").judge(&profile).unwrap();
+    assert_eq!(named.approvers, ["alice", "bob"]);
+}
+
+// R10.8: what is in force already is cut down to what the operator allows now.
+#[test]
+fn a_profile_in_force_is_held_to_a_floor_that_rises() {
+    let (_folder, profile) = profile(
+        r#"{
+  "security": { "level": "standard", "approvers": ["ada", "bob"], "approvalTimeoutMs": 90000 },
+  "limits": { "maxTurns": 9, "maxSeconds": 5 }
+}"#,
+    );
+    let risen = operator(
+        "level = \"paranoid\"\napprovers = [\"bob\", \"carol\"]\napproval_timeout_ms = 1000\nmax_turns = 3\nmax_cost_usd = 0.5\nmax_seconds = 60",
+    );
+    assert!(risen.judge(&profile).is_err());
+    let held = risen.hold(&profile).unwrap();
+    assert_eq!((held.level, held.approval_timeout_ms), (Level::Paranoid, 1000));
+    assert_eq!(held.approvers, ["bob"]);
+    let limits = held.limits;
+    assert_eq!(
+        (limits.max_turns, limits.max_cost_usd, limits.max_seconds),
+        (Some(3), Some(0.5), Some(5))
+    );
+    let nobody = operator("approvers = [\"carol\"]").hold(&profile).unwrap_err();
+    assert!(nobody.errors()[0].message.contains("`ada` is not among"), "{nobody}");
+}
+
+#[test]
+fn what_cannot_be_had_in_part_is_not_held() {
+    let allowed = "allow_command_hooks = true\nwebhook_allowlist = [\"https://a.example\"]";
+    for agent in [
+        r#"{ "hooks": { "onToolCall": [{ "action": "command", "argv": ["hooks/check.sh"] }] } }"#,
+        r#"{ "hooks": { "onStart": [{ "action": "webhook", "url": "https://a.example" }] } }"#,
+        r#"{ "mcpServers": { "files": { "command": "mcp-files" } } }"#,
+    ] {
+        let (_folder, profile) = profile(agent);
+        assert!(operator(allowed).hold(&profile).is_ok(), "{agent}");
+        assert!(operator("").hold(&profile).is_err(), "{agent}");
+    }
 }
 
 // R10.5

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::clock::from_sql;
 use crate::origin::Origin;
 
-/// Who may answer when no approvers are named: the person at the machine.
+/// Who answers when nobody is named: whoever runs the program.
 pub const OPERATOR: &str = "operator";
 
 /// A question about to be stored.
@@ -26,7 +26,7 @@ pub struct NewApproval {
     pub args: Value,
     /// Why somebody is asked.
     pub reason: String,
-    /// Who may answer, by identity; empty means [`OPERATOR`] only.
+    /// Who may answer, by identity: nobody else, and with none of them nobody at all.
     pub approvers: Vec<String>,
     /// Whose request led here. That alone does not let them answer (R11.5).
     pub requested_by: String,
@@ -82,7 +82,7 @@ pub struct Approval {
     pub args_hash: String,
     /// Why somebody is asked.
     pub reason: String,
-    /// Who may answer; empty means [`OPERATOR`] only.
+    /// Who may answer.
     pub approvers: Vec<String>,
     /// Whose request led here.
     pub requested_by: String,
@@ -100,7 +100,7 @@ pub struct Approval {
     pub answer_reason: Option<String>,
     /// When it was answered, expired or cancelled.
     pub answered_at: Option<u64>,
-    /// When the call was let through, or no longer came; from then on the yes is used up.
+    /// When its run acted on the answer, or no longer could; from then on the answer is used up.
     pub consumed_at: Option<u64>,
     /// What the run that asked was made of; `None` in questions from before this was kept.
     #[serde(default)]
@@ -108,13 +108,15 @@ pub struct Approval {
 }
 
 impl Approval {
-    /// Whether this identity may answer: it is named, or nobody is and it is the [`OPERATOR`].
+    /// Whether this identity may answer: it is named.
     pub fn may_be_answered_by(&self, identity: &str) -> bool {
-        if self.approvers.is_empty() {
-            identity == OPERATOR
-        } else {
-            self.approvers.iter().any(|approver| approver == identity)
-        }
+        self.approvers.iter().any(|approver| approver == identity)
+    }
+
+    /// Whether somebody has answered and the run has not acted on it yet.
+    pub fn waits_for_its_run(&self) -> bool {
+        matches!(self.state, ApprovalState::Approved | ApprovalState::Denied)
+            && self.consumed_at.is_none()
     }
 }
 
@@ -135,7 +137,7 @@ pub struct ApprovalFilter {
 
 pub(crate) const COLUMNS: &str = "id, session_id, run_id, tool_call_id, tool, args, args_hash, reason, approvers, \
                                   requested_by, created_at, expires_at, state, scope, answered_by, answer_reason, \
-                                  answered_at, consumed_at, origin";
+                                  answered_at, COALESCE(consumed_at, heard_at), origin";
 
 pub(crate) fn by_id(conn: &Connection, id: &str) -> rusqlite::Result<Option<Approval>> {
     conn.prepare_cached(&format!("SELECT {COLUMNS} FROM approvals WHERE id = ?1"))?

@@ -117,7 +117,7 @@ impl SqliteStore {
         Ok(changed)
     }
 
-    /// Calls off every question of a session, because the conversation went on without their answers. A yes that was
+    /// Calls off every question of a session, because the conversation went on without their answers. An answer that was
     /// not acted on is used up with them: it was for a call that no longer comes.
     pub async fn withdraw_approvals(
         &self,
@@ -133,11 +133,14 @@ impl SqliteStore {
                      WHERE session_id = ?1 AND state = 'pending'",
                 )?
                 .execute(params![session_id, reason, now])?;
-                conn.prepare_cached(
+                for used_up in [
                     "UPDATE approvals SET consumed_at = ?2
                      WHERE session_id = ?1 AND state = 'approved' AND consumed_at IS NULL",
-                )?
-                .execute(params![session_id, now])?;
+                    "UPDATE approvals SET heard_at = ?2
+                     WHERE session_id = ?1 AND state = 'denied' AND heard_at IS NULL",
+                ] {
+                    conn.prepare_cached(used_up)?.execute(params![session_id, now])?;
+                }
                 Ok(())
             })
             .await?;
@@ -170,6 +173,21 @@ impl SqliteStore {
                     )?
                     .execute(params![id, args_hash, to_sql(now_ms())])?;
                 Ok(changed > 0)
+            })
+            .await
+    }
+
+    /// Uses up a no: its run heard it. The next call is a new question, also when it looks the same.
+    pub async fn consume_denial(&self, id: &str) -> Result<(), StoreError> {
+        let id = id.to_owned();
+        self.worker()
+            .write("using a denial", move |conn| {
+                conn.prepare_cached(
+                    "UPDATE approvals SET heard_at = ?2
+                     WHERE id = ?1 AND state = 'denied' AND heard_at IS NULL",
+                )?
+                .execute(params![id, to_sql(now_ms())])?;
+                Ok(())
             })
             .await
     }

@@ -14,6 +14,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0002_runs.sql"),
     include_str!("migrations/0003_approvals.sql"),
     include_str!("migrations/0004_origin.sql"),
+    include_str!("migrations/0005_heard_denials.sql"),
 ];
 
 /// Refuses a database that is not ours or is newer than this program. Only reads.

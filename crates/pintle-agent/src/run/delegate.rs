@@ -1,5 +1,7 @@
 //! A sub-agent: the same loop, the same gates, its parent's zones; less, never more (R6.3).
 
+use std::sync::Arc;
+
 use futures_util::StreamExt;
 use pintle::points::{SubagentEnded, SubagentSpawned, SubagentSpawning, ToolOutcome};
 use serde_json::Value;
@@ -45,6 +47,7 @@ async fn spawn(live: &Live, call: &PermittedCall) -> Result<(ToolOutcome, String
         personality: personality.or_else(own),
         lineage: Some(lineage),
         resumes: false,
+        claim: Arc::default(),
     });
 
     // The child says who it is in its first event; from then on it is ours to end.

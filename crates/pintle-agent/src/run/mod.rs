@@ -18,7 +18,7 @@ mod tool_call;
 use std::{
     panic::AssertUnwindSafe,
     pin::{Pin, pin},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll, ready},
     time::{Duration, SystemTime},
     vec,
@@ -39,7 +39,7 @@ use crate::{
     event::{RunEvent, RunEventKind, RunOutcome},
     llm::{FinishReason, Usage},
     message::Message,
-    store::StoreError,
+    store::{Claim, StoreError},
 };
 
 /// What starts a run: who asks what, where.
@@ -52,6 +52,8 @@ pub struct Ask {
     pub(crate) lineage: Option<Lineage>,
     /// Nothing new was said: a run that died while it waited for a person goes on.
     pub(crate) resumes: bool,
+    /// The session, taken beforehand; the run takes it over.
+    pub(crate) claim: Arc<Mutex<Option<Claim>>>,
 }
 
 /// Which conversation a run belongs to.
@@ -73,6 +75,7 @@ impl Ask {
             personality: None,
             lineage: None,
             resumes: false,
+            claim: Arc::default(),
         }
     }
 
@@ -95,6 +98,13 @@ impl Ask {
     #[must_use]
     pub fn on(mut self, platform: impl Into<String>) -> Self {
         self.platform = platform.into();
+        self
+    }
+
+    /// With a claim on its session that the caller has: the run takes it over, and nobody gets in between.
+    #[must_use]
+    pub fn holding(self, claim: Claim) -> Self {
+        *self.claim.lock().unwrap_or_else(PoisonError::into_inner) = Some(claim);
         self
     }
 

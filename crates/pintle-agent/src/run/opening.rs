@@ -1,6 +1,6 @@
 //! Steps 1 to 3 and 5: the session, the announcements, the user's message, the prompt.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use pintle::{
     Envelope, PluginGate, Point, RecordSink,
@@ -87,7 +87,11 @@ pub(super) async fn open_session(live: &Live) -> Result<(), RunError> {
 /// Waits until no other run of this agent is under way in the session, then until no other process uses it.
 async fn wait_for_turn(live: &Live, session: &Session) -> Result<Turn, RunError> {
     let among_runs = live.handle().turn_in(&session.id).lock_owned().await;
-    let among_processes = live.agent().store.claim(session).await?;
+    let held = live.ask.claim.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let among_processes = match held {
+        Some(claim) => claim,
+        None => live.agent().store.claim(session).await?,
+    };
     Ok(Turn { _among_runs: among_runs, _among_processes: among_processes })
 }
 

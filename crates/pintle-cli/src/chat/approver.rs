@@ -6,14 +6,14 @@ use std::{sync::Arc, time::SystemTime};
 use futures_util::future::{BoxFuture, FutureExt};
 use pintle_agent::{ApprovalOutcome, ApprovalRequest, Approver, Prepared, Store, StoreError};
 use pintle_store::{
-    Answer, AnswerResult, Approval, ApprovalFilter, ApprovalState, Decision, NewApproval, OPERATOR,
-    Origin, Scope, SqliteStore,
+    Answer, AnswerResult, Approval, ApprovalFilter, ApprovalState, Decision, NewApproval, Origin,
+    Scope, SqliteStore,
 };
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     out::tell,
-    shown::{Shown, text, yellow},
+    shown::{Shown, dim, text, yellow},
 };
 
 pub(crate) type Question = (ApprovalRequest, oneshot::Sender<TerminalAnswer>);
@@ -36,6 +36,13 @@ pub(crate) struct Ears {
     pub(crate) elsewhere: bool,
 }
 
+/// Who may answer, and who is here.
+pub(crate) struct Asked {
+    pub(crate) approvers: Vec<String>,
+    /// The names of the person at this terminal.
+    pub(crate) here: Vec<String>,
+}
+
 /// A way to put questions to the person at this terminal, and where they come out.
 pub(crate) fn terminal() -> (mpsc::UnboundedSender<Question>, Questions) {
     mpsc::unbounded_channel()
@@ -47,20 +54,14 @@ pub(crate) struct StoredApprover(Arc<Inner>);
 struct Inner {
     store: SqliteStore,
     ears: Ears,
-    /// Who may answer; empty is the operator.
-    approvers: Vec<String>,
+    asked: Asked,
     /// What the agent is made of; its personality and platform are those of a session that has none of its own.
     origin: Origin,
 }
 
 impl StoredApprover {
-    pub(crate) fn new(
-        store: SqliteStore,
-        ears: Ears,
-        approvers: Vec<String>,
-        origin: Origin,
-    ) -> Self {
-        Self(Arc::new(Inner { store, ears, approvers, origin }))
+    pub(crate) fn new(store: SqliteStore, ears: Ears, asked: Asked, origin: Origin) -> Self {
+        Self(Arc::new(Inner { store, ears, asked, origin }))
     }
 }
 
@@ -104,8 +105,9 @@ impl Approver for StoredApprover {
 
 impl Inner {
     async fn prepare(&self, request: ApprovalRequest) -> Result<Prepared, StoreError> {
-        let ApprovalRequest { session_id, tool_name, args_hash, tool_call_id, reason, .. } =
-            &request;
+        let ApprovalRequest {
+            session_id, run_id, tool_name, args_hash, tool_call_id, reason, ..
+        } = &request;
         let workspace = &self.origin.workspace;
         // The reason counts as well: it names the places that the arguments lead to, and links can be turned.
         let allowed =
@@ -114,10 +116,11 @@ impl Inner {
             let by = "an earlier answer for this session".to_string();
             return Ok(Prepared::Settled(ApprovalOutcome::Approved { by }));
         }
-        // The same call may have been asked about by a run that died, made of the same.
+        // The same call may have been asked about by a run that died, made of the same. In one run, each call is another.
         let asked = self.open(session_id).await?;
         let before = asked.iter().find(|open| {
-            open.tool_call_id == *tool_call_id
+            open.run_id != *run_id
+                && open.tool_call_id == *tool_call_id
                 && open.args_hash == *args_hash
                 && open.reason == *reason
                 && open.origin.as_ref().is_some_and(|origin| {
@@ -127,7 +130,9 @@ impl Inner {
         if let Some(before) = before {
             return Ok(Prepared::AskAs(before.id.clone()));
         }
-        if self.ears.terminal.is_none() && !self.ears.elsewhere {
+        let approver_is_here =
+            self.asked.here.iter().any(|name| self.asked.approvers.contains(name));
+        if !(self.ears.elsewhere || self.ears.terminal.is_some() && approver_is_here) {
             return Ok(Prepared::Settled(ApprovalOutcome::NoOneToAsk));
         }
         let origin = self.origin_of(session_id).await?;
@@ -138,7 +143,7 @@ impl Inner {
             tool: request.tool_name,
             args: request.args,
             reason: request.reason,
-            approvers: self.approvers.clone(),
+            approvers: self.asked.approvers.clone(),
             requested_by: "cli".into(),
             expires_at: request.expires_at,
             origin: Some(origin),
@@ -154,13 +159,7 @@ impl Inner {
             ..ApprovalFilter::default()
         };
         let mut all = self.store.approvals(filter).await?;
-        let answerable = |state| {
-            matches!(
-                state,
-                ApprovalState::Pending | ApprovalState::Approved | ApprovalState::Denied
-            )
-        };
-        all.retain(|approval| approval.consumed_at.is_none() && answerable(approval.state));
+        all.retain(|asked| asked.state == ApprovalState::Pending || asked.waits_for_its_run());
         Ok(all)
     }
 
@@ -176,44 +175,36 @@ impl Inner {
     }
 
     async fn ask(&self, request: ApprovalRequest) -> Result<ApprovalOutcome, StoreError> {
-        let mut stopped =
-            Withdraw { store: self.store.clone(), id: Some(request.approval_id.clone()) };
-        let stored = self.store.approval(&request.approval_id).await?;
-        if self.ears.terminal.is_none()
-            && stored.is_some_and(|asked| asked.state == ApprovalState::Pending)
-        {
-            // Nobody here is asked: whoever started this has to know that somebody is.
-            let (tool, id) = (&request.tool_name, &request.approval_id);
-            tell!("{} waits for an answer: pintle approvals show {}", tool, id);
+        let id = &request.approval_id;
+        let mut stopped = Withdraw { store: self.store.clone(), id: Some(id.clone()) };
+        let Some(asked) = self.store.approval(id).await? else {
+            return Ok(ApprovalOutcome::Cancelled);
+        };
+        let by = self.asked.here.iter().find(|name| asked.may_be_answered_by(name));
+        let here = self.ears.terminal.as_ref().zip(by);
+        if here.is_none() && asked.state == ApprovalState::Pending {
+            // Nobody here is asked: whoever is here has to know that somebody is.
+            let who = asked.approvers.join(", ");
+            tell!("{} waits for an answer from {}: pintle approvals show {}", asked.tool, who, id);
+            tell!("  {}", dim(text!("then: pintle approvals approve {}, or deny {}", id, id)));
         }
-        let elsewhere = self.store.wait_for_answer(&request.approval_id, request.expires_at);
+        let elsewhere = self.store.wait_for_answer(id, request.expires_at);
         let outcome = tokio::select! {
             approval = elsewhere => outcome_of(&approval?),
-            answer = self.ask_terminal(&request) => self.answer(&request, answer).await?,
+            (answer, by) = ask_terminal(here, &request) => self.answer(&request, answer, by).await?,
         };
+        if matches!(outcome, ApprovalOutcome::Denied { .. }) {
+            self.store.consume_denial(id).await?;
+        }
         stopped.id = None;
         Ok(outcome)
-    }
-
-    /// Never comes back when nobody answers here: then the answer comes from elsewhere.
-    async fn ask_terminal(&self, request: &ApprovalRequest) -> TerminalAnswer {
-        let may_answer =
-            self.approvers.is_empty() || self.approvers.iter().any(|approver| approver == OPERATOR);
-        if let Some(terminal) = self.ears.terminal.as_ref().filter(|_| may_answer) {
-            let (reply, answer) = oneshot::channel();
-            if terminal.send((request.clone(), reply)).is_ok()
-                && let Ok(answer) = answer.await
-            {
-                return answer;
-            }
-        }
-        std::future::pending().await
     }
 
     async fn answer(
         &self,
         request: &ApprovalRequest,
         answer: TerminalAnswer,
+        by: String,
     ) -> Result<ApprovalOutcome, StoreError> {
         let (decision, reason) = match answer {
             TerminalAnswer::Yes => (Decision::Approve(Scope::Once), None),
@@ -221,7 +212,7 @@ impl Inner {
             TerminalAnswer::No(reason) => (Decision::Deny, reason),
         };
         let (id, args_hash) = (request.approval_id.clone(), request.args_hash.clone());
-        let answer = Answer { id, args_hash, by: OPERATOR.into(), decision, reason };
+        let answer = Answer { id, args_hash, by, decision, reason };
         Ok(match self.store.answer_approval(answer, now_ms()).await? {
             AnswerResult::Accepted(approval) => outcome_of(&approval),
             AnswerResult::AlreadyAnswered(approval) => {
@@ -239,6 +230,22 @@ impl Inner {
             }
         })
     }
+}
+
+/// Never comes back when nobody answers here: then the answer comes from elsewhere.
+async fn ask_terminal(
+    here: Option<(&mpsc::UnboundedSender<Question>, &String)>,
+    request: &ApprovalRequest,
+) -> (TerminalAnswer, String) {
+    if let Some((terminal, by)) = here {
+        let (reply, answer) = oneshot::channel();
+        if terminal.send((request.clone(), reply)).is_ok()
+            && let Ok(answer) = answer.await
+        {
+            return (answer, by.clone());
+        }
+    }
+    std::future::pending().await
 }
 
 fn too_late(why: &Shown) {

@@ -15,7 +15,9 @@ use std::process::ExitCode;
 use pintle_agent::{Ask, RunOutcome, args_hash};
 use pintle_store::{Approval, ApprovalFilter, ApprovalState};
 
-pub(crate) use approver::{Ears, Questions, StoredApprover, TerminalAnswer, now_ms, terminal};
+pub(crate) use approver::{
+    Asked, Ears, Questions, StoredApprover, TerminalAnswer, now_ms, terminal,
+};
 pub(crate) use events::print as print_events;
 pub(crate) use interrupts::{Interrupts, LEAVES_WITHIN, Wish};
 pub(crate) use lines::{Line, Lines};

@@ -39,7 +39,7 @@ enum Asked {
     /// The person would rather stop.
     Stopped,
     Told(Wish),
-    /// The answer came from somewhere else.
+    /// It needs no answer from here any more; why comes with the run's events.
     Settled,
 }
 
@@ -72,6 +72,7 @@ impl Player {
     async fn play_on(&mut self, mut run: Run) -> Ended {
         let id = run.id().to_string();
         let mut stopping = Stopping::default();
+        let mut settled = None;
         let mut turns = interval(TURNS_EVERY);
         // However long a person thinks about a question: nothing is made up for.
         turns.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -102,9 +103,7 @@ impl Player {
                             }
                             run.cancel();
                         }
-                        Asked::Settled => {
-                            self.screen.note(&text!("somebody else answered; press Enter to go on"));
-                        }
+                        Asked::Settled => settled = Some(request.approval_id),
                     }
                 }
                 event = run.next() => {
@@ -113,6 +112,11 @@ impl Player {
                     };
                     let own = event.envelope.run_id.as_deref() == Some(&id);
                     self.screen.show(&event, own);
+                    if let RunEventKind::ApprovalResolved { approval_id, outcome, by, .. } = &event.kind
+                        && settled.take_if(|settled| settled == approval_id).is_some()
+                    {
+                        self.screen.note(&without_you(outcome, by.as_deref()));
+                    }
                     if let (RunEventKind::Done { text, outcome }, true) = (event.kind, own) {
                         return match stopping.leaves {
                             Some((code, _)) => Ended::Leave(code),
@@ -122,6 +126,20 @@ impl Player {
                 }
                 _ = turns.tick() => self.screen.tick(),
             }
+        }
+    }
+}
+
+/// What became of a question while a person was still thinking about it.
+fn without_you(outcome: &str, by: Option<&str>) -> Shown {
+    match (outcome, by) {
+        ("expired", _) => {
+            text!("nobody answered in time: the question lapsed; press Enter to go on")
+        }
+        ("cancelled", _) => text!("the question was called off; press Enter to go on"),
+        (outcome, by) => {
+            let by = by.unwrap_or("somebody");
+            text!("somebody else answered: {} by {}; press Enter to go on", outcome, by)
         }
     }
 }

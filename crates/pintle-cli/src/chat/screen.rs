@@ -26,6 +26,8 @@ pub(crate) struct Screen {
     animated: bool,
     waiting: Arc<Waiting>,
     running: Vec<Running>,
+    /// Questions that nobody has answered: their ids, and the tools they are about.
+    open: Vec<(String, String)>,
 }
 
 /// A tool that has started and not ended.
@@ -70,7 +72,8 @@ impl Screen {
     }
 
     fn new(streams_text: bool, notes: bool, animated: bool) -> Self {
-        Self { streams_text, notes, animated, waiting: Arc::default(), running: Vec::new() }
+        let (running, open) = (Vec::new(), Vec::new());
+        Self { streams_text, notes, animated, waiting: Arc::default(), running, open }
     }
 
     pub(crate) fn waiting(&self) -> Arc<Waiting> {
@@ -79,6 +82,7 @@ impl Screen {
 
     pub(crate) fn begin(&mut self) {
         self.running.clear();
+        self.open.clear();
         self.waiting.set(None);
         self.tick();
     }
@@ -91,6 +95,9 @@ impl Screen {
     }
 
     fn doing(&self) -> Shown {
+        if let Some((_, tool)) = self.open.first() {
+            return text!("waiting for an answer about {}", tool);
+        }
         if self.running.is_empty() {
             return text!("thinking");
         }
@@ -135,6 +142,12 @@ impl Screen {
             // The model has said all it has to say for now: what is waited for next has a line of its own.
             RunEventKind::Usage { .. } if own && self.streams_text => out::end_line(),
             RunEventKind::HookFired { .. } => self.waiting.set(None),
+            RunEventKind::ApprovalRequested { approval_id, tool_name, .. } => {
+                self.open.push((approval_id.clone(), tool_name.clone()));
+            }
+            RunEventKind::ApprovalResolved { approval_id, .. } => {
+                self.open.retain(|(open, _)| open != approval_id);
+            }
             RunEventKind::ToolStart { tool_call_id, tool_name, args } => {
                 self.line(&text!("{}{} {} {}", indent, cyan("→"), tool_name, dim(brief(args))));
                 self.running.push(Running {

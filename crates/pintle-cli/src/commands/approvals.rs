@@ -1,18 +1,19 @@
 //! `pintle approvals`: what waits for a person's yes, and answering it.
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
-use pintle_agent::{Finished, RunOutcome, Store};
+use pintle_agent::{Claim, RunOutcome, Store};
 use pintle_store::{
-    Answer, AnswerResult, Approval, ApprovalFilter, ApprovalState, Decision, OPERATOR, Origin,
-    Scope, SqliteStore,
+    Answer, AnswerResult, Approval, ApprovalFilter, ApprovalState, Decision, Origin, Scope,
+    SqliteStore,
 };
 use serde_json::json;
+use tokio::time::{Instant, sleep};
 
 use crate::{
     args::{Approvals, ApprovalsCommand, Who},
     assembly::{Assembled, Extras},
-    chat::now_ms,
+    chat::{Ended, Lines, Player, Screen, now_ms, terminal},
     environment::Environment,
     origin::{ask, assemble, known},
     out::{say, say_json, say_pretty_json, tell},
@@ -20,41 +21,71 @@ use crate::{
     shown::{bold, cyan, dim, green, lines, pretty_json, text, yellow},
 };
 
+/// How long a run that waits has to take up a yes, before whoever gave it leaves.
+const TAKES_UP_WITHIN: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
 pub(crate) async fn run(
     environment: &Environment,
     approvals: Approvals,
 ) -> Result<ExitCode, Problem> {
-    let store = SqliteStore::open(environment.database()?).await?;
-    store.expire_approvals(now_ms()).await?;
-    match approvals.command {
-        ApprovalsCommand::List { all } => list(environment, &store, all).await,
-        ApprovalsCommand::Show { id } => show(environment, &store, &find(&store, &id).await?).await,
-        ApprovalsCommand::Approve { id, session, by, who } => {
-            let scope = if session { Scope::Session } else { Scope::Once };
-            let said = Said { decision: Decision::Approve(scope), reason: None, by: name(by) };
-            answer(environment, store, &id, said, who).await
-        }
-        ApprovalsCommand::Deny { id, reason, by, who } => {
-            let said = Said { decision: Decision::Deny, reason, by: name(by) };
-            answer(environment, store, &id, said, who).await
-        }
+    let (_, nothing_is_asked_here) = terminal();
+    let lines = Lines::open(false, PathBuf::new());
+    let mut player = Player::new(Screen::quiet(environment), lines, nothing_is_asked_here);
+    match player.interrupts.unless_told(look_or_answer(environment, approvals)).await {
+        Err(code) => Ok(code.into()),
+        Ok(done) => match done? {
+            Done::Said => Ok(ExitCode::SUCCESS),
+            Done::GoesOn(heir) => heir.go_on(environment, player).await,
+        },
     }
 }
 
-fn name(by: Option<String>) -> String {
-    by.unwrap_or_else(|| OPERATOR.to_string())
+/// What is left to do.
+enum Done {
+    Said,
+    GoesOn(Box<Heir>),
 }
 
-async fn list(
-    environment: &Environment,
-    store: &SqliteStore,
-    all: bool,
-) -> Result<ExitCode, Problem> {
+async fn look_or_answer(environment: &Environment, approvals: Approvals) -> Result<Done, Problem> {
+    let store = SqliteStore::open(environment.database()?).await?;
+    store.expire_approvals(now_ms()).await?;
+    let (id, said, who) = match approvals.command {
+        ApprovalsCommand::List { all } => {
+            list(environment, &store, all).await?;
+            return Ok(Done::Said);
+        }
+        ApprovalsCommand::Show { id } => {
+            show(environment, &store, &find(&store, &id).await?).await?;
+            return Ok(Done::Said);
+        }
+        ApprovalsCommand::Approve { id, session, who } => {
+            let scope = if session { Scope::Session } else { Scope::Once };
+            (id, Said { decision: Decision::Approve(scope), reason: None }, who)
+        }
+        ApprovalsCommand::Deny { id, reason, who } => {
+            (id, Said { decision: Decision::Deny, reason }, who)
+        }
+    };
+    let approval = find(&store, &id).await?;
+    let by = answers_as(environment, &approval)?;
+    if approval.origin.is_some() {
+        known(&approval, &who)?;
+    }
+    // A run that waits holds its session. When nobody does, its process is gone: it goes on here.
+    let claim = store.try_claim(&approval.session_id)?;
+    let answering = Answering { environment, store, by, said, who };
+    match claim {
+        Some(claim) => answering.in_its_place(&approval.id, claim).await,
+        None => answering.to_its_run(approval).await,
+    }
+}
+
+async fn list(environment: &Environment, store: &SqliteStore, all: bool) -> Result<(), Problem> {
     let state = (!all).then_some(ApprovalState::Pending);
     let approvals = store.approvals(ApprovalFilter { state, ..ApprovalFilter::default() }).await?;
     if environment.json {
-        say_pretty_json(&approvals)?;
-        return Ok(ExitCode::SUCCESS);
+        return say_pretty_json(&approvals);
     }
     if approvals.is_empty() {
         say!("nothing waits for an answer");
@@ -70,7 +101,7 @@ async fn list(
             text!("in {} · profile {} · conversation {} · {}", folder, profile, session, lapses);
         say!("          {}", dim(about));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Ids made in the same minute begin alike: people see the end.
@@ -82,10 +113,9 @@ async fn show(
     environment: &Environment,
     store: &SqliteStore,
     approval: &Approval,
-) -> Result<ExitCode, Problem> {
+) -> Result<(), Problem> {
     if environment.json {
-        say_pretty_json(approval)?;
-        return Ok(ExitCode::SUCCESS);
+        return say_pretty_json(approval);
     }
     say!("{} {}", bold(&approval.tool), dim(&approval.id));
     say!("{}", pretty_json(&approval.args).map_err(Problem::new)?);
@@ -97,7 +127,7 @@ async fn show(
         ("session", key_of(store, approval).await?),
         ("hash", approval.args_hash.clone()),
         ("state", format!("{}, {}", approval.state.as_str(), lapses(approval))),
-        ("asked", who_may(approval)),
+        ("asked", approval.approvers.join(", ")),
     ];
     if let Some(by) = &approval.answered_by {
         let words = approval.answer_reason.as_deref().unwrap_or_default();
@@ -106,7 +136,7 @@ async fn show(
     for (name, fact) in facts {
         say!("{}", dim(text!("{:<8} {}", name, fact)));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// The folder it is about, and the profile.
@@ -147,121 +177,194 @@ async fn find(store: &SqliteStore, part: &str) -> Result<Approval, Problem> {
     }
 }
 
+/// Who the person at this command line is to the question: one of their own names, and the operator of today agrees.
+fn answers_as(environment: &Environment, approval: &Approval) -> Result<String, Problem> {
+    let today = environment.operator()?.approvers;
+    let may = |name: &String| approval.may_be_answered_by(name) && today.contains(name);
+    let names = environment.names();
+    if let Some(name) = names.iter().find(|name| may(name)) {
+        return Ok(name.clone());
+    }
+    let who: Vec<_> = approval.approvers.iter().filter(|name| may(name)).cloned().collect();
+    let who = if who.is_empty() { "nobody any more".to_string() } else { who.join(", ") };
+    Err(not_allowed(names.first().map_or("nobody", String::as_str), &who))
+}
+
+fn not_allowed(by: &str, who: &str) -> Problem {
+    Problem::new(format!("`{by}` may not answer this; nothing was changed"))
+        .hint(format!("it may be answered by: {who}"))
+        .hint("who that is goes by the system's user who runs `pintle approvals`")
+}
+
 /// What somebody said on the command line.
 struct Said {
     decision: Decision,
     reason: Option<String>,
-    by: String,
 }
 
-async fn answer(
-    environment: &Environment,
+struct Answering<'e> {
+    environment: &'e Environment,
     store: SqliteStore,
-    id: &str,
+    by: String,
     said: Said,
     who: Who,
-) -> Result<ExitCode, Problem> {
-    let approval = find(&store, id).await?;
-    if !approval.may_be_answered_by(&said.by) {
-        return Err(not_allowed(&approval, &said.by));
-    }
-    if approval.origin.is_some() {
-        known(&approval, &who)?;
-    }
-    // A run that waits holds its session. When nobody does, its process is gone: it goes on here, and before anything
-    // is answered it must be sure that it can.
-    let claim = store.try_claim(&approval.session_id)?;
-    let unsettled = match approval.state {
-        ApprovalState::Pending => true,
-        ApprovalState::Approved => approval.consumed_at.is_none(),
-        _ => false,
-    };
-    let heir = match claim.is_some() && unsettled {
-        true => Some(heir(environment, &store, &approval, &who).await),
-        false => None,
-    };
-    let (heir, lost) = match heir {
-        None => (None, None),
-        Some(Ok(heir)) => (Some(heir), None),
-        // A no needs nobody to go on: nothing runs either way.
-        Some(Err(problem)) if said.decision == Decision::Deny => (None, Some(problem)),
-        Some(Err(problem)) => {
-            return Err(problem.hint("nothing ran, and the question can still be answered"));
-        }
-    };
-    let answered = record(&store, &approval, said, heir.is_some()).await;
-    let approval = match (answered, heir) {
-        (Ok(approval), Some((heir, origin))) => {
-            say_answered(environment, &approval);
-            // The run takes it itself.
-            drop(claim);
-            return resume(environment, &approval, &origin, heir).await;
-        }
-        (Err(problem), Some((heir, _))) => {
-            heir.close().await;
-            return Err(problem);
-        }
-        (answered, None) => answered?,
-    };
-    say_answered(environment, &approval);
-    if let Some(problem) = lost {
-        let goes_on =
-            "its run had stopped and does not go on; the conversation does, with its next message";
-        tell!("{}\n{}", problem, dim(goes_on));
-    }
-    if environment.json {
-        say_json(&json!({ "answered": approval.id, "resumed": false }))?;
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
-/// The agent that goes on with the run.
-async fn heir(
-    environment: &Environment,
-    store: &SqliteStore,
-    approval: &Approval,
-    who: &Who,
-) -> Result<(Assembled, Origin), Problem> {
-    let origin = known(approval, who)?;
-    let (model, store) = (who.model.as_deref(), store.clone());
-    let assembled = assemble(environment, origin, model, store, Extras::default()).await?;
-    Ok((assembled, origin.clone()))
-}
+impl Answering<'_> {
+    /// The run that asked is gone, and nobody else goes on with it while this has its session.
+    async fn in_its_place(&self, id: &str, claim: Claim) -> Result<Done, Problem> {
+        // What was read before the claim may have been acted on since.
+        let approval = find(&self.store, id).await?;
+        let approves = self.approves();
+        if approval.state == ApprovalState::Approved && approval.waits_for_its_run() {
+            // The run died before it heard the yes, which stands: whoever repeats it goes on with the run.
+            if !approves {
+                let how = "its run stopped before that: `pintle approvals approve` goes on with it, a new message in its conversation calls it off";
+                return Err(already(&approval).hint(how));
+            }
+            let heir = self.heir(approval, claim).await;
+            let heir = heir.map_err(|problem| problem.hint("nothing ran; the yes still stands"))?;
+            let by = heir.approval.answered_by.as_deref().unwrap_or("nobody");
+            tell!("{}", dim(text!("it was approved already, by {}: its run goes on", by)));
+            return Ok(Done::GoesOn(heir));
+        }
+        if approval.state != ApprovalState::Pending {
+            return Err(already(&approval));
+        }
+        // Before a yes it must be sure that the run can go on. A no needs nobody to: nothing runs either way.
+        let ready = match approves {
+            false => None,
+            true => Some(self.assemble(&approval).await.map_err(|problem| {
+                problem.hint("nothing ran, and the question can still be answered")
+            })?),
+        };
+        let (approval, late) = match self.record(&approval).await {
+            Ok(AnswerResult::Accepted(approval)) => {
+                say_answered(self.environment, &approval);
+                (*approval, None)
+            }
+            // Somebody was first, and left the run to whoever has its session.
+            Ok(AnswerResult::AlreadyAnswered(approval)) if approval.waits_for_its_run() => {
+                let late = already(&approval);
+                (*approval, Some(late))
+            }
+            other => {
+                if let Some(ready) = ready {
+                    ready.close().await;
+                }
+                return Err(self.refused(&approval, other));
+            }
+        };
+        let ready = match ready {
+            Some(ready) => Ok(ready),
+            None => self.assemble(&approval).await,
+        };
+        match (ready, late) {
+            (Ok(assembled), late) => {
+                Ok(Done::GoesOn(Box::new(Heir { assembled, claim, approval, late })))
+            }
+            (Err(_), Some(late)) => Err(late),
+            (Err(problem), None) => {
+                let goes_on = "its run had stopped and does not go on; the conversation does, with its next message";
+                tell!("{}\n{}", problem, dim(goes_on));
+                self.not_resumed(&approval)
+            }
+        }
+    }
 
-/// Answers; the question as it stands then.
-async fn record(
-    store: &SqliteStore,
-    approval: &Approval,
-    said: Said,
-    nobody_waits: bool,
-) -> Result<Approval, Problem> {
-    let Said { decision, reason, by } = said;
-    let (id, args_hash) = (approval.id.clone(), approval.args_hash.clone());
-    let answer = Answer { id, args_hash, by: by.clone(), decision, reason };
-    match store.answer_approval(answer, now_ms()).await? {
-        AnswerResult::Accepted(approval) => Ok(*approval),
-        // Whoever answered died before the call ran: the answer stands, and the run goes on here.
-        AnswerResult::AlreadyAnswered(approval)
-            if matches!(decision, Decision::Approve(_))
-                && approval.state == ApprovalState::Approved
-                && approval.consumed_at.is_none()
-                && nobody_waits =>
+    /// The run that asked, or somebody who goes on with it, has the session and acts on the answer.
+    async fn to_its_run(&self, approval: Approval) -> Result<Done, Problem> {
+        let approval = match self.record(&approval).await {
+            Ok(AnswerResult::Accepted(approval)) => *approval,
+            other => return Err(self.refused(&approval, other)),
+        };
+        if self.approves()
+            && let Some(claim) = self.left_behind(&approval).await?
         {
-            Ok(*approval)
+            let again = "your yes stands: `pintle approvals approve` again goes on with the run";
+            let heir = self.heir(approval, claim).await.map_err(|problem| problem.hint(again))?;
+            say_answered(self.environment, &heir.approval);
+            return Ok(Done::GoesOn(heir));
         }
-        AnswerResult::AlreadyAnswered(approval) => {
-            let state = approval.state.as_str();
-            let who = approval.answered_by.as_deref().unwrap_or("nobody");
-            Err(Problem::new(format!("it was {state} already, by {who}; nothing was changed")))
+        say_answered(self.environment, &approval);
+        self.not_resumed(&approval)
+    }
+
+    /// The session, if whoever had it left without acting on the yes.
+    async fn left_behind(&self, approval: &Approval) -> Result<Option<Claim>, Problem> {
+        let until = Instant::now() + TAKES_UP_WITHIN;
+        let waits = async || {
+            let now = self.store.approval(&approval.id).await?;
+            // A run that asks about its next call has heard the answer about this one.
+            let (session_id, state) =
+                (Some(approval.session_id.clone()), Some(ApprovalState::Pending));
+            let next = ApprovalFilter { session_id, state, ..ApprovalFilter::default() };
+            let heard = !self.store.approvals(next).await?.is_empty();
+            Ok::<_, Problem>(!heard && now.is_some_and(|now| now.waits_for_its_run()))
+        };
+        while waits().await? && Instant::now() < until {
+            if let Some(claim) = self.store.try_claim(&approval.session_id)? {
+                return Ok(waits().await?.then_some(claim));
+            }
+            sleep(LOOK_EVERY).await;
         }
-        AnswerResult::Expired => {
-            Err(Problem::new("it lapsed before it was answered; nothing was changed"))
-        }
-        AnswerResult::NotAllowed => Err(not_allowed(approval, &by)),
-        AnswerResult::WrongHash | AnswerResult::Unknown => {
-            Err(Problem::new("the question changed meanwhile; nothing was changed"))
+        Ok(None)
+    }
+
+    fn approves(&self) -> bool {
+        matches!(self.said.decision, Decision::Approve(_))
+    }
+
+    async fn record(&self, approval: &Approval) -> Result<AnswerResult, Problem> {
+        let Said { decision, reason } = &self.said;
+        let (id, args_hash) = (approval.id.clone(), approval.args_hash.clone());
+        let (by, decision, reason) = (self.by.clone(), *decision, reason.clone());
+        let answer = Answer { id, args_hash, by, decision, reason };
+        Ok(self.store.answer_approval(answer, now_ms()).await?)
+    }
+
+    /// Why an answer did not count.
+    fn refused(&self, approval: &Approval, result: Result<AnswerResult, Problem>) -> Problem {
+        match result {
+            Err(problem) => problem,
+            Ok(AnswerResult::AlreadyAnswered(approval)) => already(&approval),
+            Ok(AnswerResult::Expired) => lapsed(),
+            Ok(AnswerResult::NotAllowed) => not_allowed(&self.by, &approval.approvers.join(", ")),
+            Ok(_) => Problem::new("the question changed meanwhile; nothing was changed"),
         }
     }
+
+    /// The agent that asked, again.
+    async fn assemble(&self, approval: &Approval) -> Result<Assembled, Problem> {
+        let origin = known(approval, &self.who)?;
+        let (model, store) = (self.who.model.as_deref(), self.store.clone());
+        assemble(self.environment, origin, model, store, Extras::default()).await
+    }
+
+    async fn heir(&self, approval: Approval, claim: Claim) -> Result<Box<Heir>, Problem> {
+        let assembled = self.assemble(&approval).await?;
+        Ok(Box::new(Heir { assembled, claim, approval, late: None }))
+    }
+
+    fn not_resumed(&self, approval: &Approval) -> Result<Done, Problem> {
+        if self.environment.json {
+            say_json(&json!({ "answered": approval.id, "resumed": false }))?;
+        }
+        Ok(Done::Said)
+    }
+}
+
+fn already(approval: &Approval) -> Problem {
+    if approval.state == ApprovalState::Expired {
+        return lapsed();
+    }
+    let (state, who) = (approval.state.as_str(), approval.answered_by.as_deref());
+    let who = who.unwrap_or("nobody");
+    Problem::new(format!("it was {state} already, by {who}; nothing was changed"))
+}
+
+fn lapsed() -> Problem {
+    Problem::new("it lapsed before it was answered; nothing was changed")
 }
 
 fn say_answered(environment: &Environment, approval: &Approval) {
@@ -271,32 +374,57 @@ fn say_answered(environment: &Environment, approval: &Approval) {
     }
 }
 
-async fn resume(
-    environment: &Environment,
-    approval: &Approval,
-    origin: &Origin,
+/// Whoever goes on with a run that stopped.
+struct Heir {
     assembled: Assembled,
-) -> Result<ExitCode, Problem> {
-    let ask = ask(&assembled, approval, origin).await?;
-    let Finished { text, outcome, .. } = assembled.agent.run(ask).finish().await;
-    assembled.close().await;
-    if environment.json {
-        let done =
-            json!({ "answered": approval.id, "resumed": true, "outcome": outcome, "text": text });
-        say_json(&done)?;
-    } else {
-        let folder = origin.workspace.display();
-        let here = dim(text!("its run had stopped; it went on here, in {}:", folder));
-        say!("{}\n{}", here, lines(&text));
+    claim: Claim,
+    approval: Approval,
+    /// What whoever came too late is told, when the run is done that is theirs to go on with all the same.
+    late: Option<Problem>,
+}
+
+impl Heir {
+    async fn go_on(
+        self,
+        environment: &Environment,
+        mut player: Player,
+    ) -> Result<ExitCode, Problem> {
+        let Self { assembled, claim, approval, late } = self;
+        let Some(origin) = &approval.origin else { return Err(already(&approval)) };
+        let ask = ask(&assembled, &approval, origin).await?.holding(claim);
+        let (code, told) = match player.play(assembled.agent.run(ask)).await {
+            Ended::Quit(code) => return Ok(code.into()),
+            Ended::Leave(code) => (ExitCode::FAILURE, Some(code)),
+            Ended::Done { text, outcome } => {
+                let counted = late.is_none().then_some(approval.id.as_str());
+                say_done(environment, counted, origin, &text, outcome)?;
+                let ended = outcome == RunOutcome::EndTurn;
+                (if ended { ExitCode::SUCCESS } else { ExitCode::FAILURE }, None)
+            }
+        };
+        let told = player.interrupts.last(told, assembled.close()).await;
+        match (told, late) {
+            (Some(told), _) => Ok(told.into()),
+            (None, Some(late)) => Err(late),
+            (None, None) => Ok(code),
+        }
     }
-    Ok(if outcome == RunOutcome::EndTurn { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn not_allowed(approval: &Approval, by: &str) -> Problem {
-    Problem::new(format!("`{by}` may not answer this; nothing was changed"))
-        .hint(format!("it may be answered by: {}", who_may(approval)))
-}
-
-fn who_may(approval: &Approval) -> String {
-    if approval.approvers.is_empty() { OPERATOR.to_string() } else { approval.approvers.join(", ") }
+fn say_done(
+    environment: &Environment,
+    counted: Option<&str>,
+    origin: &Origin,
+    text: &str,
+    outcome: RunOutcome,
+) -> Result<(), Problem> {
+    if environment.json {
+        return say_json(
+            &json!({ "answered": counted, "resumed": true, "outcome": outcome, "text": text }),
+        );
+    }
+    let folder = origin.workspace.display();
+    let here = dim(text!("its run had stopped; it went on here, in {}:", folder));
+    say!("{}\n{}", here, lines(text));
+    Ok(())
 }

@@ -156,6 +156,98 @@ fn of_many_answers_at_once_one_counts_and_each_other_is_told() {
     assert_eq!(world.read("marker").lines().count(), usize::from(counted[0].is_multiple_of(2)));
 }
 
+// R11.6: the run is nobody's then, and still exactly one answer counts and is acted on.
+#[test]
+fn of_many_answers_after_a_crash_one_counts_and_is_acted_on() {
+    for round in 0..6 {
+        let world = World::new(&json!({}));
+        let asking = waiting(&world, &["-q", "run echo ran >> marker"]);
+        let asked = id(&world.pending());
+        killed(asking);
+        let answers = ["deny", "approve", "approve", "approve"];
+        let all: Vec<Child> = (0..4)
+            .map(|n| {
+                let mut answering = world.pintle(&["approvals", answers[(n + round) % 4], &asked]);
+                answering.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+            })
+            .collect();
+        let said: Vec<Said> =
+            all.into_iter().map(|c| Said::from(c.wait_with_output().unwrap())).collect();
+        assert_eq!(said.iter().filter(|s| s.ok).count(), 1, "{round}: {said:?}");
+        for said in &said {
+            let word = if question(&world, &asked)["state"] == "approved" {
+                "approved terminal"
+            } else {
+                "denied terminal"
+            };
+            assert_eq!(said.out.contains(word), said.ok, "only whose answer counted: {said:?}");
+            assert!(said.ok || said.err.contains("nothing was changed"), "{round}: {said:?}");
+        }
+        let approved = question(&world, &asked)["state"] == "approved";
+        assert_eq!(world.read("marker").lines().count(), usize::from(approved), "{said:?}");
+        goes_on(&world, 2);
+    }
+}
+
+// R11.6: a yes while somebody else has the run's session, who then leaves it.
+#[test]
+fn a_yes_that_nobody_acts_on_is_acted_on_by_whoever_gave_it() {
+    let world = World::new(&json!({}));
+    let asking = waiting(&world, &["-q", "run echo ran >> marker"]);
+    let pending = world.pending();
+    killed(asking);
+    let lock = world.data("locks").join(pending["sessionId"].as_str().unwrap());
+    let held = std::fs::File::open(lock).unwrap();
+    held.lock().unwrap();
+    let asked = id(&pending);
+    let mut answering = world.pintle(&["approvals", "approve", &asked]);
+    let answering = answering.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until(|| question(&world, &asked)["state"] == "approved", "the answer");
+    assert!(!world.path("marker").exists());
+    drop(held);
+    let said = Said::from(answering.wait_with_output().unwrap());
+    assert!(said.ok && said.out.contains("it went on here"), "{said:?}");
+    assert_eq!(world.read("marker"), "ran\n");
+    goes_on(&world, 2);
+}
+
+// A yes is for a call that stopped with its run: a late no does not set it going.
+#[test]
+fn a_no_to_what_was_approved_before_a_crash_runs_nothing() {
+    let world = World::new(&json!({}));
+    let asking = waiting(&world, &["-q", "run echo ran >> marker"]);
+    let asked = id(&world.pending());
+    signal(&asking, "STOP");
+    assert!(approve(&world, &asked).ok);
+    killed(asking);
+    let late = world.run(&["approvals", "deny", &asked]);
+    assert!(!late.ok && late.err.contains("it was approved already"), "{late:?}");
+    assert!(!world.path("marker").exists());
+    let again = approve(&world, &asked);
+    assert!(again.ok && again.err.contains("approved already"), "{again:?}");
+    assert!(!again.out.contains("approved terminal"), "its answer did not count: {again:?}");
+    assert_eq!(world.read("marker"), "ran\n");
+}
+
+// R6.5: as in a chat, whoever is told to leave stops the run in order first.
+#[test]
+fn a_run_that_went_on_elsewhere_is_stopped_in_order() {
+    let hook = json!({ "action": "command", "command": "sleep 3; touch ../heard-the-end" });
+    let world = World::new(&json!({ "hooks": { "onComplete": [hook] } })).allowing_programs();
+    world.trust();
+    let run = "run touch started; sleep 600";
+    let asking = waiting(&world, &["--profile", "profile", "-q", run]);
+    let asked = id(&world.pending());
+    killed(asking);
+    let mut answering = world.pintle(&["approvals", "approve", &asked]);
+    let mut answering = answering.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    world.appears("started");
+    signal(&answering, "TERM");
+    assert_eq!(answering.wait().unwrap().code(), Some(143));
+    assert!(world.path("heard-the-end").exists(), "the last hooks have their time");
+    goes_on(&world, 2);
+}
+
 // P3: what was approved is what runs, also when somebody rewrites the stored conversation meanwhile.
 #[test]
 fn arguments_that_are_swapped_after_the_question_do_not_run() {
@@ -212,9 +304,8 @@ fn who_has_nobody_to_ask_here_is_told_what_waits() {
     let answered = approve(&world, &asked);
     assert!(!answered.err.contains("waits for an answer"), "{answered:?}");
     let said = Said::from(asking.wait_with_output().unwrap());
-    assert!(
-        said.err.contains(&format!("terminal waits for an answer: pintle approvals show {asked}")),
-        "{said:?}"
-    );
+    let waits = "terminal waits for an answer from operator: pintle approvals show";
+    assert!(said.err.contains(&format!("{waits} {asked}")), "{said:?}");
+    assert!(said.err.contains(&format!("pintle approvals approve {asked}")), "{said:?}");
     assert_eq!(world.read("marker"), "ran\n");
 }

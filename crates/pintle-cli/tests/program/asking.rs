@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::{
     support::World,
-    terminal::{CTRL_D, keys, play, wait, wait_for_prompt},
+    terminal::{CTRL_C, CTRL_D, PROMPT_IS_GONE, keys, play, wait, wait_for_prompt},
 };
 
 const ARROW_UP: &str = "\u{1b}[A";
@@ -147,6 +147,68 @@ fn answers_are_not_among_what_was_said_before() {
     let history = std::fs::read_to_string(world.data().join("history.txt")).unwrap();
     assert!(history.contains("run touch made.txt"), "{history}");
     assert!(!history.contains("Sunday"), "{history}");
+}
+
+// R11.5: whoever is here may not answer, and has to know what is waited for.
+#[test]
+fn who_may_not_answer_is_told_who_is_waited_for() {
+    let world = World::new();
+    std::fs::create_dir_all(world.data()).unwrap();
+    std::fs::write(world.data().join("pintle.toml"), "approvers = [\"alice\", \"bob\"]").unwrap();
+    let steps = [
+        wait_for_prompt(),
+        keys("run touch made.txt\r"),
+        wait("terminal waits for an answer from alice, bob: pintle approvals show"),
+        wait("then: pintle approvals approve"),
+        wait("waiting for an answer about terminal"),
+        keys(CTRL_C),
+        wait("■"),
+        wait_for_prompt(),
+        keys("/quit\r"),
+    ];
+    let screen = play(&world, &["chat"], &steps);
+    assert_eq!(screen.code, 0, "{}", screen.text);
+    assert!(!screen.text.contains("allow it?") && !world.file("made.txt").exists());
+}
+
+#[test]
+fn a_question_that_lapses_at_the_terminal_says_so() {
+    let world = World::new();
+    let hasty = json!({"name": "hasty", "security": {"approvalTimeoutMs": 1500}});
+    world.write("hasty/agent.json", hasty.to_string());
+    let steps = [
+        wait_for_prompt(),
+        keys("run touch made.txt\r"),
+        wait("allow it?"),
+        wait("nobody answered in time: the question lapsed"),
+        keys("\r"),
+        wait(PROMPT_IS_GONE),
+        wait_for_prompt(),
+        keys("/quit\r"),
+    ];
+    let screen = play(&world, &["chat", "--profile", "hasty"], &steps);
+    assert_eq!(screen.code, 0, "{}", screen.text);
+    assert!(!screen.text.contains("somebody else"), "{}", screen.text);
+    assert!(!world.file("made.txt").exists());
+}
+
+// A no is for one call: models use the same id again.
+#[test]
+fn the_same_call_after_a_no_is_a_new_question() {
+    let world = World::new();
+    let call = json!({"id": "t1", "name": "terminal", "input": {"command": "touch made.txt"}});
+    let again = json!([{"toolCalls": [call]}, {"toolCalls": [call]}, {"text": "End."}]);
+    let model = world.script("again.json", &again);
+    let ask = |answer: &str| [wait("allow it?"), wait_for_prompt(), keys(answer)];
+    let mut steps = vec![wait_for_prompt(), keys("go\r")];
+    steps.extend(ask("n\r"));
+    steps.extend(ask("n\r"));
+    steps.extend([wait("End."), wait_for_prompt(), keys("/new\r"), wait_for_prompt()]);
+    steps.push(keys("/quit\r"));
+    let screen = play(&world, &["chat", "--model", &model], &steps);
+    assert_eq!(screen.code, 0, "{}", screen.text);
+    let all = world.run(&["approvals", "list", "--all", "--json"]).json();
+    assert_eq!(all.as_array().unwrap().len(), 2, "{all}");
 }
 
 // R11.5: lines of a pipe are messages; nobody there can see what they would say yes to.

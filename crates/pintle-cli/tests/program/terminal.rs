@@ -21,7 +21,7 @@ pub(crate) struct Screen {
 }
 
 /// What a prompt asks of the terminal last: no more marks around what is pasted.
-const PROMPT_IS_GONE: &str = "\u{1b}[?2004l";
+pub(crate) const PROMPT_IS_GONE: &str = "\u{1b}[?2004l";
 
 pub(crate) fn wait(text: &str) -> Value {
     json!({"wait": text})
@@ -309,7 +309,7 @@ fn an_answer_from_another_terminal_is_told_at_the_question() {
             keys("run touch ran\r"),
             wait("allow it?"),
             answer_elsewhere(&world, "approve"),
-            wait("somebody else answered"),
+            wait("somebody else answered: approved by operator"),
             keys("\r"),
             // The question's prompt was drawn again below: it has to be gone, or it would be taken for the next one.
             wait(PROMPT_IS_GONE),

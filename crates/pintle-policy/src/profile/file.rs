@@ -103,7 +103,8 @@ pub struct Security {
     /// The folder the agent works in, inside the profile's. Default: where the program was started.
     #[schemars(extend("format" = "inside-folder"))]
     pub workspace: Option<String>,
-    /// Who may answer approvals. Default: the operator's list.
+    /// Who may answer approvals: some of the operator's list. Default: all of it.
+    #[schemars(length(min = 1))]
     pub approvers: Option<Vec<String>>,
     /// How long an approval waits for an answer, in milliseconds. Default: 30 minutes.
     #[schemars(range(min = 1))]

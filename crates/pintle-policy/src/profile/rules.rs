@@ -22,6 +22,7 @@ pub(crate) fn check(
     servers(file, &mut problems);
     channels(file, &mut problems);
     policies(file, &mut problems);
+    approvers(file, &mut problems);
     problems
 }
 
@@ -269,5 +270,17 @@ fn policies(file: &Node, problems: &mut Vec<Problem>) {
                 );
             }
         }
+    }
+}
+
+/// Nobody is not the same as not saying who: a call that needs a yes could never get one.
+fn approvers(file: &Node, problems: &mut Vec<Problem>) {
+    let Some(named) = file.get("security").and_then(|security| security.get("approvers")) else {
+        return;
+    };
+    if matches!(named.kind, Kind::List(_)) && named.items().is_empty() {
+        let problem = Problem::new(named.span.clone(), "`approvers` names nobody")
+            .label("then nothing could be approved");
+        problems.push(problem.help("leave it out for the operator's list, or name some of it"));
     }
 }

@@ -24,7 +24,7 @@ async fn unchanged(store: &SqliteStore, asked: &Approval) {
 async fn a_yes_says_who_when_and_how_far() {
     let place = Place::new();
     let store = place.open().await;
-    let asked = ask(&store, &[]).await;
+    let asked = ask(&store, &[OPERATOR]).await;
     let at = now();
     let AnswerResult::Accepted(stands) = store.answer_approval(yes(&asked), at).await.unwrap()
     else {
@@ -40,7 +40,7 @@ async fn a_yes_says_who_when_and_how_far() {
 async fn a_no_carries_words_for_the_model_and_cannot_be_used() {
     let place = Place::new();
     let store = place.open().await;
-    let asked = ask(&store, &[]).await;
+    let asked = ask(&store, &[OPERATOR]).await;
     let no = Answer {
         decision: Decision::Deny,
         reason: Some("use `trash` instead".into()),
@@ -58,7 +58,7 @@ async fn a_no_carries_words_for_the_model_and_cannot_be_used() {
 async fn a_late_answer_changes_nothing() {
     let place = Place::new();
     let store = place.open().await;
-    let asked = ask(&store, &[]).await;
+    let asked = ask(&store, &[OPERATOR]).await;
     let late = store.answer_approval(yes(&asked), asked.expires_at).await.unwrap();
     assert_eq!(late, AnswerResult::Expired);
     assert_eq!(store.approval(&asked.id).await.unwrap().unwrap().state, ApprovalState::Expired);
@@ -71,7 +71,7 @@ async fn a_late_answer_changes_nothing() {
 async fn an_answer_in_the_last_millisecond_counts() {
     let place = Place::new();
     let store = place.open().await;
-    let asked = ask(&store, &[]).await;
+    let asked = ask(&store, &[OPERATOR]).await;
     let result = store.answer_approval(yes(&asked), asked.expires_at - 1).await.unwrap();
     assert!(matches!(result, AnswerResult::Accepted(_)));
     // What was answered in time does not expire any more.
@@ -82,7 +82,7 @@ async fn an_answer_in_the_last_millisecond_counts() {
 async fn an_answer_for_other_arguments_changes_nothing() {
     let place = Place::new();
     let store = place.open().await;
-    let asked = ask(&store, &[]).await;
+    let asked = ask(&store, &[OPERATOR]).await;
     for args_hash in
         [args_hash(&json!({"command": "ls"})), String::new(), asked.args_hash[..8].to_owned()]
     {
@@ -101,7 +101,7 @@ async fn a_strangers_answer_changes_nothing() {
     let place = Place::new();
     let store = place.open().await;
     let (for_ann, for_operator) =
-        (ask(&store, &["web:ann", "telegram:1"]).await, ask(&store, &[]).await);
+        (ask(&store, &["web:ann", "telegram:1"]).await, ask(&store, &[OPERATOR]).await);
     let by = async |asked: &Approval, who: &str| {
         store.answer_approval(Answer { by: who.to_owned(), ..yes(asked) }, now()).await.unwrap()
     };
@@ -117,6 +117,39 @@ async fn a_strangers_answer_changes_nothing() {
     unchanged(&store, &for_operator).await;
     assert!(matches!(by(&for_ann, "web:ann").await, AnswerResult::Accepted(_)));
     assert!(matches!(by(&for_operator, "operator").await, AnswerResult::Accepted(_)));
+}
+
+// R11.5: nobody is nobody, not whoever happens to be there.
+#[tokio::test]
+async fn a_question_for_nobody_is_answered_by_nobody() {
+    let place = Place::new();
+    let store = place.open().await;
+    let asked = ask(&store, &[]).await;
+    let result = store.answer_approval(yes(&asked), now()).await.unwrap();
+    assert_eq!(result, AnswerResult::NotAllowed);
+    unchanged(&store, &asked).await;
+}
+
+// A no is for the call that it was said to.
+#[tokio::test]
+async fn a_no_is_used_up_when_its_run_has_heard_it() {
+    let place = Place::new();
+    let store = place.open().await;
+    let (asked, other) = (ask(&store, &[OPERATOR]).await, ask(&store, &[OPERATOR]).await);
+    store.consume_denial(&asked.id).await.unwrap();
+    unchanged(&store, &asked).await;
+    for question in [&asked, &other] {
+        let no = Answer { decision: Decision::Deny, ..yes(question) };
+        store.answer_approval(no, now()).await.unwrap();
+    }
+    let waits = async |asked: &Approval| {
+        store.approval(&asked.id).await.unwrap().unwrap().waits_for_its_run()
+    };
+    assert!(waits(&asked).await && waits(&other).await);
+    store.consume_denial(&asked.id).await.unwrap();
+    assert!(!waits(&asked).await && waits(&other).await);
+    store.withdraw_approvals(&other.session_id, "the conversation went on").await.unwrap();
+    assert!(!waits(&other).await);
 }
 
 #[tokio::test]
@@ -153,7 +186,7 @@ async fn a_repeated_answer_changes_nothing_and_tells_who_was_first() {
 async fn an_answer_to_nothing_says_so() {
     let place = Place::new();
     let store = place.open().await;
-    let mut answer = yes(&ask(&store, &[]).await);
+    let mut answer = yes(&ask(&store, &[OPERATOR]).await);
     answer.id = "0190".into();
     assert_eq!(store.answer_approval(answer, now()).await.unwrap(), AnswerResult::Unknown);
 }
@@ -163,7 +196,7 @@ async fn of_many_answers_at_once_exactly_one_is_accepted() {
     let place = Place::new();
     let stores = [place.open().await, place.open().await];
     for _ in 0..10 {
-        let asked = ask(&stores[0], &[]).await;
+        let asked = ask(&stores[0], &[OPERATOR]).await;
         let answers = (0..8).map(|i| {
             let decision = if i % 3 == 0 { Decision::Deny } else { yes(&asked).decision };
             let answer = Answer { decision, reason: Some(format!("answer {i}")), ..yes(&asked) };

@@ -39,7 +39,7 @@ async fn an_older_database_is_brought_up_to_date_and_keeps_its_conversations() {
     store.append("old", vec![said("and now")]).await.unwrap();
     store.request_approval(question(&session)).await.unwrap();
     assert_eq!(texts(&store, "old").await, ["from the past", "and now"]);
-    assert_eq!(version(&place), 4);
+    assert_eq!(version(&place), 5);
 }
 
 // R11.6: a question from before runs knew what they were made of is still there, and says that it does not know.
@@ -57,6 +57,8 @@ async fn a_question_of_an_older_version_is_kept_without_an_origin() {
     drop(raw);
     let approval = place.open().await.approval("q").await.unwrap().unwrap();
     assert_eq!((approval.tool.as_str(), approval.origin), ("terminal", None));
+    // No name stood for whoever runs the program; now that is said.
+    assert_eq!(approval.approvers, ["operator"]);
 }
 
 #[tokio::test]

@@ -74,7 +74,7 @@ pub(crate) fn question(session: &Session) -> NewApproval {
         tool: "terminal".to_owned(),
         args: json!({"command": "rm -r build", "cwd": "/srv"}),
         reason: "zone build asks".to_owned(),
-        approvers: Vec::new(),
+        approvers: vec![OPERATOR.to_owned()],
         requested_by: "telegram:7".to_owned(),
         expires_at: now() + HOUR,
         origin: Some(origin()),
