@@ -54,6 +54,16 @@ impl Assembled {
         extras: Extras,
     ) -> Result<Self, Problem> {
         let plan = Plan::read(environment, who.profile.as_deref())?;
+        Self::of_plan(environment, who, plan, extras).await
+    }
+
+    /// With a profile that was read before.
+    pub(crate) async fn of_plan(
+        environment: &Environment,
+        who: &Who,
+        plan: Plan,
+        extras: Extras,
+    ) -> Result<Self, Problem> {
         if let Some(asked) = &who.personality {
             plan.personalities.get(asked)?;
         }

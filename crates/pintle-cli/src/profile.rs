@@ -63,6 +63,16 @@ impl Plan {
         })
     }
 
+    /// The same with a profile that is in force already, held to what the operator allows now.
+    ///
+    /// # Errors
+    /// When it cannot be: then it must not go on.
+    pub(crate) fn held(environment: &Environment, profile: Profile) -> Result<Self, Problem> {
+        let operator = environment.operator()?;
+        let effective = operator.hold(&profile);
+        Self::of_profile(environment, profile, operator, effective)
+    }
+
     fn of_profile(
         environment: &Environment,
         profile: Profile,

@@ -41,8 +41,14 @@ pub(super) async fn run(environment: &Environment, chat: &Chat) -> Result<ExitCo
                 }
             },
         };
-        if let Err(code) = interrupts.unless_told(current.refresh(environment, chat)).await {
-            return Ok(code.into());
+        match interrupts.unless_told(current.refresh(environment, chat)).await {
+            Err(told) => return Ok(told.into()),
+            Ok(Err(problem)) => {
+                out::say_json(&problem.to_json())?;
+                code = ExitCode::FAILURE;
+                continue;
+            }
+            Ok(Ok(())) => {}
         }
         let personality = chat.who.personality.as_deref();
         let run = current.assembled.agent.run(ask(&key, personality, text, begin));

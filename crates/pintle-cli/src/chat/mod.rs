@@ -201,8 +201,13 @@ async fn talk(
             }
             _ => {
                 let refreshed = current.refresh(environment, chat);
-                if let Err(code) = player.interrupts.unless_told(refreshed).await {
-                    return Ok(Ended::Quit(code));
+                match player.interrupts.unless_told(refreshed).await {
+                    Err(code) => return Ok(Ended::Quit(code)),
+                    Ok(Err(problem)) => {
+                        tell!("{}", problem);
+                        continue;
+                    }
+                    Ok(Ok(())) => {}
                 }
                 let personality = next.personality.as_deref();
                 let ask = ask(&key, personality, text.to_string(), next.begins);

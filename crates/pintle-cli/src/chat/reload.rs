@@ -16,6 +16,7 @@ use crate::{
     environment::Environment,
     out::tell,
     problem::Problem,
+    profile::Plan,
     shown::{dim, red},
 };
 
@@ -82,27 +83,59 @@ impl Current {
     /// A changed profile takes effect whole; one that cannot is not in force at all, and that is said loudly.
     ///
     /// The new agent is put together first, from one reading of the files: at no moment is there none, or half of one.
-    pub(super) async fn refresh(&mut self, environment: &Environment, chat: &Chat) {
+    ///
+    /// # Errors
+    /// When the operator's file changed and nothing that can be put together keeps to it: nothing may run then. It is
+    /// tried again before the next run.
+    pub(super) async fn refresh(
+        &mut self,
+        environment: &Environment,
+        chat: &Chat,
+    ) -> Result<(), Problem> {
         let now = texts(environment, chat.who.profile.as_deref());
         if now == self.seen {
-            return;
+            return Ok(());
         }
-        self.seen = now;
         match self.recipe.assemble(environment, chat).await {
-            Err(problem) => {
+            Ok(new) => {
+                self.replace(new);
+                tell!("{}", dim("the profile changed: the new one is in force"));
+            }
+            Err(problem) if now.first() == self.seen.first() => {
                 let stays = "the profile changed and does not load: the old one stays in force";
                 tell!("{}\n{}", problem, red(stays));
             }
-            Ok(new) => {
-                let old = std::mem::replace(&mut self.assembled, new);
-                self.leaving.spawn(old.close());
-                tell!("{}", dim("the profile changed: the new one is in force"));
+            // What the operator says holds at once, whatever becomes of the profile (R10.8).
+            Err(problem) => {
+                let held = self.held(environment, chat).await.map_err(|problem| {
+                    problem
+                        .hint("nothing runs until the profile keeps to what pintle.toml says now")
+                })?;
+                self.replace(held);
+                let stays = "the profile does not load: the old one stays in force, as far as pintle.toml allows it now";
+                tell!("{}\n{}", problem, red(stays));
             }
         }
+        self.seen = now;
+        Ok(())
+    }
+
+    fn replace(&mut self, new: Assembled) {
+        let old = std::mem::replace(&mut self.assembled, new);
+        self.leaving.spawn(old.close());
+    }
+
+    /// The profile in force, under the operator's rules of now.
+    async fn held(&self, environment: &Environment, chat: &Chat) -> Result<Assembled, Problem> {
+        let plan = match &self.assembled.profile {
+            Some(profile) => Plan::held(environment, profile.clone())?,
+            None => Plan::read(environment, None)?,
+        };
+        Assembled::of_plan(environment, &chat.who, plan, self.recipe.extras()).await
     }
 }
 
-/// Everything an agent's rules are read from: the operator's file, what is trusted, and the profile.
+/// Everything an agent's rules are read from: the operator's file first, what is trusted, and the profile.
 fn texts(environment: &Environment, profile: Option<&Path>) -> Vec<String> {
     let operators = environment.operator_file();
     let trusted = operators.as_ref().map(|file| file.with_file_name(TRUST_FILE));

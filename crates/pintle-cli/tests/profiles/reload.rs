@@ -68,6 +68,63 @@ fn a_floor_that_the_operator_raises_is_in_force_for_the_next_run() {
     assert!(said.err.contains(TAKEN) && !world.path("b.txt").exists(), "{said:?}");
 }
 
+const HELD: &str = "as far as pintle.toml allows it now";
+
+// R10.8: also when the profile asks for less than that, and could not be loaded any more.
+#[test]
+fn a_floor_that_the_operator_raises_holds_a_profile_that_asks_for_more() {
+    for more in [&[][..], &["--json"]] {
+        let world = World::new(&json!({ "security": { "level": "standard" } }));
+        let mut talk = world.talk(more);
+        talk.settle("a.txt");
+        std::fs::write(world.data("pintle.toml"), "level = \"paranoid\"\n").unwrap();
+        talk.say("write b.txt: x");
+        talk.say("write c.txt: x");
+        let said = talk.end();
+        assert!(said.err.contains("looser than") && said.err.contains(HELD), "{said:?}");
+        assert!(!world.path("b.txt").exists() && !world.path("c.txt").exists(), "{said:?}");
+    }
+}
+
+#[test]
+fn a_broken_profile_does_not_shield_the_old_one_from_the_operator() {
+    let world = World::new(&denying("denied-*"));
+    let mut talk = world.talk(&[]);
+    talk.settle("a.txt");
+    world.agent(&json!({ "polices": [] }));
+    talk.settle("b.txt");
+    std::fs::write(world.data("pintle.toml"), "level = \"paranoid\"\n").unwrap();
+    talk.say("write c.txt: x");
+    talk.say("list .");
+    let said = talk.end();
+    assert!(said.err.contains(KEPT) && said.err.contains(HELD), "{said:?}");
+    assert!(!world.path("c.txt").exists(), "{said:?}");
+}
+
+// A guard that may no longer run guards nothing, and a file that says nothing clear allows nothing.
+#[test]
+fn what_the_operator_takes_away_whole_stops_every_run_until_it_is_mended() {
+    let allowed = "allow_command_hooks = true\n";
+    for file in ["allow_command_hooks = false\n", "level = \"strictest\"\n"] {
+        let world = World::new(&json!({}));
+        std::fs::write(world.data("pintle.toml"), allowed).unwrap();
+        world.script("profile/hooks/check.sh", "#!/bin/sh\ncat >/dev/null\n");
+        let hook =
+            json!({ "action": "command", "argv": ["hooks/check.sh"], "tools": ["write_file"] });
+        world.agent(&json!({ "hooks": { "onToolCall": [hook] } }));
+        world.trust();
+        let mut talk = world.talk(&[]);
+        talk.settle("a.txt");
+        std::fs::write(world.data("pintle.toml"), file).unwrap();
+        talk.say("write refused.txt: x");
+        talk.say("list .");
+        let said = talk.end();
+        assert!(!world.path("refused.txt").exists(), "{said:?}");
+        assert_eq!(said.err.matches("nothing runs until").count(), 2, "each time: {said:?}");
+        assert!(!world.ask("list .").ok, "it would not start either");
+    }
+}
+
 // R10.9
 #[test]
 fn a_change_that_brings_a_program_blocks_until_somebody_has_looked_at_it() {
