@@ -6,7 +6,7 @@ use pintle::points::PersonalityConfig;
 use pintle_agent::{Limits, Personalities, Personality, Policy};
 use pintle_policy::{
     Effective, Operator, Profile, ProfileErrors,
-    profile::{KnownTool, ToolGlob, read_inside},
+    profile::{Bounds, KnownTool, ToolGlob, read_inside},
 };
 use pintle_tools::TerminalConfig;
 
@@ -35,8 +35,8 @@ impl Plan {
         match dir {
             None => Self::without_profile(environment, environment.working_dir()?),
             Some(dir) => {
-                let profile = load(&environment.absolute(dir)?, environment)?;
                 let operator = environment.operator()?;
+                let profile = load_allowed(&environment.absolute(dir)?, environment, &operator)?;
                 let effective = operator.judge(&profile);
                 Self::of_profile(environment, profile, operator, effective)
             }
@@ -113,11 +113,13 @@ pub(crate) fn load(dir: &Path, environment: &Environment) -> Result<Profile, Pro
 }
 
 /// The same, and within what the operator allows.
-pub(crate) fn load_allowed(dir: &Path, environment: &Environment) -> Result<Profile, Problem> {
-    let profile = load(dir, environment)?;
-    let judged = environment.operator()?.judge(&profile);
-    judged.map_err(|errors| does_not_load(environment, dir, &errors))?;
-    Ok(profile)
+pub(crate) fn load_allowed(
+    dir: &Path,
+    environment: &Environment,
+    operator: &Operator,
+) -> Result<Profile, Problem> {
+    let bounds = Bounds { operator: Some(operator), tools: &built_in_tools() };
+    Profile::load_within(dir, bounds).map_err(|errors| does_not_load(environment, dir, &errors))
 }
 
 /// What keeps the profile from loading, by itself or by the operator's word.
@@ -125,16 +127,9 @@ pub(crate) fn faults(
     dir: &Path,
     environment: &Environment,
 ) -> Result<Option<ProfileErrors>, Problem> {
-    let profile = match Profile::load(dir) {
-        Ok(profile) => profile,
-        Err(errors) => return Ok(Some(errors)),
-    };
-    if let Err(errors) = environment.operator()?.judge(&profile) {
-        return Ok(Some(errors));
-    }
-    // Which tools a server brings is known only when it runs.
-    let known = profile.mcp_servers.is_empty().then(built_in_tools);
-    Ok(known.and_then(|tools| profile.check_tools(&tools).err()))
+    let operator = environment.operator()?;
+    let bounds = Bounds { operator: Some(&operator), tools: &built_in_tools() };
+    Ok(Profile::load_within(dir, bounds).err())
 }
 
 /// The tools that every agent has.

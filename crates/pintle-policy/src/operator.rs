@@ -4,6 +4,7 @@ use crate::Level;
 use crate::profile::{AGENT_FILE, Field, Limits, Node, Problem, Profile, ProfileErrors};
 use crate::webhook::{WebhookAllowlist, is_loopback};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use thiserror::Error;
 use url::{Host, Url};
@@ -156,14 +157,18 @@ impl Operator {
     /// # Errors
     /// With every place where the profile asks for more than the operator allows.
     pub fn judge(&self, profile: &Profile) -> Result<Effective, ProfileErrors> {
+        self.unless(self.asks_too_much(&profile.document), profile)
+    }
+
+    /// Every place where agent.json, right or wrong, asks for more than the operator allows.
+    pub(crate) fn asks_too_much(&self, file: &Node) -> Vec<Problem> {
         let mut problems = Vec::new();
-        let security = profile.document.get("security");
-        self.judge_level(profile, security, &mut problems);
-        self.judge_approvers(security, &mut problems);
-        self.judge_timeout(profile, security, &mut problems);
-        self.judge_limits(profile, &mut problems);
-        self.judge_reach(profile, &mut problems);
-        self.unless(problems, profile)
+        self.judge_level(file, &mut problems);
+        self.judge_approvers(file, &mut problems);
+        self.judge_timeout(file, &mut problems);
+        self.judge_limits(file, &mut problems);
+        self.judge_reach(file, &mut problems);
+        problems
     }
 
     /// What holds for a profile that is in force already, when the operator tightens meanwhile: no more than the operator
@@ -175,9 +180,9 @@ impl Operator {
     pub fn hold(&self, profile: &Profile) -> Result<Effective, ProfileErrors> {
         let mut problems = Vec::new();
         if self.approvers_of(profile).is_empty() {
-            self.judge_approvers(profile.document.get("security"), &mut problems);
+            self.judge_approvers(&profile.document, &mut problems);
         }
-        self.judge_reach(profile, &mut problems);
+        self.judge_reach(&profile.document, &mut problems);
         self.unless(problems, profile)
     }
 
@@ -220,29 +225,29 @@ impl Operator {
     }
 
     /// What the profile runs, and where it sends.
-    fn judge_reach(&self, profile: &Profile, problems: &mut Vec<Problem>) {
-        let buckets = profile.document.get("hooks").map(Node::fields).unwrap_or_default();
+    fn judge_reach(&self, file: &Node, problems: &mut Vec<Problem>) {
+        let buckets = file.get("hooks").map(Node::fields).unwrap_or_default();
         for action in buckets.iter().flat_map(|b: &Field| b.value.items()) {
             self.judge_action(action, problems);
         }
-        for server in profile.document.get("mcpServers").map(Node::fields).unwrap_or_default() {
+        for server in file.get("mcpServers").map(Node::fields).unwrap_or_default() {
             if let Some(command) = server.value.get("command") {
                 self.judge_program(command, "a program to start", problems);
             }
         }
         // Where a channel talks to gets its token and everything that is said.
-        for channel in profile.document.get("channels").map(Node::fields).unwrap_or_default() {
+        for channel in file.get("channels").map(Node::fields).unwrap_or_default() {
             for url in ["url", "baseUrl"].iter().filter_map(|key| channel.value.get(key)) {
                 self.judge_url(url, "messages", problems);
             }
         }
     }
 
-    fn judge_level(&self, profile: &Profile, security: Option<&Node>, problems: &mut Vec<Problem>) {
-        let wanted = profile.security.level.filter(|level| *level < self.level);
-        let (Some(level), Some(node)) = (wanted, security.and_then(|s| s.get("level"))) else {
+    fn judge_level(&self, file: &Node, problems: &mut Vec<Problem>) {
+        let Some((level, node)) = asked::<Level>(file, "security", "level") else { return };
+        if level >= self.level {
             return;
-        };
+        }
         let floor = self.level.name();
         problems.push(
             Problem::new(
@@ -258,9 +263,10 @@ impl Operator {
         );
     }
 
-    fn judge_approvers(&self, security: Option<&Node>, problems: &mut Vec<Problem>) {
+    fn judge_approvers(&self, file: &Node, problems: &mut Vec<Problem>) {
         // A profile that names who may say yes for it would approve itself.
-        let named = security.and_then(|s| s.get("approvers")).map(Node::items).unwrap_or_default();
+        let named = file.get("security").and_then(|security| security.get("approvers"));
+        let named = named.map(Node::items).unwrap_or_default();
         for node in named
             .iter()
             .filter(|n| n.text().is_some_and(|who| !self.approvers.iter().any(|a| a == who)))
@@ -277,20 +283,10 @@ impl Operator {
         }
     }
 
-    fn judge_timeout(
-        &self,
-        profile: &Profile,
-        security: Option<&Node>,
-        problems: &mut Vec<Problem>,
-    ) {
-        let (Some(most), Some(wanted)) =
-            (self.approval_timeout_ms, profile.security.approval_timeout_ms)
-        else {
-            return;
-        };
-        if let Some(node) =
-            security.and_then(|s| s.get("approvalTimeoutMs")).filter(|_| wanted > most)
-        {
+    fn judge_timeout(&self, file: &Node, problems: &mut Vec<Problem>) {
+        let asked = asked::<u64>(file, "security", "approvalTimeoutMs");
+        let (Some(most), Some((wanted, node))) = (self.approval_timeout_ms, asked) else { return };
+        if wanted > most {
             problems.push(
                 Problem::new(
                     node.span.clone(),
@@ -304,17 +300,17 @@ impl Operator {
         }
     }
 
-    fn judge_limits(&self, profile: &Profile, problems: &mut Vec<Problem>) {
-        let (own, most) = (profile.limits, self.limits);
+    fn judge_limits(&self, file: &Node, problems: &mut Vec<Problem>) {
+        let most = self.limits;
         #[allow(clippy::cast_precision_loss, reason = "seconds beyond 2^53 do not come to pass")]
-        let seconds = |limits: Limits| limits.max_seconds.map(|seconds| seconds as f64);
-        for (field, variable, wanted, most) in [
-            ("maxTurns", "max_turns", own.max_turns.map(f64::from), most.max_turns.map(f64::from)),
-            ("maxCostUsd", "max_cost_usd", own.max_cost_usd, most.max_cost_usd),
-            ("maxSeconds", "max_seconds", seconds(own), seconds(most)),
+        let seconds = most.max_seconds.map(|seconds| seconds as f64);
+        for (field, variable, most) in [
+            ("maxTurns", "max_turns", most.max_turns.map(f64::from)),
+            ("maxCostUsd", "max_cost_usd", most.max_cost_usd),
+            ("maxSeconds", "max_seconds", seconds),
         ] {
-            let node = profile.document.get("limits").and_then(|limits| limits.get(field));
-            let (Some(node), Some(wanted), Some(most)) = (node, wanted, most) else { continue };
+            let asked = asked::<f64>(file, "limits", field);
+            let (Some((wanted, node)), Some(most)) = (asked, most) else { continue };
             if wanted > most {
                 problems.push(
                     Problem::new(
@@ -364,6 +360,16 @@ impl Operator {
 }
 
 /// The smaller one; of one that is not there, the other.
+/// What agent.json asks for in a field of a part, and where.
+fn asked<'f, T: DeserializeOwned>(
+    file: &'f Node,
+    part: &str,
+    field: &str,
+) -> Option<(T, &'f Node)> {
+    let node = file.get(part)?.get(field)?;
+    Some((serde_json::from_value(node.to_json()).ok()?, node))
+}
+
 fn least<T: PartialOrd>(own: Option<T>, most: Option<T>) -> Option<T> {
     match (own, most) {
         (Some(own), Some(most)) => Some(if own <= most { own } else { most }),

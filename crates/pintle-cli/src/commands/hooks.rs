@@ -19,7 +19,8 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
     match hooks.command {
         HooksCommand::List { who } => return super::listing::run(environment, &who).await,
         HooksCommand::Lint { dir } => {
-            let found = profile::load_allowed(&environment.absolute(&dir)?, environment)?;
+            let (dir, operator) = (environment.absolute(&dir)?, environment.operator()?);
+            let found = profile::load_allowed(&dir, environment, &operator)?;
             profile::model(&found)?;
             // Which tools a server brings is known only when it runs.
             let warnings = match found.mcp_servers.is_empty() {

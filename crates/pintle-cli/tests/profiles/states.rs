@@ -151,3 +151,35 @@ fn a_hook_for_a_tool_that_is_nearly_there_is_invalid() {
     assert_eq!(row(&rows, "slip")["errors"][0]["help"][0], "did you mean `terminal`?");
     assert_eq!(row(&rows, "fine")["state"], "never fired");
 }
+
+// R10.4: what is wrong by itself, what the operator does not allow, and what no tool is called.
+#[test]
+fn everything_that_keeps_a_profile_from_loading_is_said_in_one_go() {
+    let world = World::new(&json!({
+        "nam": "x",
+        "security": { "level": "permissive" },
+        "hooks": { "onToolCall": [{ "action": "command", "argv": ["true"] }] },
+        "policies": [
+            { "tool": "terminl", "kind": "shell", "deny": ["rm"] },
+            { "tool": "write_file", "kind": "shell", "deny": ["rm"] }
+        ],
+    }));
+    world.write("profile/personalities/reader/SOUL.md", "You read.");
+    world.write("profile/personalities/reader/config.json", r#"{ "tools": ["read_fil"] }"#);
+    for command in
+        [&["hooks", "lint", "profile"][..], &["chat", "-q", "list .", "--profile", "profile"]]
+    {
+        let said = world.run(command);
+        assert!(!said.ok && said.err.contains("6 errors"), "{said:?}");
+        for part in [
+            "`nam`",
+            "looser than the operator's",
+            "PINTLE_ALLOW_COMMAND_HOOKS=1",
+            "no tool `terminl`",
+            "takes a `command`",
+            "no tool `read_fil`",
+        ] {
+            assert!(said.err.contains(part), "{part}: {said:?}");
+        }
+    }
+}

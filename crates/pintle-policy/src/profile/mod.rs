@@ -31,6 +31,7 @@ pub(crate) use report::{Problem, place};
 
 use crate::contents::Contents;
 use crate::guard::Guard;
+use crate::operator::Operator;
 use file::AgentFile;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -74,12 +75,29 @@ pub struct Profile {
     pub(crate) document: Node,
 }
 
+/// What a profile is held against, beside itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Bounds<'a> {
+    /// Who says how much it may ask for.
+    pub operator: Option<&'a Operator>,
+    /// The tools there are, if they are known.
+    pub tools: &'a [KnownTool],
+}
+
 impl Profile {
     /// Reads the profile in `dir`.
     ///
     /// # Errors
     /// With everything that is wrong with it, at once: agent.json and every personality's folder are read to the end.
     pub fn load(dir: &Path) -> Result<Self, ProfileErrors> {
+        Self::load_within(dir, Bounds::default())
+    }
+
+    /// The same, held against more than itself.
+    ///
+    /// # Errors
+    /// With everything that is wrong with it or too much, at once.
+    pub fn load_within(dir: &Path, bounds: Bounds<'_>) -> Result<Self, ProfileErrors> {
         let mut errors = ProfileErrors::default();
         let folders = personality::read_folders(dir, &mut errors);
         let source = match read::read_text(dir, AGENT_FILE) {
@@ -102,6 +120,17 @@ impl Profile {
         let names = folders.keys().cloned().collect();
         let scripts = Scripts::of(&document, dir, &mut Contents::default());
         problems.extend(rules::check(&document, dir, &names, &scripts));
+        if let Some(operator) = bounds.operator {
+            // What cannot be at all needs no leave.
+            let mut asked = operator.asks_too_much(&document);
+            asked.retain(|asked| problems.iter().all(|problem| problem.span != asked.span));
+            problems.extend(asked);
+        }
+        // Which tools a server brings is known only when it runs.
+        if !bounds.tools.is_empty() && document.get("mcpServers").is_none() {
+            problems.extend(tools::slips(&document, bounds.tools, |_| ()));
+            tools::of_folders(&folders, &document, bounds.tools, &mut errors, &mut Vec::new());
+        }
         errors.add(AGENT_FILE, &source, problems);
         if !errors.is_empty() {
             return Err(errors);

@@ -45,7 +45,11 @@ impl Profile {
 }
 
 /// What is wrong in agent.json itself; `tell` gets each glob that fits nothing and resembles nothing.
-fn slips(document: &Node, tools: &[KnownTool], mut tell: impl FnMut(&Node)) -> Vec<Problem> {
+pub(super) fn slips(
+    document: &Node,
+    tools: &[KnownTool],
+    mut tell: impl FnMut(&Node),
+) -> Vec<Problem> {
     let mut slips = Vec::new();
     for node in globs(document) {
         let Some(glob) = node.text().filter(|glob| fitting(glob, tools).is_empty()) else {
@@ -63,7 +67,7 @@ fn slips(document: &Node, tools: &[KnownTool], mut tell: impl FnMut(&Node)) -> V
     slips
 }
 
-fn of_folders(
+pub(super) fn of_folders(
     personalities: &BTreeMap<String, Personality>,
     document: &Node,
     tools: &[KnownTool],
@@ -76,8 +80,7 @@ fn of_folders(
             continue;
         }
         let file = format!("personalities/{name}/config.json");
-        let unfit = |glob: &&String| fitting(glob, tools).is_empty();
-        for glob in personality.tools.iter().flatten().filter(unfit) {
+        for glob in personality.tools.iter().flatten().filter(|glob| fits_none(glob, tools)) {
             match nearest(glob, tools.iter().map(|tool| tool.name.as_str())) {
                 Some(near) => errors.add(&file, "", vec![no_such_tool(glob, 0..0, near)]),
                 None => idle.push(ToolGlob { glob: glob.clone(), source: file.clone() }),
@@ -91,6 +94,11 @@ fn fitting<'t>(glob: &str, tools: &'t [KnownTool]) -> Vec<&'t KnownTool> {
         Ok(glob) => tools.iter().filter(|tool| glob.matches(&tool.name)).collect(),
         Err(_) => Vec::new(),
     }
+}
+
+/// One that is no glob at all is told as that.
+fn fits_none(glob: &str, tools: &[KnownTool]) -> bool {
+    glob::Pattern::new(glob).is_ok() && fitting(glob, tools).is_empty()
 }
 
 fn no_such_tool(glob: &str, span: std::ops::Range<usize>, near: &str) -> Problem {
