@@ -2,6 +2,7 @@
 
 use std::{
     future::Future,
+    mem::ManuallyDrop,
     ops::ControlFlow,
     pin::Pin,
     sync::Arc,
@@ -10,7 +11,6 @@ use std::{
 
 use crate::{
     Event, Failure, FailurePolicy, FireError, Model, Outcome, Point,
-    fire::Fire,
     guarded::Shield,
     model::{Notes, Said},
     record::Recorder,
@@ -22,25 +22,27 @@ pub(crate) type Answer<P> = <<P as Point>::Model as Model>::Answer;
 type OutcomeOf<P> = <<P as Point>::Model as Model>::Outcome;
 
 /// The calls of one fire, and the record of them.
-pub(crate) struct Calls<P: Point> {
-    pub(crate) event: Event<P>,
-    /// Only there when somebody watches (R4.15).
-    recorder: Option<Box<Recorder>>,
+#[doc(hidden)]
+pub struct Calls<'f, P: Point> {
+    slot: &'f Slot<P>,
+    pub(crate) event: &'f mut Event<P>,
+    recorder: Option<&'f mut Recorder>,
 }
 
-impl<P: Point> Calls<P> {
-    pub(crate) fn new(event: Event<P>, recorder: Option<Box<Recorder>>) -> Self {
-        Self { event, recorder }
+impl<'f, P: Point> Calls<'f, P> {
+    #[inline]
+    pub(crate) fn new(
+        slot: &'f Slot<P>,
+        event: &'f mut Event<P>,
+        recorder: Option<&'f mut Recorder>,
+    ) -> Self {
+        Self { slot, event, recorder }
     }
 
     /// The next handler this fire reaches, in order.
     #[inline]
-    pub(crate) fn next<'s>(
-        &mut self,
-        slot: &'s Slot<P>,
-        position: &mut usize,
-    ) -> Option<Reached<'s, P>> {
-        while let Some(entry) = slot.entries.get(*position) {
+    pub(crate) fn next(&mut self, position: &mut usize) -> Option<Reached<'f, P>> {
+        while let Some(entry) = self.slot.entries.get(*position) {
             let at = *position;
             *position += 1;
             if !entry.meta.wants(|| self.event.tool()) {
@@ -163,16 +165,16 @@ impl<P: Point> Future for Waits<P> {
 
 /// What a model whose handlers run one after another makes of their answers.
 pub(crate) trait Chain<P: Point> {
-    /// Takes in one answer; `Break` ends the chain.
+    /// Takes in one answer, and out of `answered` what has to be dropped; `Break` ends the chain.
     fn take(
         &mut self,
-        calls: &mut Calls<P>,
+        calls: &mut Calls<'_, P>,
         reached: &Reached<'_, P>,
         answered: &mut Answered<Answer<P>>,
     ) -> ControlFlow<()>;
 
     /// What the answers come to, at the end of the chain.
-    fn end(&mut self, calls: &mut Calls<P>) -> OutcomeOf<P>;
+    fn end(&mut self, calls: &mut Calls<'_, P>) -> OutcomeOf<P>;
 }
 
 /// How far handlers that run one after another have come.
@@ -192,11 +194,10 @@ impl<P: Point, C: Default> Default for InTurn<P, C> {
 /// Calls the handlers one after another. As long as they answer at once, this is a plain loop.
 #[inline]
 pub(crate) fn in_turn<P: Point, C: Chain<P>>(
-    fire: &mut Fire<P>,
+    calls: &mut Calls<'_, P>,
     InTurn { waits, chain, position }: &mut InTurn<P, C>,
     cx: &mut Context<'_>,
 ) -> Poll<OutcomeOf<P>> {
-    let (slot, calls) = fire.split();
     if let Some(waited_for) = waits {
         let (handler, said) = ready!(Pin::new(waited_for).poll(cx));
         *waits = None;
@@ -204,8 +205,9 @@ pub(crate) fn in_turn<P: Point, C: Chain<P>>(
             return Poll::Ready(chain.end(calls));
         }
     }
-    while let Some(reached) = calls.next(slot, position) {
-        let mut answered = None;
+    while let Some(reached) = calls.next(position) {
+        // Nothing is left in it to drop, and it is not looked at for that: see [`Chain::take`].
+        let mut answered = ManuallyDrop::new(None);
         if let Some(handler) = calls.start(&reached, &mut answered, cx) {
             *waits = Some(handler);
             return Poll::Pending;

@@ -2,6 +2,7 @@
 
 use std::{
     future::Future,
+    mem::ManuallyDrop,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -158,44 +159,69 @@ impl Hooks {
     /// one atomic load.
     #[inline]
     pub(crate) fn start<P: Point>(&self, cx: &Cx, payload: impl FnOnce() -> P) -> Firing<P> {
-        if self.is_quiet(P::index()) && cx.sink.is_none() {
-            Firing::Quiet
-        } else {
-            self.begin(cx, payload)
-        }
+        let quiet = self.is_quiet(P::index()) && cx.sink.is_none();
+        let state = if quiet { State::Quiet } else { self.begin(cx, payload) };
+        Firing(ManuallyDrop::new(state))
     }
 
     /// Inlined with its caller, so that the fire is made where it is awaited.
     #[inline]
-    fn begin<P: Point>(&self, cx: &Cx, payload: impl FnOnce() -> P) -> Firing<P> {
-        let slot = self.snapshot::<P>();
+    fn begin<P: Point>(&self, cx: &Cx, payload: impl FnOnce() -> P) -> State<P> {
         let watched = self.sink().is_some() || cx.sink.is_some();
-        let recorder = watched.then(|| self.recorder::<P>(cx));
-        let Some(slot) = slot.and_then(|slot| slot.through(&cx.plugins)) else {
-            return Firing::Quiet;
+        let Some(slot) = self.snapshot::<P>().and_then(|slot| slot.through(&cx.plugins)) else {
+            if watched {
+                drop(self.recorder::<P>(cx, 0));
+            }
+            return State::Quiet;
         };
-        let calls = Calls::new(Event::new(payload(), cx.envelope.clone()), recorder);
-        Firing::Begun(Fire { waiting: None, calls, slot, cancel: cx.cancel.clone() })
+        let more = (watched || cx.cancel.is_some()).then(|| self.more(cx, &slot));
+        State::Begun(Fire { more, event: Event::new(payload(), cx.envelope.clone()), slot })
     }
 
     #[cold]
-    fn recorder<P: Point>(&self, cx: &Cx) -> Box<Recorder> {
+    fn more<P: Point>(&self, cx: &Cx, slot: &Slot<P>) -> Box<More<P>> {
+        let watched = self.sink().is_some() || cx.sink.is_some();
+        let recorder = watched.then(|| self.recorder::<P>(cx, slot.entries.len()));
+        let cancel = cx.cancel.clone();
+        Box::new(More { recorder, cancel, ..More::of(Progress::<P>::default()) })
+    }
+
+    #[cold]
+    fn recorder<P: Point>(&self, cx: &Cx, handlers: usize) -> Recorder {
         let sinks = [self.sink().cloned(), cx.sink.clone()];
-        Box::new(Recorder::new(sinks, P::NAME, P::Model::KIND, cx.envelope.clone()))
+        Recorder::new(sinks, P::NAME, P::Model::KIND, cx.envelope.clone(), handlers)
     }
 }
 
-/// A fire as its caller awaits it: a few words until a handler waits, for most fires reach nobody, or are over at the
-/// first poll. It is polled where it is: moving it about would cost as much as a handler.
-pub(crate) enum Firing<P: Point> {
+/// A fire as its caller awaits it: a few words, for most fires reach nobody, or are over at the first poll. It is
+/// polled where it is: moving it about would cost as much as a handler.
+///
+/// Dropped by hand, so that whoever awaits a fire that reaches nobody has nothing to call: only to look.
+pub(crate) struct Firing<P: Point>(ManuallyDrop<State<P>>);
+
+enum State<P: Point> {
     Quiet,
     Begun(Fire<P>),
     Over,
 }
 
-/// What a fire that did not end at its first poll waits for.
-struct Waiting<P: Point> {
+/// The handlers that a fire reaches, and what they are told.
+struct Fire<P: Point> {
+    // Dropped first: whoever is still waited for must not outlive the fire's event.
+    more: Option<Box<More<P>>>,
+    event: Event<P>,
+    /// The handlers as they were when the fire began (R4.8). Owned: nothing is locked while they run.
+    slot: Arc<Slot<P>>,
+}
+
+/// What only a fire needs that waits, is watched or can be cancelled.
+struct More<P: Point> {
+    // Dropped in this order: first the handlers that are waited for, then the record of them.
     progress: Progress<P>,
+    /// Only there when somebody watches (R4.15).
+    recorder: Option<Recorder>,
+    cancel: Option<CancellationToken>,
+    /// The token, while the fire waits.
     cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
 
@@ -207,79 +233,73 @@ impl<P: Point> Future for Firing<P> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match *self {
-            Self::Quiet => Poll::Ready(P::Model::quiet()),
-            _ => self.poll_fire(cx),
+        match *self.0 {
+            State::Quiet => Poll::Ready(P::Model::quiet()),
+            _ => self.0.poll(cx),
         }
     }
 }
 
-impl<P: Point> Firing<P> {
-    fn poll_fire(&mut self, cx: &mut Context<'_>) -> Poll<OutcomeOf<P>> {
+impl<P: Point> Drop for Firing<P> {
+    #[inline]
+    fn drop(&mut self) {
+        if let State::Begun(_) = *self.0 {
+            self.0.end();
+        }
+    }
+}
+
+impl<P: Point> State<P> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<OutcomeOf<P>> {
         let Self::Begun(fire) = self else {
             // Polled after its end: nothing that could be mistaken for a second outcome.
             return Poll::Ready(P::Model::cancelled(P::NAME));
         };
-        let polled = match fire.waiting.take() {
-            None => fire.first_poll(cx),
-            Some(waiting) => fire.poll_again(waiting, cx),
-        };
+        let polled = fire.poll(cx);
         if polled.is_ready() {
-            *self = Self::Over;
+            self.end();
         }
         polled
     }
-}
 
-impl<P: Point> Waiting<P> {
-    fn poll_token(&mut self, cx: &mut Context<'_>) -> Poll<OutcomeOf<P>> {
-        let Some(cancelled) = &mut self.cancelled else { return Poll::Pending };
-        cancelled.as_mut().poll(cx).map(|()| P::Model::cancelled(P::NAME))
+    #[inline(never)]
+    fn end(&mut self) {
+        *self = Self::Over;
     }
-}
-
-/// The handlers that a fire reaches, and its bookkeeping.
-#[doc(hidden)]
-pub struct Fire<P: Point> {
-    // Dropped in this order: first the handlers that are waited for, then the record of them.
-    waiting: Option<Box<Waiting<P>>>,
-    calls: Calls<P>,
-    /// The handlers as they were when the fire began (R4.8). Owned: nothing is locked while they run.
-    slot: Arc<Slot<P>>,
-    cancel: Option<CancellationToken>,
 }
 
 impl<P: Point> Fire<P> {
-    /// Handlers and bookkeeping apart, so that one can be borrowed while the other is written.
-    pub(crate) fn split(&mut self) -> (&Slot<P>, &mut Calls<P>) {
-        (&self.slot, &mut self.calls)
-    }
-
     #[inline]
-    fn first_poll(&mut self, cx: &mut Context<'_>) -> Poll<OutcomeOf<P>> {
-        if self.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
-            return Poll::Ready(P::Model::cancelled(P::NAME));
-        }
-        let mut progress = Progress::<P>::default();
-        let polled = P::Model::run(self, &mut progress, cx);
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<OutcomeOf<P>> {
+        let Self { more, event, slot } = self;
+        let mut fresh = Progress::<P>::default();
+        let (recorder, progress) = match more.as_deref_mut() {
+            None => (None, &mut fresh),
+            Some(More { cancel: Some(token), .. }) if token.is_cancelled() => {
+                return Poll::Ready(P::Model::cancelled(P::NAME));
+            }
+            Some(More { recorder, progress, .. }) => (recorder.as_mut(), progress),
+        };
+        let polled = P::Model::run(&mut Calls::new(slot, event, recorder), progress, cx);
         if polled.is_ready() {
             return polled;
         }
-        let cancelled = self.cancel.take().map(|token| Box::pin(token.cancelled_owned()));
-        self.waiting.insert(Box::new(Waiting { progress, cancelled })).poll_token(cx)
+        // The handlers first, then the token: an outcome that is there is never lost.
+        more.get_or_insert_with(|| Box::new(More::of(fresh))).poll_token(cx)
+    }
+}
+
+impl<P: Point> More<P> {
+    fn of(progress: Progress<P>) -> Self {
+        Self { progress, recorder: None, cancel: None, cancelled: None }
     }
 
-    fn poll_again(
-        &mut self,
-        mut waiting: Box<Waiting<P>>,
-        cx: &mut Context<'_>,
-    ) -> Poll<OutcomeOf<P>> {
-        // The handlers first, then the token: an outcome that is there is never lost.
-        let polled = match P::Model::run(self, &mut waiting.progress, cx) {
-            Poll::Pending => waiting.poll_token(cx),
-            over => over,
-        };
-        self.waiting = Some(waiting);
-        polled
+    #[cold]
+    fn poll_token(&mut self, cx: &mut Context<'_>) -> Poll<OutcomeOf<P>> {
+        if let Some(token) = self.cancel.take() {
+            self.cancelled = Some(Box::pin(token.cancelled_owned()));
+        }
+        let Some(cancelled) = &mut self.cancelled else { return Poll::Pending };
+        cancelled.as_mut().poll(cx).map(|()| P::Model::cancelled(P::NAME))
     }
 }

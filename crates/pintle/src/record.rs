@@ -1,6 +1,7 @@
 //! What happened in a fire, handler by handler.
 
 use std::{
+    collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::{Duration, Instant},
@@ -195,7 +196,10 @@ impl Outcome {
 pub(crate) struct Recorder {
     sinks: [Option<Arc<dyn RecordSink>>; 2],
     record: FireRecord,
-    started: Vec<Option<Instant>>,
+    /// The handler that was started last, while it runs: most are over before the next one starts.
+    newest: Option<(usize, Instant)>,
+    /// Those that still run although others were started after them.
+    others: BTreeMap<usize, Instant>,
 }
 
 impl Recorder {
@@ -204,9 +208,10 @@ impl Recorder {
         point: &'static str,
         model: ModelKind,
         envelope: Arc<Envelope>,
+        handlers: usize,
     ) -> Self {
-        let record = FireRecord { point, model, envelope, handlers: Vec::new() };
-        Self { sinks, record, started: Vec::new() }
+        let record = FireRecord { point, model, envelope, handlers: Vec::with_capacity(handlers) };
+        Self { sinks, record, newest: None, others: BTreeMap::new() }
     }
 
     /// Notes that a handler starts; the ticket it returns is for [`Recorder::finish`].
@@ -215,6 +220,7 @@ impl Recorder {
         for sink in self.sinks.iter().flatten() {
             let _ = catch_unwind(AssertUnwindSafe(|| sink.started(self.record.point, &meta.name)));
         }
+        let ticket = self.record.handlers.len();
         self.record.handlers.push(HandlerRecord {
             name: meta.name.clone(),
             plugin: meta.plugin.clone(),
@@ -225,13 +231,19 @@ impl Recorder {
             lost: Vec::new(),
             notes: Vec::new(),
         });
-        self.started.push(Some(Instant::now()));
-        self.started.len() - 1
+        self.others.extend(self.newest.replace((ticket, Instant::now())));
+        ticket
     }
 
     #[cold]
     pub(crate) fn finish(&mut self, ticket: usize, finish: impl FnOnce(&mut HandlerRecord)) {
-        let started = self.started.get_mut(ticket).and_then(Option::take);
+        let started = match self.newest {
+            Some((newest, at)) if newest == ticket => {
+                self.newest = None;
+                Some(at)
+            }
+            _ => self.others.remove(&ticket),
+        };
         if let Some(handler) = self.record.handlers.get_mut(ticket) {
             handler.duration = started.map_or(Duration::ZERO, |at| at.elapsed());
             finish(handler);
@@ -241,8 +253,8 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        for (handler, started) in self.record.handlers.iter_mut().zip(&self.started) {
-            if let Some(at) = started {
+        for (ticket, at) in std::mem::take(&mut self.others).into_iter().chain(self.newest) {
+            if let Some(handler) = self.record.handlers.get_mut(ticket) {
                 handler.duration = at.elapsed();
                 handler.outcome = Outcome::Failed(Failure::new(
                     FailureKind::Cancelled,

@@ -14,7 +14,6 @@ use super::{Model, ModelKind, Said, from_object, ignored_fields, kind_of};
 use crate::{
     Claim, DynOutcome, Failure, FireError, Outcome, Point,
     calls::{Calls, Chain, InTurn, Reached, in_turn},
-    fire::Fire,
     seat::Answered,
 };
 
@@ -136,12 +135,13 @@ impl<C: Claim> Model for Claiming<C> {
 
     type Progress<P: Point<Model = Self>> = InTurn<P, Asking<C>>;
 
+    #[inline]
     fn run<P: Point<Model = Self>>(
-        fire: &mut Fire<P>,
+        calls: &mut Calls<'_, P>,
         progress: &mut Self::Progress<P>,
         cx: &mut Context<'_>,
     ) -> Poll<Self::Outcome> {
-        in_turn(fire, progress, cx)
+        in_turn(calls, progress, cx)
     }
 
     /// `{"handled": true, …}` claims; `{"handled": false}` and null pass; anything else is not understood.
@@ -222,7 +222,7 @@ impl<C: Claim, P: Point<Model = Claiming<C>>> Chain<P> for Asking<C> {
     #[inline(always)]
     fn take(
         &mut self,
-        calls: &mut Calls<P>,
+        calls: &mut Calls<'_, P>,
         reached: &Reached<'_, P>,
         answered: &mut Answered<Option<C>>,
     ) -> ControlFlow<()> {
@@ -233,7 +233,7 @@ impl<C: Claim, P: Point<Model = Claiming<C>>> Chain<P> for Asking<C> {
         self.hear(calls, reached, answered)
     }
 
-    fn end(&mut self, _: &mut Calls<P>) -> Result<Option<Claimed<C>>, FireError> {
+    fn end(&mut self, _: &mut Calls<'_, P>) -> Result<Option<Claimed<C>>, FireError> {
         if matches!(self.0, Ok(None)) {
             return Ok(None);
         }
@@ -246,7 +246,7 @@ impl<C: Claim> Asking<C> {
     #[inline(never)]
     fn hear<P: Point<Model = Claiming<C>>>(
         &mut self,
-        calls: &mut Calls<P>,
+        calls: &mut Calls<'_, P>,
         reached: &Reached<'_, P>,
         answered: &mut Answered<Option<C>>,
     ) -> ControlFlow<()> {

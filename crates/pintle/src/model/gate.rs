@@ -18,7 +18,6 @@ use super::{
 use crate::{
     DynOutcome, Failure, FailureKind, FailurePolicy, Outcome, Point,
     calls::{Calls, Chain, InTurn, Reached, in_turn},
-    fire::Fire,
     seat::Answered,
 };
 
@@ -122,7 +121,7 @@ impl<F: Force, P: Point<Model = Gate<F>>> Chain<P> for Judging<F> {
     #[inline(always)]
     fn take(
         &mut self,
-        calls: &mut Calls<P>,
+        calls: &mut Calls<'_, P>,
         reached: &Reached<'_, P>,
         answered: &mut Answered<Verdict>,
     ) -> ControlFlow<()> {
@@ -133,7 +132,7 @@ impl<F: Force, P: Point<Model = Gate<F>>> Chain<P> for Judging<F> {
         self.judge(calls, reached, answered)
     }
 
-    fn end(&mut self, _: &mut Calls<P>) -> GateOutcome {
+    fn end(&mut self, _: &mut Calls<'_, P>) -> GateOutcome {
         let mut gate = std::mem::take(&mut self.gate);
         gate.settle_questions();
         gate
@@ -145,7 +144,7 @@ impl<F: Force> Judging<F> {
     #[inline(never)]
     fn judge<P: Point<Model = Gate<F>>>(
         &mut self,
-        calls: &mut Calls<P>,
+        calls: &mut Calls<'_, P>,
         reached: &Reached<'_, P>,
         answered: &mut Answered<Verdict>,
     ) -> ControlFlow<()> {
@@ -254,12 +253,13 @@ impl<F: Force> Model for Gate<F> {
 
     type Progress<P: Point<Model = Self>> = InTurn<P, Judging<F>>;
 
+    #[inline]
     fn run<P: Point<Model = Self>>(
-        fire: &mut Fire<P>,
+        calls: &mut Calls<'_, P>,
         progress: &mut Self::Progress<P>,
         cx: &mut Context<'_>,
     ) -> Poll<Self::Outcome> {
-        in_turn(fire, progress, cx)
+        in_turn(calls, progress, cx)
     }
 
     fn answer_from_json(json: Value) -> Result<Said<Verdict>, Failure> {

@@ -23,7 +23,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-use crate::{DynOutcome, Failure, FailureKind, FailurePolicy, Point, fire::Fire, seat::Answered};
+use crate::{DynOutcome, Failure, FailureKind, FailurePolicy, Point, calls::Calls, seat::Answered};
 
 /// The name of an execution model.
 ///
@@ -101,7 +101,7 @@ pub trait Model: sealed::Sealed + Sized + 'static {
     /// Runs the handlers and combines what they say.
     #[doc(hidden)]
     fn run<P: Point<Model = Self>>(
-        fire: &mut Fire<P>,
+        calls: &mut Calls<'_, P>,
         progress: &mut Self::Progress<P>,
         cx: &mut Context<'_>,
     ) -> Poll<Self::Outcome>;

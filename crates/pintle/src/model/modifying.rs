@@ -14,7 +14,6 @@ use super::{Model, ModelKind, Said, from_object, ignored_fields, kind_of};
 use crate::{
     DynOutcome, Failure, FireError, Outcome, Patch, Point,
     calls::{Calls, Chain, InTurn, Reached, in_turn},
-    fire::Fire,
     seat::Answered,
 };
 
@@ -143,12 +142,13 @@ impl<T: Patch> Model for Modifying<T> {
 
     type Progress<P: Point<Model = Self>> = InTurn<P, Merging>;
 
+    #[inline]
     fn run<P: Point<Model = Self>>(
-        fire: &mut Fire<P>,
+        calls: &mut Calls<'_, P>,
         progress: &mut Self::Progress<P>,
         cx: &mut Context<'_>,
     ) -> Poll<Self::Outcome> {
-        in_turn(fire, progress, cx)
+        in_turn(calls, progress, cx)
     }
 
     fn answer_from_json(json: Value) -> Result<Said<Option<T>>, Failure> {
@@ -214,7 +214,7 @@ impl<T: Patch, P: Point<Model = Modifying<T>>> Chain<P> for Merging {
     #[inline(always)]
     fn take(
         &mut self,
-        calls: &mut Calls<P>,
+        calls: &mut Calls<'_, P>,
         reached: &Reached<'_, P>,
         answered: &mut Answered<Option<T>>,
     ) -> ControlFlow<()> {
@@ -226,13 +226,14 @@ impl<T: Patch, P: Point<Model = Modifying<T>>> Chain<P> for Merging {
                 let late = set != 0 && set & !self.set == 0;
                 let won = if late { 0 } else { self.merge(calls, reached, patch) };
                 calls.finish_patch(reached, named::<T>(won), named::<T>(set & !won), None);
+                *answered = None;
             }
             _ => return self.hear(calls, reached, answered),
         }
         ControlFlow::Continue(())
     }
 
-    fn end(&mut self, calls: &mut Calls<P>) -> Result<Merged<T>, FireError> {
+    fn end(&mut self, calls: &mut Calls<'_, P>) -> Result<Merged<T>, FireError> {
         if self.fatal.is_some()
             && let Some(error) = self.fatal.take()
         {
@@ -250,7 +251,7 @@ impl Merging {
     #[inline(never)]
     fn merge<T: Patch, P: Point<Model = Modifying<T>>>(
         &mut self,
-        calls: &mut Calls<P>,
+        calls: &mut Calls<'_, P>,
         reached: &Reached<'_, P>,
         patch: &mut T,
     ) -> u64 {
@@ -267,7 +268,7 @@ impl Merging {
     #[inline(never)]
     fn hear<T: Patch, P: Point<Model = Modifying<T>>>(
         &mut self,
-        calls: &mut Calls<P>,
+        calls: &mut Calls<'_, P>,
         reached: &Reached<'_, P>,
         answered: &mut Answered<Option<T>>,
     ) -> ControlFlow<()> {

@@ -1,6 +1,9 @@
 //! Void: handlers observe. All run concurrently and all are awaited; a failure is recorded.
 
-use std::task::{Context, Poll, ready};
+use std::{
+    mem::ManuallyDrop,
+    task::{Context, Poll, ready},
+};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use schemars::{Schema, SchemaGenerator};
@@ -10,7 +13,6 @@ use super::{Model, ModelKind, Said, kind_of};
 use crate::{
     DynOutcome, Failure, FireError, Outcome, Point,
     calls::{Calls, Reached, Waits},
-    fire::Fire,
     seat::Answered,
 };
 
@@ -77,21 +79,22 @@ impl Model for Void {
 
     type Progress<P: Point<Model = Self>> = Telling<P>;
 
+    #[inline]
     fn run<P: Point<Model = Self>>(
-        fire: &mut Fire<P>,
+        calls: &mut Calls<'_, P>,
         telling: &mut Telling<P>,
         cx: &mut Context<'_>,
     ) -> Poll<Self::Outcome> {
         let Telling { waiting, fatal, position } = telling;
-        let (slot, calls) = fire.split();
         // One pass over all: most handlers answer at once, and only those that wait pay for being waited for.
-        while let Some(reached) = calls.next(slot, position) {
-            let mut answered = None;
+        while let Some(reached) = calls.next(position) {
+            // Plain words need no drop, others are heard, and who waits has said nothing.
+            let mut answered = ManuallyDrop::new(None);
             match calls.start(&reached, &mut answered, cx) {
-                None if matches!(answered, Some(Said::Plainly(()))) => {
+                None if matches!(*answered, Some(Said::Plainly(()))) => {
                     calls.finish(&reached, Outcome::Finished, None);
                 }
-                None => settle(calls, &reached, answered, fatal),
+                None => settle(calls, &reached, answered.take(), fatal),
                 Some(handler) => waiting.get_or_insert_default().push(handler),
             }
         }
@@ -142,7 +145,7 @@ impl<P: Point> Default for Telling<P> {
 /// Of several fatal failures, the handler that comes first in the order is named, whoever failed first.
 #[inline(never)]
 fn settle<P: Point<Model = Void>>(
-    fire: &mut Calls<P>,
+    fire: &mut Calls<'_, P>,
     reached: &Reached<'_, P>,
     answered: Answered<()>,
     fatal: &mut Option<(usize, FireError)>,
