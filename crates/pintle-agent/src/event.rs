@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pintle::{Envelope, FireRecord, HandlerRecord, ModelKind, points::ToolOutcome};
-use serde::Serialize;
+use pintle::{Envelope, HandlerRecord, ModelKind, points::ToolOutcome};
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 /// One event of a run: on the wire one JSON object with `type`, `ts` and the envelope.
@@ -78,8 +78,9 @@ pub enum RunEventKind {
         point: &'static str,
         /// Its execution model.
         model: ModelKind,
-        /// Who was reached, in order.
-        handlers: Vec<FiredHandler>,
+        /// Who was reached, in order. On the wire, what each said is its outcome's name.
+        #[serde(serialize_with = "on_the_wire")]
+        handlers: Vec<HandlerRecord>,
     },
     /// A handler blocked.
     #[serde(rename = "hook.blocked")]
@@ -159,48 +160,30 @@ pub enum RunEventKind {
     },
 }
 
+fn on_the_wire<S: Serializer>(handlers: &[HandlerRecord], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(handlers.iter().map(|record| FiredHandler {
+        name: &record.name,
+        plugin: record.plugin.as_deref(),
+        outcome: record.outcome.name(),
+        duration_ms: (record.duration.as_secs_f64() * 1e6).round() / 1e3,
+        won: &record.won,
+        lost: &record.lost,
+    }))
+}
+
 /// One handler of a fire, on the wire.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct FiredHandler {
-    /// Its name.
-    pub name: Arc<str>,
-    /// Its plugin; a built-in has none.
+struct FiredHandler<'a> {
+    name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub plugin: Option<Arc<str>>,
-    /// What it said, or how it failed.
-    pub outcome: &'static str,
-    /// How long it took.
-    pub duration_ms: f64,
-    /// The keys it set.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub won: Vec<&'static str>,
-    /// The keys an earlier handler had set already.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub lost: Vec<&'static str>,
-}
-
-impl From<&HandlerRecord> for FiredHandler {
-    fn from(record: &HandlerRecord) -> Self {
-        Self {
-            name: record.name.clone(),
-            plugin: record.plugin.clone(),
-            outcome: record.outcome.name(),
-            duration_ms: (record.duration.as_secs_f64() * 1e6).round() / 1e3,
-            won: record.won.clone(),
-            lost: record.lost.clone(),
-        }
-    }
-}
-
-impl From<&FireRecord> for RunEventKind {
-    fn from(record: &FireRecord) -> Self {
-        Self::HookFired {
-            point: record.point,
-            model: record.model,
-            handlers: record.handlers.iter().map(FiredHandler::from).collect(),
-        }
-    }
+    plugin: Option<&'a str>,
+    outcome: &'static str,
+    duration_ms: f64,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    won: &'a [&'static str],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    lost: &'a [&'static str],
 }
 
 /// How a run ended.

@@ -27,7 +27,7 @@ mod toolbox;
 pub use agent::{Agent, AgentBuilder, HandlerWatch, Memory, Observer, SwitchError};
 pub use approver::{ApprovalOutcome, ApprovalRequest, Approver, NoOneToAsk, Prepared};
 pub use call::{FinalCall, ProposedCall, args_hash, canonical_json};
-pub use event::{FiredHandler, RunEvent, RunEventKind, RunOutcome};
+pub use event::{RunEvent, RunEventKind, RunOutcome};
 pub use interceptor::{Intercepted, Interceptors};
 pub use llm::{FinishReason, Llm, LlmError, LlmEvent, LlmRequest, LlmResponse, ToolSpec, Usage};
 pub use message::{Message, ToolCall, ToolResult};

@@ -98,7 +98,12 @@ pub(crate) fn panicked(panic: Box<dyn Any + Send>) -> Failure {
 
 /// Drops a value whose destructor may panic.
 pub(crate) fn drop_quietly<T>(value: T) {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+    quietly(|| drop(value));
+}
+
+/// Calls what may panic and has nothing to say.
+pub(crate) fn quietly(call: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
         discard(panic);
     }
 }

@@ -2,14 +2,13 @@
 
 use std::{
     collections::BTreeMap,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use serde::Serialize;
 
-use crate::{Envelope, Failure, FailureKind, ModelKind, guarded::discard, registry::Meta};
+use crate::{Envelope, Failure, FailureKind, ModelKind, guarded::quietly, registry::Meta};
 
 /// Receives one record per fire (R4.15).
 ///
@@ -36,6 +35,28 @@ use crate::{Envelope, Failure, FailureKind, ModelKind, guarded::discard, registr
 pub trait RecordSink: Send + Sync + 'static {
     /// Takes the record of a fire that has just ended.
     fn record(&self, record: &FireRecord);
+
+    /// The same, for a sink that keeps the record and would otherwise copy it.
+    ///
+    /// ```
+    /// use std::sync::Mutex;
+    /// use pintle::{FireRecord, RecordSink};
+    ///
+    /// struct All(Mutex<Vec<FireRecord>>);
+    ///
+    /// impl RecordSink for All {
+    ///     fn record(&self, record: &FireRecord) {
+    ///         self.keep(record.clone());
+    ///     }
+    ///
+    ///     fn keep(&self, record: FireRecord) {
+    ///         self.0.lock().unwrap().push(record);
+    ///     }
+    /// }
+    /// ```
+    fn keep(&self, record: FireRecord) {
+        self.record(&record);
+    }
 
     /// Hears that a handler starts: for a display that names what is being waited for.
     fn started(&self, _point: &'static str, _handler: &str) {}
@@ -218,7 +239,7 @@ impl Recorder {
     #[cold]
     pub(crate) fn start(&mut self, meta: &Meta) -> usize {
         for sink in self.sinks.iter().flatten() {
-            let _ = catch_unwind(AssertUnwindSafe(|| sink.started(self.record.point, &meta.name)));
+            quietly(|| sink.started(self.record.point, &meta.name));
         }
         let ticket = self.record.handlers.len();
         self.record.handlers.push(HandlerRecord {
@@ -262,11 +283,14 @@ impl Drop for Recorder {
                 ));
             }
         }
-        for sink in self.sinks.iter().flatten() {
-            // The run must not fall because its observer did.
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| sink.record(&self.record))) {
-                discard(panic);
-            }
+        let handlers = std::mem::take(&mut self.record.handlers);
+        let record = FireRecord { handlers, envelope: self.record.envelope.clone(), ..self.record };
+        let mut sinks = self.sinks.iter().flatten();
+        let last = sinks.next_back();
+        // The run must not fall because its observer did.
+        sinks.for_each(|sink| quietly(|| sink.record(&record)));
+        if let Some(last) = last {
+            quietly(|| last.keep(record));
         }
     }
 }

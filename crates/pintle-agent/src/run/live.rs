@@ -358,8 +358,15 @@ impl Drop for Emitter {
 
 impl RecordSink for Emitter {
     fn record(&self, record: &FireRecord) {
-        if !record.handlers.is_empty() {
-            self.hold(RunEvent { kind: record.into(), envelope: record.envelope.clone() });
+        self.keep(record.clone());
+    }
+
+    fn keep(&self, FireRecord { point, model, envelope, handlers }: FireRecord) {
+        if !handlers.is_empty() {
+            self.hold(RunEvent {
+                kind: RunEventKind::HookFired { point, model, handlers },
+                envelope,
+            });
         }
     }
 

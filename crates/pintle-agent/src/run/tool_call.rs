@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     call::{FinalCall, ProposedCall},
-    event::{FiredHandler, RunEvent, RunEventKind},
+    event::{RunEvent, RunEventKind},
     llm::{FinishReason, LlmResponse},
     message::{Message, ToolCall, ToolResult},
     tool::{Progress, ToolCx, ToolError},
@@ -160,7 +160,7 @@ async fn amend(live: &Live, call: &ToolCall) -> (ProposedCall, Option<String>) {
     }
     let mut records = Vec::new();
     let intercepted = live.agent().interceptors.amend(&mut proposed, &mut records).await;
-    record_interceptors(live, "interceptor.before", &records);
+    record_interceptors(live, "interceptor.before", records);
     if let Err(reason) = intercepted {
         return (proposed, Some(reason));
     }
@@ -188,9 +188,8 @@ async fn amend(live: &Live, call: &ToolCall) -> (ProposedCall, Option<String>) {
     (proposed, None)
 }
 
-fn record_interceptors(live: &Live, point: &'static str, records: &[HandlerRecord]) {
-    if !records.is_empty() {
-        let handlers = records.iter().map(FiredHandler::from).collect();
+fn record_interceptors(live: &Live, point: &'static str, handlers: Vec<HandlerRecord>) {
+    if !handlers.is_empty() {
         live.emit(RunEventKind::HookFired { point, model: ModelKind::Modifying, handlers });
     }
 }
@@ -330,7 +329,7 @@ async fn rewrite(live: &Live, call: &FinalCall, text: String) -> String {
     };
     let mut records = Vec::new();
     let text = live.agent().interceptors.rewrite(&proposed, text, &mut records).await;
-    record_interceptors(live, "interceptor.after", &records);
+    record_interceptors(live, "interceptor.after", records);
     text
 }
 
