@@ -152,19 +152,23 @@ impl Assembled {
     }
 }
 
-/// What became of the webhooks that did not arrive: nobody else would say (P6).
+/// What became of the webhooks that did not arrive, and why: nobody else would say (P6).
 fn trouble(stats: &EndpointStats) -> Vec<String> {
     let queued = u64::try_from(stats.queued).unwrap_or(u64::MAX);
     let became = [
-        (stats.dropped, "dropped, for there was no room or no place to keep them"),
-        (stats.refused, "refused"),
-        (queued, "kept, to be sent next time"),
+        (stats.damaged, "damaged where they were kept, and skipped", &None),
+        (stats.dropped, "dropped, for the queue was full", &None),
+        (stats.refused, "refused", &stats.last_refusal),
+        (stats.lost, "lost", &stats.last_error),
+        (queued, "kept, to be sent next time", &stats.last_error),
     ];
-    let why = stats.last_error.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
     became
         .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, became)| format!("webhooks to {} {became}: {count}{why}", stats.url))
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, became, why)| {
+            let why = why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+            format!("webhooks to {} {became}: {count}{why}", stats.url)
+        })
         .collect()
 }
 
@@ -272,17 +276,24 @@ mod tests {
             delivered: 9,
             refused: 2,
             dropped: 1,
+            lost: 0,
+            damaged: 4,
+            last_refusal: Some("404".into()),
             last_error: Some("nobody answers".into()),
         };
         assert_eq!(
             trouble(&stats),
             [
-                "webhooks to http://localhost/hook dropped, for there was no room or no place to keep them: 1: nobody answers",
-                "webhooks to http://localhost/hook refused: 2: nobody answers",
+                "webhooks to http://localhost/hook damaged where they were kept, and skipped: 4",
+                "webhooks to http://localhost/hook dropped, for the queue was full: 1",
+                "webhooks to http://localhost/hook refused: 2: 404",
                 "webhooks to http://localhost/hook kept, to be sent next time: 3: nobody answers",
             ]
         );
-        let well = EndpointStats { queued: 0, refused: 0, dropped: 0, ..stats };
+        let lost =
+            EndpointStats { queued: 0, refused: 0, dropped: 0, damaged: 0, lost: 5, ..stats };
+        assert_eq!(trouble(&lost), ["webhooks to http://localhost/hook lost: 5: nobody answers"]);
+        let well = EndpointStats { lost: 0, ..lost };
         assert!(trouble(&well).is_empty());
     }
 }

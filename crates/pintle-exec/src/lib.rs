@@ -54,6 +54,7 @@ pub use command::CommandHook;
 pub use leash::TERM_GRACE;
 pub use spec::{CommandSpec, Program, Scrub, default_environment};
 pub use webhook::{
-    EndpointStats, Lookup, Webhook, WebhookError, WebhookOptions, WebhookQueue, WebhookSpec,
+    EndpointStats, KeptWebhooks, Lookup, Webhook, WebhookError, WebhookOptions, WebhookQueue,
+    WebhookSpec, kept_webhooks,
 };
 pub use worker::{Worker, WorkerSpec};

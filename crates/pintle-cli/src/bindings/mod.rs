@@ -119,6 +119,7 @@ impl Binding<'_> {
                         .map(|name| self.environment.secret(name))
                         .transpose()?,
                     scrub: Some(Arc::new(move |text| scrubber.scrub(text).into_owned())),
+                    proxy: self.operator.webhook_proxy.clone(),
                 });
                 self.register(registrar, webhook.map_err(Problem::new)?)
             }
@@ -199,8 +200,10 @@ impl Binding<'_> {
 
     fn open_queue(&self) -> Result<WebhookQueue, Problem> {
         let spool = Some(self.environment.data_dir()?.join("webhooks"));
-        let proxy = self.operator.webhook_proxy.clone();
-        let options = WebhookOptions { spool, proxy, ..WebhookOptions::default() };
+        // By its folder: a name can change while one talks.
+        let dir = &self.profile.dir;
+        let owner = dir.canonicalize().as_ref().unwrap_or(dir).display().to_string();
+        let options = WebhookOptions { spool, owner, ..WebhookOptions::default() };
         WebhookQueue::open(options).map_err(Problem::new)
     }
 }

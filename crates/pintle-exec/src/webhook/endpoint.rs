@@ -1,206 +1,286 @@
-//! One endpoint's queue, and the task that empties it in order.
+//! One endpoint's queue: events come in, are written down a moment later, on disk too, and leave when they are
+//! delivered.
 
 use std::{
     collections::VecDeque,
-    hash::{BuildHasher, Hasher, RandomState},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use tokio::{select, sync::Notify, time::sleep};
+use tokio::{sync::Notify, task::spawn_blocking, time::sleep};
 
 use super::{
     EndpointStats, WebhookOptions,
-    send::{Sender, Sent},
-    spool::{Message, Spool},
+    journal::{Journal, Left, Line, Message},
+    send::Sender,
     telling::Telling,
 };
 
-/// After so many events that nobody has written down, the endpoint's task is woken from its rest to do it.
-const ENOUGH_TO_WRITE: usize = 256;
-
-/// When the task does not come round to it, whoever adds an event does: what is not written has no known size.
-const MOST_UNWRITTEN: usize = 512;
+/// What comes within this time is written down together: the run that tells is not disturbed for each event, and a
+/// process that is killed loses no more than this.
+const GATHER: Duration = Duration::from_millis(10);
 
 pub(super) struct Endpoint {
-    /// Tells endpoints apart, on disk too: same URL and same secret, same queue.
-    key: String,
-    url: String,
+    url: Arc<str>,
+    owner: Arc<str>,
+    /// Taken before the state where both are.
+    journal: Option<Mutex<Journal>>,
     state: Mutex<State>,
-    spool: Option<Arc<Spool>>,
     max_messages: usize,
     max_bytes: usize,
-    /// Rung when there is something to send. While the endpoint is given a rest nobody listens, and ringing it
-    /// wakes nobody.
+    /// Rung when there is something to write down.
     bell: Notify,
+    /// Rung when there is something to send.
+    pub(super) ready: Notify,
     /// Rung when there is a reason to try again before time.
-    hurry: Notify,
+    pub(super) hurry: Notify,
     /// Rung when the queue has become empty.
     empty: Notify,
 }
 
+/// A message in the queue, and how it will be sent.
+#[derive(Clone)]
+pub(super) struct Waiting {
+    pub(super) message: Message,
+    pub(super) sender: Arc<Sender>,
+}
+
 #[derive(Default)]
 struct State {
-    /// Behind those in the queue. Writing them down takes longer than all else a run does for a webhook, so the
-    /// endpoint's task does it.
-    unwritten: VecDeque<Telling>,
-    queue: VecDeque<Message>,
+    /// Behind those in the queue. Writing them down takes longer than all else a run does for a webhook, so another
+    /// thread does it.
+    unwritten: Vec<Telling>,
+    /// How many are unwritten or being written, and their size as far as it is known.
+    coming: usize,
+    coming_bytes: usize,
+    queue: VecDeque<Waiting>,
     bytes: usize,
-    /// The queue is not what is on disk.
-    unsaved: bool,
+    /// What happened since the journal was last written to.
+    news: Vec<Line>,
+    /// The bell was rung, and nobody has come yet.
+    rung: bool,
+    /// When the last message was told.
+    last: u64,
     closed: bool,
+    stats: Counts,
+}
+
+#[derive(Default)]
+struct Counts {
     delivered: u64,
     refused: u64,
     dropped: u64,
+    lost: u64,
+    damaged: u64,
+    last_refusal: Option<String>,
     last_error: Option<String>,
 }
 
 impl Endpoint {
     pub(super) fn new(
-        key: String,
-        url: String,
-        spool: Option<Arc<Spool>>,
+        url: Arc<str>,
+        journal: Option<(Journal, Left)>,
+        sender: &Arc<Sender>,
         options: &WebhookOptions,
     ) -> Arc<Self> {
+        let (journal, left) = journal.unzip();
         let endpoint = Self {
+            url,
+            owner: options.owner.as_str().into(),
+            journal: journal.map(Mutex::new),
             state: Mutex::default(),
             max_messages: options.max_messages,
             max_bytes: options.max_bytes,
             bell: Notify::new(),
+            ready: Notify::new(),
             hurry: Notify::new(),
             empty: Notify::new(),
-            key,
-            url,
-            spool,
         };
-        let left = endpoint.spool.as_ref().map(|spool| spool.load(&endpoint.key));
         {
+            let Left { messages, damaged } = left.unwrap_or_default();
             let mut state = endpoint.lock();
-            for message in left.into_iter().flatten() {
-                endpoint.queue(&mut state, message);
+            state.stats.damaged = damaged;
+            state.last = messages.last().map_or(0, |message| message.at);
+            for message in messages {
+                endpoint.admit(&mut state, Waiting { message, sender: sender.clone() });
             }
         }
         Arc::new(endpoint)
     }
 
     /// Takes an event, or counts it as dropped when the queue is full. Never waits.
-    pub(super) fn push(&self, telling: Telling) {
+    pub(super) fn push(&self, mut telling: Telling) {
         let mut state = self.lock();
-        if state.closed || state.waiting() >= self.max_messages {
-            state.dropped += 1;
+        let bytes = state.bytes + state.coming_bytes + telling.size;
+        if state.closed || state.waiting() >= self.max_messages || bytes > self.max_bytes {
+            state.stats.dropped += 1;
             return;
         }
-        state.unwritten.push_back(telling);
-        state.unsaved = true;
-        if state.unwritten.len() >= MOST_UNWRITTEN {
-            self.write(&mut state);
-        }
-        let wake = state.queue.is_empty() || state.unwritten.len() == ENOUGH_TO_WRITE;
-        drop(state);
-        if wake {
+        telling.now = telling.now.max(state.last);
+        state.last = telling.now;
+        state.coming += 1;
+        state.coming_bytes += telling.size;
+        state.unwritten.push(telling);
+        self.ring(state);
+    }
+
+    /// Once is enough: whoever comes takes everything there is.
+    fn ring(&self, mut state: MutexGuard<'_, State>) {
+        if !std::mem::replace(&mut state.rung, true) {
+            drop(state);
             self.bell.notify_one();
         }
     }
 
-    fn write(&self, state: &mut State) {
-        for telling in std::mem::take(&mut state.unwritten) {
-            self.queue(state, telling.write());
-        }
-    }
-
     /// Takes a message, or counts it as dropped when the queue is full.
-    fn queue(&self, state: &mut State, message: Message) {
-        let bytes = state.bytes + message.body.len();
-        if state.queue.len() >= self.max_messages || bytes > self.max_bytes {
-            state.dropped += 1;
-            return;
+    fn admit(&self, state: &mut State, waiting: Waiting) -> bool {
+        let bytes = state.bytes + waiting.message.body.len();
+        let fits = state.queue.len() < self.max_messages && bytes <= self.max_bytes;
+        if fits {
+            state.bytes = bytes;
+            state.queue.push_back(waiting);
+        } else {
+            state.stats.dropped += 1;
         }
-        state.bytes = bytes;
-        state.queue.push_back(message);
+        fits
     }
 
-    pub(super) fn stats(&self) -> EndpointStats {
-        let mut state = self.lock();
-        // Only what is written is known to fit.
-        self.write(&mut state);
-        EndpointStats {
-            url: self.url.clone(),
-            queued: state.waiting(),
-            delivered: state.delivered,
-            refused: state.refused,
-            dropped: state.dropped,
-            last_error: state.last_error.clone(),
-        }
-    }
-
-    /// Sends what there is, oldest first, for as long as it lives. A message that does not get through holds up
-    /// the ones behind it: order is kept.
-    pub(super) async fn deliver(self: Arc<Self>, sender: Sender, options: Arc<WebhookOptions>) {
-        let mut attempts = 0_u32;
+    /// Writes down what comes, for as long as it lives.
+    pub(super) async fn keep_writing(self: Arc<Self>) {
         loop {
-            let Some(message) = self.next() else {
-                self.bell.notified().await;
-                continue;
-            };
-            let sent = sender.send(&message).await;
-            attempts += 1;
-            match sent {
-                Sent::Delivered => self.done(|state| state.delivered += 1),
-                Sent::Refused(why) => self.give_up(why),
-                Sent::Unwell(why) if attempts >= options.max_attempts => self.give_up(why),
-                Sent::Unwell(why) | Sent::Unreachable(why) => {
-                    self.lock().last_error = Some(why);
-                    self.save();
-                    select! {
-                        () = sleep(pause(attempts, &options)) => {}
-                        () = self.hurry.notified() => {}
-                        () = self.keep_writing() => {}
-                    }
-                    continue;
-                }
+            self.bell.notified().await;
+            sleep(GATHER).await;
+            let endpoint = self.clone();
+            let _ = spawn_blocking(move || endpoint.write()).await;
+        }
+    }
+
+    /// Puts what is new into the queue and on disk. What cannot be kept there stays in memory; the error can be read.
+    fn write(&self) {
+        // Held all the time: what comes later is written later.
+        let mut journal = self.journal();
+        let mut state = self.lock();
+        state.rung = false;
+        let tellings = std::mem::take(&mut state.unwritten);
+        drop(state);
+        let (count, bytes) = (tellings.len(), tellings.iter().map(|it| it.size).sum::<usize>());
+        let written: Vec<Waiting> =
+            tellings.into_iter().map(|it| it.write(&self.url, &self.owner)).collect();
+
+        let mut state = self.lock();
+        state.coming -= count;
+        state.coming_bytes -= bytes;
+        let mut news = std::mem::take(&mut state.news);
+        for waiting in written {
+            let message = waiting.message.clone();
+            if self.admit(&mut state, waiting) {
+                news.push(Line::Message(message));
             }
-            attempts = 0;
+        }
+        let worn = journal.as_ref().is_some_and(|journal| journal.is_worn());
+        let all = (worn || state.queue.is_empty()).then(|| state.messages());
+        self.told(state);
+        let Some(journal) = journal.as_deref_mut().filter(|_| !news.is_empty()) else { return };
+        let kept = match all {
+            Some(messages) => journal.replace(&messages),
+            None => journal.append(&news),
+        };
+        if let Err(error) = kept {
+            self.lock().stats.last_error = Some(cannot_be_kept(&error));
+        }
+    }
+
+    /// The queue has changed.
+    fn told(&self, state: MutexGuard<'_, State>) {
+        let waiting = state.waiting();
+        drop(state);
+        match waiting {
+            0 => self.empty.notify_waiters(),
+            _ => self.ready.notify_one(),
         }
     }
 
     /// The oldest message.
-    fn next(&self) -> Option<Message> {
-        let mut state = self.lock();
-        self.write(&mut state);
-        state.queue.front().cloned()
+    pub(super) fn front(&self) -> Option<Waiting> {
+        self.lock().queue.front().cloned()
     }
 
-    async fn keep_writing(&self) {
-        loop {
-            self.bell.notified().await;
-            self.write(&mut self.lock());
-        }
-    }
-
-    fn give_up(&self, why: String) {
-        self.done(|state| {
-            state.refused += 1;
-            state.last_error = Some(why);
+    pub(super) fn delivered(&self, message: &Message) {
+        self.done(message, |counts| {
+            counts.delivered += 1;
+            counts.last_error = None;
         });
     }
 
-    fn done(&self, count: impl FnOnce(&mut State)) {
+    pub(super) fn refused(&self, message: &Message, why: String) {
+        self.done(message, |counts| {
+            counts.refused += 1;
+            counts.last_refusal = Some(why);
+        });
+    }
+
+    fn done(&self, message: &Message, count: impl FnOnce(&mut Counts)) {
         let mut state = self.lock();
-        if let Some(message) = state.queue.pop_front() {
-            state.bytes -= message.body.len();
-            state.unsaved = true;
+        count(&mut state.stats);
+        if let Some(at) = state.position(message)
+            && let Some(waiting) = state.queue.remove(at)
+        {
+            state.bytes -= waiting.message.body.len();
+            state.news.push(Line::Gone { gone: waiting.message.id });
         }
-        count(&mut state);
         if state.waiting() == 0 {
-            drop(state);
-            self.save();
             self.empty.notify_waiters();
+        }
+        self.ring(state);
+    }
+
+    pub(super) fn failed(&self, why: String) {
+        self.lock().stats.last_error = Some(why);
+    }
+
+    /// Counts that the endpoint could not take this message. After enough of that, gives another one, by which it can
+    /// be told whether it is the message or the endpoint.
+    pub(super) fn suspect(&self, message: &Message, enough: u32) -> Option<Waiting> {
+        let mut state = self.lock();
+        let at = state.position(message)?;
+        let suspect = state.queue.get_mut(at)?;
+        if suspect.message.tries < enough {
+            suspect.message.tries += 1;
+            let (tries, tried) = (suspect.message.tries, message.id.clone());
+            state.news.push(Line::Tried { tried });
+            self.ring(state);
+            if tries < enough {
+                return None;
+            }
+            state = self.lock();
+        }
+        state
+            .queue
+            .iter()
+            .find(|it| it.message.id != message.id && it.message.tries < enough)
+            .cloned()
+    }
+
+    pub(super) fn stats(&self) -> EndpointStats {
+        let state = self.lock();
+        let Counts { delivered, refused, dropped, lost, damaged, .. } = state.stats;
+        EndpointStats {
+            url: self.url.to_string(),
+            queued: state.waiting(),
+            delivered,
+            refused,
+            dropped,
+            lost,
+            damaged,
+            last_refusal: state.stats.last_refusal.clone(),
+            last_error: state.stats.last_error.clone(),
         }
     }
 
     /// Takes no more messages, and wakes the task up for a last attempt.
     pub(super) fn close(&self) {
         self.lock().closed = true;
+        self.write();
         self.hurry.notify_one();
     }
 
@@ -214,39 +294,29 @@ impl Endpoint {
         }
     }
 
-    /// Keeps what is queued on disk. What cannot be kept stays in memory; the error can be read.
-    ///
-    /// Nobody is kept waiting meanwhile: whoever adds a message needs the lock only for the copy.
-    fn save(&self) {
-        let Some(spool) = &self.spool else { return };
+    /// After the last attempt: what stays is on disk now, or lost and counted.
+    pub(super) fn settle(&self) {
+        self.write();
+        let journal = self.journal();
         let mut state = self.lock();
-        if !std::mem::take(&mut state.unsaved) {
-            return;
-        }
-        self.write(&mut state);
-        let messages: Vec<Message> = state.queue.iter().cloned().collect();
-        drop(state);
-        if let Err(error) = spool.save(&self.key, &messages) {
-            let mut state = self.lock();
-            state.unsaved = true;
-            state.last_error =
-                Some(format!("undelivered messages cannot be kept on disk: {error}"));
+        let messages = state.messages();
+        let kept = match journal {
+            None => Err("there is no folder to keep them in".to_string()),
+            Some(journal) if !messages.is_empty() && journal.is_intact() => Ok(()),
+            Some(mut journal) => journal.replace(&messages).map_err(|error| cannot_be_kept(&error)),
+        };
+        if let Err(why) = kept
+            && !messages.is_empty()
+        {
+            state.stats.lost += messages.len() as u64;
+            state.stats.last_error = Some(why);
+            state.queue.clear();
+            state.bytes = 0;
         }
     }
 
-    /// After the last attempt: what stays is on disk now, or lost and counted.
-    pub(super) fn settle(&self) {
-        self.save();
-        let mut state = self.lock();
-        let lost = state.waiting();
-        if lost > 0 && (self.spool.is_none() || state.unsaved) {
-            state.dropped += lost as u64;
-            state.unwritten.clear();
-            state.queue.clear();
-            state.bytes = 0;
-            let why = state.last_error.take().unwrap_or_else(|| "no folder to keep them in".into());
-            state.last_error = Some(format!("{lost} undelivered messages were lost: {why}"));
-        }
+    fn journal(&self) -> Option<MutexGuard<'_, Journal>> {
+        Some(self.journal.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -256,35 +326,18 @@ impl Endpoint {
 
 impl State {
     fn waiting(&self) -> usize {
-        self.queue.len() + self.unwritten.len()
+        self.queue.len() + self.coming
+    }
+
+    fn position(&self, message: &Message) -> Option<usize> {
+        self.queue.iter().position(|waiting| waiting.message.id == message.id)
+    }
+
+    fn messages(&self) -> Vec<Message> {
+        self.queue.iter().map(|waiting| waiting.message.clone()).collect()
     }
 }
 
-/// Doubles with each attempt, up to the longest; then between half of it and all of it, so that many hosts that
-/// lost the same endpoint do not come back all at once.
-fn pause(attempts: u32, options: &WebhookOptions) -> Duration {
-    let factor = 1_u32.checked_shl(attempts.saturating_sub(1)).unwrap_or(u32::MAX);
-    let full = options.first_retry.saturating_mul(factor).min(options.longest_retry);
-    let random = RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64;
-    full.mul_f64(0.5 + random / 2.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn pauses_grow_to_the_longest_and_no_two_hosts_wait_alike() {
-        let options = WebhookOptions::default();
-        let (first, longest) = (options.first_retry, options.longest_retry);
-        for attempts in [1, 2, 3, 8, 9, 40, u32::MAX] {
-            let doublings = (attempts - 1).min(20);
-            let full = first.saturating_mul(1 << doublings).min(longest);
-            let pauses: BTreeSet<_> = (0..32).map(|_| pause(attempts, &options)).collect();
-            assert!(pauses.iter().all(|pause| (full / 2..=full).contains(pause)), "{attempts}");
-            assert!(pauses.len() > 16, "{attempts}: {pauses:?}");
-        }
-    }
+fn cannot_be_kept(error: &std::io::Error) -> String {
+    format!("undelivered messages cannot be kept on disk: {error}")
 }

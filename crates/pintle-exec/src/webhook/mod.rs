@@ -1,41 +1,49 @@
 //! Webhook observers (R10.5): told over HTTP, in order, without the run noticing.
 
 mod address;
+mod deliver;
 mod endpoint;
+mod journal;
 mod send;
-mod spool;
 mod telling;
 
 use std::{
     collections::BTreeMap,
-    fmt,
-    path::PathBuf,
+    fmt, io,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use futures_util::future::{BoxFuture, join_all, ready};
+use futures_util::future::{BoxFuture, join, join_all, ready};
 use pintle::{DynEvent, DynHandler, Failure};
 use serde_json::Value;
 use tokio::{runtime::Handle, task::JoinHandle, time::timeout};
 
 use self::{
     address::Target,
+    deliver::deliver,
     endpoint::Endpoint,
+    journal::{Journal, make_folder},
     send::Sender,
-    spool::Spool,
     telling::{About, Telling},
 };
 use crate::spec::Scrub;
 
-pub use self::address::Lookup;
+pub use self::{
+    address::Lookup,
+    journal::{KeptWebhooks, kept_webhooks},
+};
 
 /// How a [`WebhookQueue`] works. The defaults are for one agent with a few endpoints.
 #[derive(Clone)]
 pub struct WebhookOptions {
-    /// The folder for what could not be delivered. Without one it is lost (and counted) when the queue closes.
-    /// Several processes may share it: each has a part of its own, and takes over what dead ones left.
+    /// The folder that messages are kept in until they are delivered. Without one, what is not delivered is lost
+    /// (and counted) when the queue closes. Several processes may share it: each takes over what dead ones left.
     pub spool: Option<PathBuf>,
+    /// Whose messages these are. In a folder that is shared, what one owner left no other sends: it would be signed
+    /// with the wrong secret.
+    pub owner: String,
     /// How many messages wait for one endpoint, in memory and on disk; the default is 1,000.
     pub max_messages: usize,
     /// How many bytes wait for one endpoint, in memory and on disk; the default is 8 MiB.
@@ -46,12 +54,10 @@ pub struct WebhookOptions {
     pub first_retry: Duration,
     /// The longest pause; the default is 60 s.
     pub longest_retry: Duration,
-    /// How often a message is tried at an endpoint that *answers*, but not well (5xx, 429); then it counts as
-    /// refused, and the next one has its turn. The default is 12. An endpoint nobody answers at is tried for ever.
-    pub max_attempts: u32,
-    /// A proxy the operator wants to be used. Proxies named in the environment are not. It resolves names itself:
-    /// what a name leads to is then the proxy's to check.
-    pub proxy: Option<String>,
+    /// After so many failures at an endpoint that can be reached (5xx, no answer) another message is tried: when that
+    /// one arrives, it is the message's fault, and it counts as refused. The default is 5. An endpoint that takes no
+    /// message at all is tried for ever.
+    pub suspect_after: u32,
     /// Another way to resolve names.
     pub lookup: Option<Lookup>,
 }
@@ -60,13 +66,13 @@ impl Default for WebhookOptions {
     fn default() -> Self {
         Self {
             spool: None,
+            owner: String::new(),
             max_messages: 1_000,
             max_bytes: 8 * 1024 * 1024,
             request_timeout: Duration::from_secs(10),
             first_retry: Duration::from_millis(250),
             longest_retry: Duration::from_secs(60),
-            max_attempts: 12,
-            proxy: None,
+            suspect_after: 5,
             lookup: None,
         }
     }
@@ -93,12 +99,23 @@ pub struct WebhookSpec {
     pub secret: Option<String>,
     /// Takes secrets out of the context.
     pub scrub: Option<Scrub>,
+    /// A proxy the operator wants to be used. Proxies named in the environment are not. It resolves names itself:
+    /// what a name leads to is then the proxy's to check.
+    pub proxy: Option<String>,
 }
 
 impl WebhookSpec {
     /// An unsigned webhook.
     pub fn new(url: impl Into<String>, profile: impl Into<String>) -> Self {
-        Self { url: url.into(), profile: profile.into(), secret: None, scrub: None }
+        Self { url: url.into(), profile: profile.into(), secret: None, scrub: None, proxy: None }
+    }
+
+    /// Whether a webhook may go there, as far as that can be told without looking up its name.
+    ///
+    /// # Errors
+    /// When it may not, with the reason.
+    pub fn check(&self) -> Result<(), WebhookError> {
+        Target::parse(&self.url).map(drop)
     }
 }
 
@@ -147,16 +164,22 @@ pub struct EndpointStats {
     pub queued: usize,
     /// Received by the endpoint.
     pub delivered: u64,
-    /// Given up: the endpoint said no, or led somewhere it may not.
+    /// Given up: the endpoint said no, or led somewhere it may not, or takes others but not these.
     pub refused: u64,
-    /// Lost because the queue was full, or could not be kept at the end.
+    /// Not taken because the queue was full, or closed.
     pub dropped: u64,
-    /// What last went wrong.
+    /// Neither delivered nor kept on disk when the queue closed.
+    pub lost: u64,
+    /// Lines on disk that could not be read when the queue was opened.
+    pub damaged: u64,
+    /// Why the last refused one was refused.
+    pub last_refusal: Option<String>,
+    /// What is in the way of those that wait, or of keeping them.
     pub last_error: Option<String>,
 }
 
 /// Messages on their way to webhooks: bounded, in order for each endpoint, retried with growing pauses, and kept on
-/// disk when they cannot be delivered.
+/// disk until they are delivered.
 ///
 /// A message is delivered at least once: after a crash perhaps twice, with the same `X-Pintle-Delivery` header.
 /// Clones are handles on the same queue.
@@ -185,12 +208,12 @@ pub struct WebhookQueue {
     inner: Arc<Inner>,
 }
 
-/// Each endpoint with the task that empties its queue; none after closing.
+/// Each endpoint by its URL, with the task that empties its queue; none after closing.
 type Endpoints = BTreeMap<String, (Arc<Endpoint>, Option<JoinHandle<()>>)>;
 
 struct Inner {
     options: Arc<WebhookOptions>,
-    spool: Option<Arc<Spool>>,
+    senders: Mutex<Vec<Arc<Sender>>>,
     endpoints: Mutex<Endpoints>,
 }
 
@@ -198,6 +221,44 @@ impl Inner {
     fn lock(&self) -> MutexGuard<'_, Endpoints> {
         self.endpoints.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn sender(&self, target: Target, spec: &WebhookSpec) -> Result<Arc<Sender>, WebhookError> {
+        let mut senders = self.senders.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sender) = senders.iter().find(|sender| sender.serves(&target, spec)) {
+            return Ok(sender.clone());
+        }
+        let sender = Arc::new(Sender::new(target, spec, &self.options)?);
+        senders.push(sender.clone());
+        Ok(sender)
+    }
+
+    /// With what was left for it last time.
+    fn endpoint(
+        &self,
+        url: &str,
+        sender: &Arc<Sender>,
+        runtime: &Handle,
+    ) -> Result<Arc<Endpoint>, WebhookError> {
+        let mut endpoints = self.lock();
+        if let Some((endpoint, _)) = endpoints.get(url) {
+            return Ok(endpoint.clone());
+        }
+        let options = self.options.clone();
+        let journal = options.spool.as_ref().map(|path| {
+            Journal::open(path, &options.owner, url).map_err(|error| unusable(path, error))
+        });
+        let endpoint = Endpoint::new(url.into(), journal.transpose()?, sender, &options);
+        let its = endpoint.clone();
+        let task = runtime.spawn(async move {
+            join(its.clone().keep_writing(), deliver(&its, &options)).await;
+        });
+        endpoints.insert(url.into(), (endpoint.clone(), Some(task)));
+        Ok(endpoint)
+    }
+}
+
+fn unusable(path: &Path, source: io::Error) -> WebhookError {
+    WebhookError::Spool { path: path.into(), source }
 }
 
 impl Drop for Inner {
@@ -217,44 +278,26 @@ impl WebhookQueue {
     /// # Errors
     /// When the folder for undelivered messages cannot be used.
     pub fn open(options: WebhookOptions) -> Result<Self, WebhookError> {
-        let spool = match &options.spool {
-            None => None,
-            Some(path) => Some(Arc::new(
-                Spool::open(path)
-                    .map_err(|source| WebhookError::Spool { path: path.clone(), source })?,
-            )),
-        };
-        let inner =
-            Inner { options: Arc::new(options), spool, endpoints: Mutex::new(BTreeMap::new()) };
-        Ok(Self { inner: Arc::new(inner) })
+        if let Some(path) = &options.spool {
+            make_folder(path).map_err(|error| unusable(path, error))?;
+        }
+        let (senders, endpoints) = Default::default();
+        Ok(Self { inner: Arc::new(Inner { options: Arc::new(options), senders, endpoints }) })
     }
 
-    /// An observer that queues each event for this endpoint. What was left for the same URL and secret last time is
-    /// sent first.
+    /// An observer that queues each event for this endpoint. What this owner left for the same URL last time is sent
+    /// first, signed with the secret that is given now.
     ///
     /// # Errors
-    /// When the URL is none a webhook may go to, or there is no runtime to send from.
+    /// When the URL is none a webhook may go to, there is no runtime to send from, or what was left cannot be read.
     pub fn webhook(&self, spec: WebhookSpec) -> Result<Webhook, WebhookError> {
         let target = Target::parse(&spec.url)?;
         let runtime = Handle::try_current().map_err(|_| WebhookError::NoRuntime)?;
-        let secret: Option<Arc<str>> = spec.secret.clone().map(Into::into);
-        let key = format!("{}\n{}", target.url, secret.as_deref().unwrap_or_default());
-        let mut endpoints = self.inner.lock();
-        let endpoint = match endpoints.get(&key) {
-            Some((endpoint, _)) => endpoint.clone(),
-            None => {
-                let options = self.inner.options.clone();
-                let url = target.url.to_string();
-                let sender = Sender::new(target, secret, &options)?;
-                let endpoint = Endpoint::new(key.clone(), url, self.inner.spool.clone(), &options);
-                let task = runtime.spawn(endpoint.clone().deliver(sender, options));
-                endpoints.insert(key, (endpoint.clone(), Some(task)));
-                endpoint
-            }
-        };
-        drop(endpoints);
-        let from = About { profile: spec.profile, scrub: spec.scrub };
-        Ok(Webhook { endpoint, about: Arc::new(from), _queue: self.inner.clone() })
+        let url = target.url.to_string();
+        let sender = self.inner.sender(target, &spec)?;
+        let endpoint = self.inner.endpoint(&url, &sender, &runtime)?;
+        let about = About { profile: spec.profile, scrub: spec.scrub, sender };
+        Ok(Webhook { endpoint, about: Arc::new(about), _queue: self.inner.clone() })
     }
 
     /// What became of the messages, endpoint by endpoint. Readable at any time, after closing too.

@@ -1,15 +1,15 @@
 //! One attempt at one message.
 
-use std::{error::Error, sync::Arc};
+use std::error::Error;
 
 use hmac::{Hmac, Mac};
 use reqwest::{Client, Proxy, StatusCode, redirect::Policy};
 use sha2::Sha256;
 
 use super::{
-    WebhookError, WebhookOptions,
+    WebhookError, WebhookOptions, WebhookSpec,
     address::{CheckedDns, RefusedAddress, Target},
-    spool::Message,
+    journal::Message,
 };
 
 /// How an attempt ended.
@@ -17,22 +17,24 @@ pub(super) enum Sent {
     Delivered,
     /// The endpoint, or a rule of ours, said no. Asking again will not help.
     Refused(String),
-    /// The endpoint answered that it is not well.
-    Unwell(String),
-    /// Nobody answered.
-    Unreachable(String),
+    /// The endpoint could not take it, perhaps because of what it is.
+    Failed(String),
+    /// Nobody is there, or asks for time: that says nothing about the message.
+    Away(String),
 }
 
+/// How messages are sent: where to, by which way, signed with what.
 pub(super) struct Sender {
     client: Client,
     target: Target,
-    secret: Option<Arc<str>>,
+    secret: Option<String>,
+    proxy: Option<String>,
 }
 
 impl Sender {
     pub(super) fn new(
         target: Target,
-        secret: Option<Arc<str>>,
+        spec: &WebhookSpec,
         options: &WebhookOptions,
     ) -> Result<Self, WebhookError> {
         let bad = |error: reqwest::Error| WebhookError::Client { detail: chain(&error) };
@@ -42,12 +44,20 @@ impl Sender {
             .redirect(Policy::none())
             .referer(false)
             .timeout(options.request_timeout)
+            // Who cannot be reached is told from who does not answer.
+            .connect_timeout(options.request_timeout / 2)
             .dns_resolver(dns)
             .user_agent(concat!("pintle/", env!("CARGO_PKG_VERSION")));
-        if let Some(proxy) = &options.proxy {
+        if let Some(proxy) = &spec.proxy {
             client = client.proxy(Proxy::all(proxy).map_err(bad)?);
         }
-        Ok(Self { client: client.build().map_err(bad)?, target, secret })
+        let (secret, proxy) = (spec.secret.clone(), spec.proxy.clone());
+        Ok(Self { client: client.build().map_err(bad)?, target, secret, proxy })
+    }
+
+    /// Whether it sends as a sender for that would.
+    pub(super) fn serves(&self, target: &Target, spec: &WebhookSpec) -> bool {
+        self.target.url == target.url && self.secret == spec.secret && self.proxy == spec.proxy
     }
 
     pub(super) async fn send(&self, message: &Message) -> Sent {
@@ -63,7 +73,8 @@ impl Sender {
         match request.send().await {
             Ok(response) => judge(response.status()),
             Err(error) if caused_by_refusal(&error) => Sent::Refused(chain(&error)),
-            Err(error) => Sent::Unreachable(chain(&error)),
+            Err(error) if error.is_connect() => Sent::Away(chain(&error)),
+            Err(error) => Sent::Failed(chain(&error)),
         }
     }
 }
@@ -75,10 +86,10 @@ fn judge(status: StatusCode) -> Sent {
             Sent::Refused(format!("the endpoint redirects ({status}), which is not followed"))
         }
         StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS => {
-            Sent::Unwell(format!("the endpoint answered {status}"))
+            Sent::Away(format!("the endpoint answered {status}"))
         }
         _ if status.is_client_error() => Sent::Refused(format!("the endpoint answered {status}")),
-        _ => Sent::Unwell(format!("the endpoint answered {status}")),
+        _ => Sent::Failed(format!("the endpoint answered {status}")),
     }
 }
 

@@ -10,29 +10,34 @@ use std::{
 
 use pintle::DynEvent;
 use serde::Serialize;
+use serde_json::Value;
 
-use super::spool::Message;
+use super::{endpoint::Waiting, journal::Message, send::Sender};
 use crate::{context::Context, spec::Scrub};
 
-/// Who tells, and what must not be told.
+/// Who tells, by which way, and what must not be told.
 pub(super) struct About {
     pub(super) profile: String,
     pub(super) scrub: Option<Scrub>,
+    pub(super) sender: Arc<Sender>,
 }
 
 pub(super) struct Telling {
     event: DynEvent,
     about: Arc<About>,
-    now: u64,
+    pub(super) now: u64,
+    /// About as many bytes as it takes.
+    pub(super) size: usize,
 }
 
 impl Telling {
     pub(super) fn new(event: DynEvent, about: Arc<About>) -> Self {
-        Self { event, about, now: now_millis() }
+        let size = size(&event.json) + size(&event.merged);
+        Self { event, about, now: now_millis(), size }
     }
 
-    pub(super) fn write(self) -> Message {
-        let Self { event, about, now } = &self;
+    pub(super) fn write(self, url: &Arc<str>, owner: &Arc<str>) -> Waiting {
+        let Self { event, about, now, .. } = &self;
         let body = Body {
             v: 1,
             ts: if event.envelope.ts > 0 { event.envelope.ts } else { *now },
@@ -41,8 +46,21 @@ impl Telling {
             context: Context { event, scrub: about.scrub.as_ref() },
         };
         // A value that JSON cannot hold (there is none in an event) would leave an empty body, not a lost message.
-        let body = serde_json::to_string(&body).unwrap_or_default();
-        Message { id: delivery_id(*now), body: body.into() }
+        let body = serde_json::to_string(&body).unwrap_or_default().into();
+        let (url, owner) = (url.clone(), owner.clone());
+        let message = Message { at: *now, id: delivery_id(*now), url, owner, tries: 0, body };
+        Waiting { message, sender: about.sender.clone() }
+    }
+}
+
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => items.iter().map(|item| size(item) + 1).sum::<usize>() + 2,
+        Value::Object(fields) => {
+            fields.iter().map(|(key, value)| key.len() + size(value) + 4).sum::<usize>() + 2
+        }
     }
 }
 

@@ -17,6 +17,7 @@ mod failure_table;
 mod support;
 mod webhook_addresses;
 mod webhook_delivery;
+mod webhook_keeping;
 mod webhook_server;
 mod worker_failures;
 mod worker_service;

@@ -110,7 +110,7 @@ async fn a_name_that_leads_where_it_may_not_is_refused_after_dns() {
     for found in table {
         let stats = deliver("https://example.com/".into(), answers(found)).await;
         assert_eq!((stats.refused, stats.delivered), (1, 0), "{found:?}: {stats:?}"); // R10.5
-        assert!(stats.last_error.unwrap().contains("resolves to"));
+        assert!(stats.last_refusal.unwrap().contains("resolves to"));
     }
 }
 

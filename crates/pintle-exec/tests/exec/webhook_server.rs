@@ -6,7 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use hmac::{Hmac, Mac};
 use serde_json::Value;
+use sha2::Sha256;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -37,6 +39,23 @@ impl Received {
         serde_json::from_str(&self.body).unwrap()
     }
 
+    pub(crate) fn prompt(&self) -> String {
+        self.json()["context"]["prompt"].as_str().unwrap().into()
+    }
+
+    /// What a signature with this secret looks like.
+    pub(crate) fn signature(&self, secret: &str) -> String {
+        let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+        mac.update(self.body.as_bytes());
+        let hex = mac
+            .finalize()
+            .into_bytes()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>();
+        format!("sha256={hex}")
+    }
+
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| {
             let (key, value) = line.split_once(':')?;
@@ -58,10 +77,21 @@ impl Server {
     }
 
     pub(crate) async fn start_at(port: u16, replies: impl IntoIterator<Item = Reply>) -> Self {
+        let mut replies = replies.into_iter().collect::<VecDeque<_>>();
+        Self::serve(port, move |_| replies.pop_front().unwrap_or(Reply::Status(200))).await
+    }
+
+    /// Takes everything but this word.
+    pub(crate) async fn choking_on(word: &'static str) -> Self {
+        let choke = move |request: &Received| request.body.contains(word);
+        Self::serve(0, move |request| Reply::Status(if choke(request) { 500 } else { 200 })).await
+    }
+
+    async fn serve(port: u16, reply: impl FnMut(&Received) -> Reply + Send + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", port)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let received = Arc::new(Mutex::new(Vec::new()));
-        let replies = Arc::new(Mutex::new(replies.into_iter().collect::<VecDeque<_>>()));
+        let replies: Replies = Arc::new(Mutex::new(reply));
         let seen = received.clone();
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -96,14 +126,12 @@ impl Drop for Server {
     }
 }
 
-async fn converse(
-    mut stream: TcpStream,
-    received: Arc<Mutex<Vec<Received>>>,
-    replies: Arc<Mutex<VecDeque<Reply>>>,
-) {
+type Replies = Arc<Mutex<dyn FnMut(&Received) -> Reply + Send>>;
+
+async fn converse(mut stream: TcpStream, received: Arc<Mutex<Vec<Received>>>, replies: Replies) {
     while let Some(request) = read_request(&mut stream).await {
+        let reply = replies.lock().unwrap()(&request);
         received.lock().unwrap().push(request);
-        let reply = replies.lock().unwrap().pop_front().unwrap_or(Reply::Status(200));
         let answer = match reply {
             Reply::Status(status) => format!("HTTP/1.1 {status} It\r\ncontent-length: 0\r\n\r\n"),
             Reply::Redirect(to) => {

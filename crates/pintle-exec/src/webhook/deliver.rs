@@ -1,0 +1,110 @@
+//! The task that empties an endpoint's queue, in order and with pauses.
+
+use std::{
+    hash::{BuildHasher, Hasher, RandomState},
+    time::Duration,
+};
+
+use tokio::{select, time::sleep};
+
+use super::{
+    WebhookOptions,
+    endpoint::{Endpoint, Waiting},
+    send::Sent,
+};
+
+/// Sends what there is, oldest first, for as long as it lives.
+///
+/// A message that does not get through holds up the ones behind it: order is kept, and an endpoint that is down loses
+/// nothing however long it takes. Pauses grow for the endpoint, not for the message: they begin anew when it takes one.
+///
+/// What an endpoint cannot take while it takes others must not hold them up for ever. So when a message has failed often
+/// enough, another one is tried; if that arrives, and the first fails once more, it is the message's own fault, and it
+/// counts as refused.
+pub(super) async fn deliver(endpoint: &Endpoint, options: &WebhookOptions) {
+    let mut failures = 0_u32;
+    let mut others_arrive = false;
+    loop {
+        let Some(Waiting { message, sender }) = endpoint.front() else {
+            endpoint.ready.notified().await;
+            continue;
+        };
+        let why = match sender.send(&message).await {
+            Sent::Delivered => {
+                endpoint.delivered(&message);
+                (failures, others_arrive) = (0, false);
+                continue;
+            }
+            Sent::Refused(why) => {
+                endpoint.refused(&message, why);
+                (failures, others_arrive) = (0, false);
+                continue;
+            }
+            Sent::Failed(why) if others_arrive => {
+                let often = "it fails again and again, while others arrive";
+                endpoint.refused(&message, format!("{why}; {often}"));
+                (failures, others_arrive) = (0, false);
+                continue;
+            }
+            Sent::Failed(why) => {
+                if let Some(other) = endpoint.suspect(&message, options.suspect_after)
+                    && arrives(endpoint, &other, options).await
+                {
+                    (failures, others_arrive) = (0, true);
+                    continue;
+                }
+                why
+            }
+            Sent::Away(why) => why,
+        };
+        endpoint.failed(why);
+        failures = failures.saturating_add(1);
+        select! {
+            () = sleep(pause(failures, options)) => {}
+            () = endpoint.hurry.notified() => {}
+        }
+    }
+}
+
+/// Whether a message gets through that is tried before its turn.
+async fn arrives(endpoint: &Endpoint, other: &Waiting, options: &WebhookOptions) -> bool {
+    match other.sender.send(&other.message).await {
+        Sent::Delivered => {
+            endpoint.delivered(&other.message);
+            return true;
+        }
+        Sent::Refused(why) => endpoint.refused(&other.message, why),
+        Sent::Failed(_) => drop(endpoint.suspect(&other.message, options.suspect_after)),
+        Sent::Away(_) => {}
+    }
+    false
+}
+
+/// Doubles with each failure, up to the longest; then between half of it and all of it, so that many hosts that
+/// lost the same endpoint do not come back all at once.
+fn pause(failures: u32, options: &WebhookOptions) -> Duration {
+    let factor = 1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX);
+    let full = options.first_retry.saturating_mul(factor).min(options.longest_retry);
+    let random = RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64;
+    full.mul_f64(0.5 + random / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_the_longest_and_no_two_hosts_wait_alike() {
+        let options = WebhookOptions::default();
+        let (first, longest) = (options.first_retry, options.longest_retry);
+        for failures in [1, 2, 3, 8, 9, 40, u32::MAX] {
+            let doublings = (failures - 1).min(20);
+            let full = first.saturating_mul(1 << doublings).min(longest);
+            let pauses: BTreeSet<_> = (0..32).map(|_| pause(failures, &options)).collect();
+            assert!(pauses.iter().all(|pause| (full / 2..=full).contains(pause)), "{failures}");
+            assert!(pauses.len() > 16, "{failures}: {pauses:?}");
+        }
+    }
+}
