@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use pintle::{Event, Hooks, Verdict, points::ToolPre};
 use pintle_agent::{Agent, HandlerWatch, Llm, SwitchError, Tool, ToolSpec};
-use pintle_exec::EndpointStats;
+use pintle_exec::{EndpointStats, KeptWebhooks};
 use pintle_policy::{Operator, Profile, profile::KnownTool, shell};
 use pintle_store::SqliteStore;
 use pintle_tools::{McpLimits, McpServer, McpTransport, TerminalConfig};
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     args::Who,
-    bindings::{self, Bound, Trust},
+    bindings::{self, Bound, Trust, Webhooks},
     chat::{Asked, Ears, StoredApprover},
     environment::Environment,
     origin::origin_of,
@@ -45,6 +45,14 @@ pub(crate) struct Extras {
     pub(crate) hooks: Option<Hooks>,
     /// Starts no server: for commands that only look.
     pub(crate) only_looks: bool,
+    pub(crate) webhooks: Webhooks,
+}
+
+impl Extras {
+    /// For a command that looks at hooks, and tells nobody.
+    pub(crate) fn mute() -> Self {
+        Self { webhooks: Webhooks::Mute, ..Self::default() }
+    }
 }
 
 impl Assembled {
@@ -92,7 +100,9 @@ impl Assembled {
             own_profile::bind(&hooks, profile, &environment.data_dir()?, &plan.policy.workspace)?;
         }
         let bound = match &plan.profile {
-            Some(profile) => bindings::bind(environment, &plan.operator, profile, &hooks)?,
+            Some(profile) => {
+                bindings::bind(environment, &plan.operator, profile, extras.webhooks, &hooks)?
+            }
             None => Bound::default(),
         };
         if !bound.disabled.is_empty() {
@@ -101,6 +111,15 @@ impl Assembled {
                 "{}: PINTLE_DISABLE_HOOKS switches off {}; what guards stays on",
                 yellow("warning"),
                 names.join(", ")
+            );
+        }
+        for KeptWebhooks { url, messages, file, .. } in &bound.unclaimed {
+            tell!(
+                "{}: webhooks to {} wait, and no hook of the profile names it any more: {} in {}",
+                yellow("warning"),
+                url,
+                messages,
+                file.display()
             );
         }
         let servers = match extras.only_looks {

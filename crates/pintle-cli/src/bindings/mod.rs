@@ -1,5 +1,6 @@
 //! The hooks of a profile, bound to their points: every action is an ordinary handler.
 
+mod kept;
 mod log;
 mod save_json;
 mod secrets;
@@ -7,17 +8,20 @@ mod trusted;
 
 use std::{sync::Arc, time::Duration};
 
-use pintle::{DynHandler, Hooks, ModelKind, RegisterError, Registrar};
+use pintle::{DynEvent, DynHandler, Failure, Hooks, ModelKind, RegisterError, Registrar};
 use pintle_exec::{
-    CommandHook, CommandSpec, EndpointStats, Program, WebhookOptions, WebhookQueue, WebhookSpec,
-    Worker, WorkerSpec,
+    CommandHook, CommandSpec, EndpointStats, KeptWebhooks, Program, WebhookOptions, WebhookQueue,
+    WebhookSpec, Worker, WorkerSpec,
 };
 use pintle_policy::{
     Operator, Profile, Scrubber,
     profile::{Action, Hook, Run},
 };
 
+use serde_json::Value;
+
 use crate::{environment::Environment, problem::Problem};
+pub(crate) use kept::waiting;
 use save_json::SaveJson;
 use trusted::Trusted;
 pub(crate) use trusted::{TRUST_FILE, Trust, accept, changes, leave_no_traces};
@@ -30,6 +34,8 @@ const FLUSH_LIMIT: Duration = Duration::from_secs(3);
 pub(crate) struct Bound {
     workers: Vec<Worker>,
     webhooks: Option<WebhookQueue>,
+    /// Webhooks that wait for an endpoint which no hook of the profile names any more.
+    pub(crate) unclaimed: Vec<KeptWebhooks>,
     /// Observers that the operator switched off.
     pub(crate) disabled: Vec<Hook>,
     /// Hooks that run a program nobody has trusted as it is now.
@@ -37,6 +43,15 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
+    /// The queue goes on to whoever takes this one's place: one conversation, one queue.
+    pub(crate) fn hand_over_webhooks(&mut self) {
+        self.webhooks = None;
+    }
+
+    pub(crate) fn webhooks(&self) -> Webhooks {
+        self.webhooks.clone().map_or(Webhooks::Own, Webhooks::HandedOver)
+    }
+
     /// Stops workers and sends what webhooks still wait; says what could not be sent.
     pub(crate) async fn close(&self) -> Vec<EndpointStats> {
         for worker in &self.workers {
@@ -49,16 +64,33 @@ impl Bound {
     }
 }
 
+/// Where what webhooks tell is queued.
+#[derive(Default)]
+pub(crate) enum Webhooks {
+    /// In a queue that is opened when there is need of one.
+    #[default]
+    Own,
+    /// In the queue of the agent whose place this one takes.
+    HandedOver(WebhookQueue),
+    /// Nowhere: who only looks tells nobody, and waits for nobody.
+    Mute,
+}
+
 /// Binds every hook of the profile, or none of them.
 pub(crate) fn bind(
     environment: &Environment,
     operator: &Operator,
     profile: &Profile,
+    webhooks: Webhooks,
     hooks: &Hooks,
 ) -> Result<Bound, Problem> {
     let scrubber = Arc::new(Scrubber::new(secrets::known(environment, operator, profile)));
     let trust = Arc::new(Trust::read(environment, profile)?);
+    let mute = matches!(webhooks, Webhooks::Mute);
     let mut bound = Bound::default();
+    if let Webhooks::HandedOver(queue) = webhooks {
+        bound.webhooks = Some(queue);
+    }
     let taken = hooks.list();
     for hook in &profile.hooks {
         if operator.disable_hooks && is_observer(hook.action.name()) {
@@ -72,9 +104,12 @@ pub(crate) fn bind(
             ))
             .hint("give it a name of its own, so that records can tell them apart"));
         }
-        let binding =
-            Binding { environment, operator, profile, hook, scrubber: &scrubber, trust: &trust };
+        let (scrubber, trust) = (&scrubber, &trust);
+        let binding = Binding { environment, operator, profile, hook, scrubber, trust, mute };
         binding.bind(hooks, &mut bound)?;
+    }
+    if !mute {
+        bound.unclaimed = kept::unclaimed(environment, profile)?;
     }
     Ok(bound)
 }
@@ -91,6 +126,7 @@ struct Binding<'a> {
     hook: &'a Hook,
     scrubber: &'a Arc<Scrubber>,
     trust: &'a Arc<Trust>,
+    mute: bool,
 }
 
 impl Binding<'_> {
@@ -106,12 +142,8 @@ impl Binding<'_> {
                 self.register(registrar, move |event| file.clone().append(event))
             }
             Action::Webhook { url, secret_env } => {
-                let queue = match &bound.webhooks {
-                    Some(queue) => queue,
-                    None => bound.webhooks.insert(self.open_queue()?),
-                };
                 let scrubber = self.scrubber.clone();
-                let webhook = queue.webhook(WebhookSpec {
+                let spec = WebhookSpec {
                     url: url.clone(),
                     profile: self.profile.name.clone(),
                     secret: secret_env
@@ -120,8 +152,17 @@ impl Binding<'_> {
                         .transpose()?,
                     scrub: Some(Arc::new(move |text| scrubber.scrub(text).into_owned())),
                     proxy: self.operator.webhook_proxy.clone(),
-                });
-                self.register(registrar, webhook.map_err(Problem::new)?)
+                };
+                if self.mute {
+                    spec.check().map_err(Problem::new)?;
+                    let tells_nobody = |_: DynEvent| async { Ok::<_, Failure>(Value::Null) };
+                    return self.register(registrar, tells_nobody);
+                }
+                let queue = match &bound.webhooks {
+                    Some(queue) => queue,
+                    None => bound.webhooks.insert(self.open_queue()?),
+                };
+                self.register(registrar, queue.webhook(spec).map_err(Problem::new)?)
             }
             Action::Approve => self.approve(hooks),
             Action::Command { run, timeout, worker } => {
@@ -199,10 +240,8 @@ impl Binding<'_> {
     }
 
     fn open_queue(&self) -> Result<WebhookQueue, Problem> {
-        let spool = Some(self.environment.data_dir()?.join("webhooks"));
-        // By its folder: a name can change while one talks.
-        let dir = &self.profile.dir;
-        let owner = dir.canonicalize().as_ref().unwrap_or(dir).display().to_string();
+        let spool = Some(kept::folder(self.environment)?);
+        let owner = kept::owner(self.profile);
         let options = WebhookOptions { spool, owner, ..WebhookOptions::default() };
         WebhookQueue::open(options).map_err(Problem::new)
     }

@@ -96,7 +96,7 @@ impl Current {
         if now == self.seen {
             return Ok(());
         }
-        match self.recipe.assemble(environment, chat).await {
+        match Assembled::new(environment, &chat.who, self.heirs()).await {
             Ok(new) => {
                 self.replace(new);
                 tell!("{}", dim("the profile changed: the new one is in force"));
@@ -121,8 +121,14 @@ impl Current {
     }
 
     fn replace(&mut self, new: Assembled) {
-        let old = std::mem::replace(&mut self.assembled, new);
+        let mut old = std::mem::replace(&mut self.assembled, new);
+        old.bound.hand_over_webhooks();
         self.leaving.spawn(old.close());
+    }
+
+    /// What goes on from one agent of this conversation to the next.
+    fn heirs(&self) -> Extras {
+        Extras { webhooks: self.assembled.bound.webhooks(), ..self.recipe.extras() }
     }
 
     /// The profile in force, under the operator's rules of now.
@@ -131,7 +137,7 @@ impl Current {
             Some(profile) => Plan::held(environment, profile.clone())?,
             None => Plan::read(environment, None)?,
         };
-        Assembled::of_plan(environment, &chat.who, plan, self.recipe.extras()).await
+        Assembled::of_plan(environment, &chat.who, plan, self.heirs()).await
     }
 }
 

@@ -4,12 +4,14 @@ use std::process::ExitCode;
 
 use pintle::HandlerRecord;
 use pintle_agent::{PreviewError, PromptPreview, Store};
+use pintle_exec::KeptWebhooks;
 use pintle_store::SqliteStore;
 use serde_json::{Value, json};
 
 use crate::{
     args::Doctor,
     assembly::{Assembled, Extras},
+    bindings::waiting,
     environment::Environment,
     out::{self, say, say_json, say_pretty_json},
     problem::Problem,
@@ -25,7 +27,7 @@ pub(crate) async fn run(environment: &Environment, doctor: Doctor) -> Result<Exi
 }
 
 async fn show_prompt(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, Problem> {
-    let assembled = Assembled::new(environment, &doctor.who, Extras::default()).await?;
+    let assembled = Assembled::new(environment, &doctor.who, Extras::mute()).await?;
     let preview = assembled.agent.preview_prompt(doctor.who.personality.as_deref()).await;
     assembled.close().await;
     let PromptPreview { parts, record } =
@@ -73,11 +75,24 @@ async fn database(store: &SqliteStore) -> Result<String, Problem> {
     })
 }
 
+/// What waits for an endpoint, of whatever profile.
+fn webhooks(environment: &Environment) -> Vec<Result<String, Problem>> {
+    let said = |KeptWebhooks { url, messages, damaged, file, .. }: &KeptWebhooks| match messages {
+        0 => format!("{damaged} damaged in {}", file.display()),
+        1 => format!("1 message waits for {url}"),
+        several => format!("{several} messages wait for {url}"),
+    };
+    match waiting(environment) {
+        Ok(kept) => kept.iter().map(|kept| Ok(said(kept))).collect(),
+        Err(problem) => vec![Err(problem)],
+    }
+}
+
 async fn check(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, Problem> {
     let mut checks = Vec::new();
     let data = environment.data_dir();
     checks.push(Check { what: "data folder", found: data.map(|dir| dir.display().to_string()) });
-    let assembled = Assembled::new(environment, &doctor.who, Extras::default()).await;
+    let assembled = Assembled::new(environment, &doctor.who, Extras::mute()).await;
     match assembled {
         Err(problem) => checks.push(Check { what: "agent", found: Err(problem) }),
         Ok(assembled) => {
@@ -87,6 +102,9 @@ async fn check(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, P
             checks.push(Check { what: "personalities", found: Ok(personalities.join(", ")) });
             let hooks = format!("{} bound", assembled.agent.hooks().list().len());
             checks.push(Check { what: "hooks", found: Ok(hooks) });
+            checks.extend(
+                webhooks(environment).into_iter().map(|found| Check { what: "webhooks", found }),
+            );
             assembled.close().await;
         }
     }

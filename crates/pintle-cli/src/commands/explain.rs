@@ -23,7 +23,7 @@ pub(crate) async fn run(
 ) -> Result<ExitCode, Problem> {
     let args: Value = serde_json::from_str(args)
         .map_err(|error| Problem::new(format!("`--args` is not JSON: {error}")))?;
-    let assembled = Assembled::new(environment, who, Extras::default()).await?;
+    let assembled = Assembled::new(environment, who, Extras::mute()).await?;
     let explained = assembled.agent.explain(who.personality.as_deref(), tool, args).await;
     let steps = explained.map(|steps| with_sources(&assembled, steps));
     assembled.close().await;

@@ -39,7 +39,7 @@ pub(crate) async fn run(environment: &Environment, who: &Who) -> Result<ExitCode
             return of_broken(environment, &dir, &errors).await;
         }
     }
-    let extras = Extras { only_looks: true, ..Extras::default() };
+    let extras = Extras { only_looks: true, ..Extras::mute() };
     let assembled = Assembled::new(environment, who, extras).await?;
     let fired = assembled.store.fired_hooks().await?;
     let bound = &assembled.bound;

@@ -117,6 +117,11 @@ impl WebhookSpec {
     pub fn check(&self) -> Result<(), WebhookError> {
         Target::parse(&self.url).map(drop)
     }
+
+    /// Whether this is the URL it goes to, however it was written.
+    pub fn goes_to(&self, url: &str) -> bool {
+        Target::parse(&self.url).is_ok_and(|target| target.url.as_str() == url)
+    }
 }
 
 impl fmt::Debug for WebhookSpec {
