@@ -117,7 +117,14 @@ async fn main() {
     worker.shutdown().await;
 
     // Port 9 discards, where anybody listens at all.
-    let queue = WebhookQueue::open(WebhookOptions::default()).unwrap();
+    let kept = tempfile::tempdir().unwrap();
+    let queue = WebhookQueue::open(WebhookOptions {
+        spool: Some(kept.path().into()),
+        // Room for those that are measured as well.
+        max_messages: 10_000,
+        ..WebhookOptions::default()
+    })
+    .unwrap();
     let dead = queue.webhook(WebhookSpec::new("http://127.0.0.1:9/", "bench")).unwrap();
     for _ in 0..1_000 {
         call(&dead).await;
@@ -128,5 +135,6 @@ async fn main() {
         "≥ 15×",
         compare(|| call(&dead), || call(&hook)).await,
     );
-    queue.close(Duration::ZERO).await;
+    let stats = queue.close(Duration::ZERO).await;
+    assert_eq!((stats[0].dropped, stats[0].lost), (0, 0), "all of them were queued");
 }
