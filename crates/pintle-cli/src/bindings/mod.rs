@@ -109,7 +109,8 @@ pub(crate) fn bind(
         binding.bind(hooks, &mut bound)?;
     }
     if !mute {
-        bound.unclaimed = kept::unclaimed(environment, profile)?;
+        // No reason not to start; `pintle doctor` says what is wrong with the folder.
+        bound.unclaimed = kept::unclaimed(environment, profile).unwrap_or_default();
     }
     Ok(bound)
 }

@@ -23,8 +23,8 @@ const GATHER: Duration = Duration::from_millis(10);
 pub(super) struct Endpoint {
     url: Arc<str>,
     owner: Arc<str>,
-    /// Taken before the state where both are.
-    journal: Option<Mutex<Journal>>,
+    /// Held by whoever writes down: what comes later is written later. Taken before the state.
+    journal: Mutex<Option<Journal>>,
     state: Mutex<State>,
     max_messages: usize,
     max_bytes: usize,
@@ -87,7 +87,7 @@ impl Endpoint {
         let endpoint = Self {
             url,
             owner: options.owner.as_str().into(),
-            journal: journal.map(Mutex::new),
+            journal: Mutex::new(journal),
             state: Mutex::default(),
             max_messages: options.max_messages,
             max_bytes: options.max_bytes,
@@ -102,8 +102,12 @@ impl Endpoint {
             state.stats.damaged = damaged;
             state.last = messages.last().map_or(0, |message| message.at);
             for message in messages {
-                endpoint.admit(&mut state, Waiting { message, sender: sender.clone() });
+                let gone = message.id.clone();
+                if !endpoint.admit(&mut state, Waiting { message, sender: sender.clone() }) {
+                    state.news.push(Line::Gone { gone });
+                }
             }
+            endpoint.ring(state);
         }
         Arc::new(endpoint)
     }
@@ -157,7 +161,6 @@ impl Endpoint {
 
     /// Puts what is new into the queue and on disk. What cannot be kept there stays in memory; the error can be read.
     fn write(&self) {
-        // Held all the time: what comes later is written later.
         let mut journal = self.journal();
         let mut state = self.lock();
         state.rung = false;
@@ -177,10 +180,10 @@ impl Endpoint {
                 news.push(Line::Message(message));
             }
         }
-        let worn = journal.as_ref().is_some_and(|journal| journal.is_worn());
+        let worn = journal.as_ref().is_some_and(Journal::is_worn);
         let all = (worn || state.queue.is_empty()).then(|| state.messages());
         self.told(state);
-        let Some(journal) = journal.as_deref_mut().filter(|_| !news.is_empty()) else { return };
+        let Some(journal) = journal.as_mut().filter(|_| !news.is_empty()) else { return };
         let kept = match all {
             Some(messages) => journal.replace(&messages),
             None => journal.append(&news),
@@ -297,13 +300,13 @@ impl Endpoint {
     /// After the last attempt: what stays is on disk now, or lost and counted.
     pub(super) fn settle(&self) {
         self.write();
-        let journal = self.journal();
+        let mut journal = self.journal();
         let mut state = self.lock();
         let messages = state.messages();
-        let kept = match journal {
+        let kept = match &mut *journal {
             None => Err("there is no folder to keep them in".to_string()),
             Some(journal) if !messages.is_empty() && journal.is_intact() => Ok(()),
-            Some(mut journal) => journal.replace(&messages).map_err(|error| cannot_be_kept(&error)),
+            Some(journal) => journal.replace(&messages).map_err(|error| cannot_be_kept(&error)),
         };
         if let Err(why) = kept
             && !messages.is_empty()
@@ -315,8 +318,8 @@ impl Endpoint {
         }
     }
 
-    fn journal(&self) -> Option<MutexGuard<'_, Journal>> {
-        Some(self.journal.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    fn journal(&self) -> MutexGuard<'_, Option<Journal>> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -273,3 +273,68 @@ fn private() -> OpenOptions {
 pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn message(number: u64, body: &str) -> Message {
+        let id = number.to_string().into();
+        Message { at: number, id, url: "u".into(), owner: "o".into(), tries: 0, body: body.into() }
+    }
+
+    #[test]
+    fn a_file_is_written_anew_when_most_of_it_is_past() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut journal, _) = Journal::open(folder.path(), "o", "u").unwrap();
+        let stays = message(0, "stays");
+        journal.append(&[Line::Message(stays.clone())]).unwrap();
+        let long = "x".repeat(100_000);
+        for number in 1..=100 {
+            let gone = number.to_string().into();
+            let lines = [Line::Message(message(number, &long)), Line::Gone { gone }];
+            match journal.is_worn() {
+                true => journal.replace(std::slice::from_ref(&stays)).unwrap(),
+                false => journal.append(&lines).unwrap(),
+            }
+            assert!(fs::metadata(&journal.path).unwrap().len() < 2 * WORTH_REPLACING);
+            assert!(journal.is_intact());
+        }
+        drop(journal);
+        let (_, left) = Journal::open(folder.path(), "o", "u").unwrap();
+        assert_eq!((left.messages, left.damaged), (vec![stays], 0));
+    }
+
+    #[test]
+    fn whoever_was_killed_while_taking_over_has_written_nothing_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        let [first, second] = [(); 2].map(|()| Journal::open(folder.path(), "o", "u").unwrap().0);
+        for (mut journal, number) in [(first, 1), (second, 2)] {
+            journal.append(&[Line::Message(message(number, "x"))]).unwrap();
+        }
+        let theirs = folder.path().join("1").join(file_name("o", "u"));
+        let copy = fs::read(&theirs).unwrap();
+        drop(Journal::open(folder.path(), "o", "u").unwrap());
+        assert!(!theirs.exists());
+        fs::write(theirs, copy).unwrap();
+        let (_, left) = Journal::open(folder.path(), "o", "u").unwrap();
+        assert_eq!(left.messages, [message(1, "x"), message(2, "x")]);
+    }
+
+    #[test]
+    fn attempts_are_counted_across_restarts() {
+        let folder = tempfile::tempdir().unwrap();
+        for tries in 1..=3 {
+            let (mut journal, left) = Journal::open(folder.path(), "o", "u").unwrap();
+            if left.messages.is_empty() {
+                journal.append(&[Line::Message(message(1, "x"))]).unwrap();
+            }
+            journal.append(&[Line::Tried { tried: "1".into() }]).unwrap();
+            drop(journal);
+            let (_, left) = Journal::open(folder.path(), "o", "u").unwrap();
+            assert_eq!(left.messages.first().map(|message| message.tries), Some(tries));
+        }
+    }
+}

@@ -258,26 +258,6 @@ async fn nobody_sends_what_another_owner_left() {
 }
 
 #[tokio::test]
-async fn a_file_does_not_grow_with_what_has_passed() {
-    let place = Place::new();
-    let server = Server::start_at(place.port, []).await;
-    let queue = WebhookQueue::open(place.options()).unwrap();
-    let hooks = observe(&queue, place.spec());
-    let longest = async || {
-        let mut longest = 0;
-        for number in 0..60 {
-            prompt(&hooks, &"x".repeat(100_000)).await;
-            server.wait_for(number + 1).await;
-            let length = fs::read_dir(place.spool().join("0")).unwrap().flatten();
-            longest =
-                length.flat_map(|it| it.metadata()).map(|it| it.len()).fold(longest, u64::max);
-        }
-        longest
-    };
-    assert!(longest().await < 3_000_000, "6 MB have passed");
-}
-
-#[tokio::test]
 async fn what_is_kept_on_disk_is_bounded() {
     let place = Place::new();
     let options = WebhookOptions { max_messages: 5, ..place.options() };
@@ -291,6 +271,31 @@ async fn what_is_kept_on_disk_is_bounded() {
         assert_eq!((stats[0].queued, stats[0].dropped), (5, dropped), "{stats:?}");
     }
     assert_eq!(place.kept(), 5);
+}
+
+#[tokio::test]
+async fn what_is_taken_over_is_bounded() {
+    let place = Place::new();
+    let open = || {
+        let options = WebhookOptions { max_messages: 5, ..place.options() };
+        let queue = WebhookQueue::open(options).unwrap();
+        let hooks = observe(&queue, place.spec());
+        (queue, hooks)
+    };
+    let at_once = [open(), open(), open()];
+    for (queue, hooks) in &at_once {
+        for number in 0..5 {
+            prompt(hooks, &number.to_string()).await;
+        }
+        queue.close(Duration::from_millis(50)).await;
+    }
+    assert_eq!(place.kept(), 15);
+    drop(at_once);
+    for dropped in [10, 0] {
+        let stats = open().0.close(Duration::from_millis(50)).await;
+        assert_eq!((stats[0].queued, stats[0].dropped), (5, dropped), "{stats:?}");
+        assert_eq!(place.kept(), 5);
+    }
 }
 
 #[tokio::test]
