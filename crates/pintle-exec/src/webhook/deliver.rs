@@ -18,9 +18,9 @@ use super::{
 /// A message that does not get through holds up the ones behind it: order is kept, and an endpoint that is down loses
 /// nothing however long it takes. Pauses grow for the endpoint, not for the message: they begin anew when it takes one.
 ///
-/// What an endpoint cannot take while it takes others must not hold them up for ever. So when a message has failed often
-/// enough, another one is tried; if that arrives, and the first fails once more, it is the message's own fault, and it
-/// counts as refused.
+/// What an endpoint cannot take while it takes others must not hold them up. So when a message has failed often enough,
+/// others are tried before it; and when it fails as often again, each time right after another has arrived, it counts as
+/// refused.
 pub(super) async fn deliver(endpoint: &Endpoint, options: &WebhookOptions) {
     let mut failures = 0_u32;
     let mut others_arrive = false;
@@ -40,25 +40,38 @@ pub(super) async fn deliver(endpoint: &Endpoint, options: &WebhookOptions) {
                 (failures, others_arrive) = (0, false);
                 continue;
             }
-            Sent::Failed(why) if others_arrive => {
-                let often = "it fails again and again, while others arrive";
-                endpoint.refused(&message, format!("{why}; {often}"));
-                (failures, others_arrive) = (0, false);
-                continue;
-            }
             Sent::Failed(why) => {
-                if let Some(other) = endpoint.suspect(&message, options.suspect_after)
-                    && arrives(endpoint, &other, options).await
-                {
-                    (failures, others_arrive) = (0, true);
+                let enough = options.suspect_after.max(1);
+                let tries = match message.tries < enough || others_arrive {
+                    true => message.tries + 1,
+                    false => message.tries,
+                };
+                endpoint.tried(&message, tries);
+                if tries >= enough.saturating_mul(2) {
+                    let often = "it fails again and again, while others arrive";
+                    endpoint.refused(&message, format!("{why}; {often}"));
+                    (failures, others_arrive) = (0, false);
                     continue;
+                }
+                let another = match tries >= enough {
+                    true => another_arrives(endpoint, enough).await,
+                    false => None,
+                };
+                others_arrive = another == Some(true);
+                if others_arrive {
+                    failures = 0;
+                    continue;
+                }
+                if another == Some(false) {
+                    // The other one fails as well: it is the endpoint.
+                    endpoint.tried(&message, enough);
                 }
                 why
             }
             Sent::Away(why) => why,
         };
         endpoint.failed(why);
-        failures = failures.saturating_add(1);
+        (failures, others_arrive) = (failures.saturating_add(1), false);
         select! {
             () = sleep(pause(failures, options)) => {}
             () = endpoint.hurry.notified() => {}
@@ -66,18 +79,19 @@ pub(super) async fn deliver(endpoint: &Endpoint, options: &WebhookOptions) {
     }
 }
 
-/// Whether a message gets through that is tried before its turn.
-async fn arrives(endpoint: &Endpoint, other: &Waiting, options: &WebhookOptions) -> bool {
-    match other.sender.send(&other.message).await {
+/// Tries the first message that nothing is known against, if there is one, and says whether it gets through.
+async fn another_arrives(endpoint: &Endpoint, enough: u32) -> Option<bool> {
+    let Waiting { message, sender } = endpoint.first_tried_less(enough)?;
+    match sender.send(&message).await {
         Sent::Delivered => {
-            endpoint.delivered(&other.message);
-            return true;
+            endpoint.delivered(&message);
+            return Some(true);
         }
-        Sent::Refused(why) => endpoint.refused(&other.message, why),
-        Sent::Failed(_) => drop(endpoint.suspect(&other.message, options.suspect_after)),
+        Sent::Refused(why) => endpoint.refused(&message, why),
+        Sent::Failed(_) => endpoint.tried(&message, message.tries + 1),
         Sent::Away(_) => {}
     }
-    false
+    Some(false)
 }
 
 /// Doubles with each failure, up to the longest; then between half of it and all of it, so that many hosts that

@@ -241,27 +241,20 @@ impl Endpoint {
         self.lock().stats.last_error = Some(why);
     }
 
-    /// Counts that the endpoint could not take this message. After enough of that, gives another one, by which it can
-    /// be told whether it is the message or the endpoint.
-    pub(super) fn suspect(&self, message: &Message, enough: u32) -> Option<Waiting> {
+    /// Notes how often the endpoint could not take this message.
+    pub(super) fn tried(&self, message: &Message, tries: u32) {
         let mut state = self.lock();
-        let at = state.position(message)?;
-        let suspect = state.queue.get_mut(at)?;
-        if suspect.message.tries < enough {
-            suspect.message.tries += 1;
-            let (tries, tried) = (suspect.message.tries, message.id.clone());
-            state.news.push(Line::Tried { tried });
+        let at = state.position(message);
+        let Some(waiting) = at.and_then(|at| state.queue.get_mut(at)) else { return };
+        if std::mem::replace(&mut waiting.message.tries, tries) != tries {
+            state.news.push(Line::Tries { of: message.id.clone(), tries });
             self.ring(state);
-            if tries < enough {
-                return None;
-            }
-            state = self.lock();
         }
-        state
-            .queue
-            .iter()
-            .find(|it| it.message.id != message.id && it.message.tries < enough)
-            .cloned()
+    }
+
+    /// The oldest message that could not be taken less often than this.
+    pub(super) fn first_tried_less(&self, often: u32) -> Option<Waiting> {
+        self.lock().queue.iter().find(|waiting| waiting.message.tries < often).cloned()
     }
 
     pub(super) fn stats(&self) -> EndpointStats {

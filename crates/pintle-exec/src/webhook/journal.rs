@@ -40,9 +40,10 @@ pub(super) enum Line {
     Gone {
         gone: Arc<str>,
     },
-    /// That message could not be taken, once more.
-    Tried {
-        tried: Arc<str>,
+    /// How often that message could not be taken, from then on.
+    Tries {
+        of: Arc<str>,
+        tries: u32,
     },
 }
 
@@ -237,19 +238,18 @@ fn read(file: &Path) -> io::Result<Left> {
         read => read?,
     };
     let mut left = Left::default();
-    let (mut gone, mut tries) = (HashSet::new(), HashMap::<_, u32>::new());
+    let (mut gone, mut tried) = (HashSet::new(), HashMap::new());
     for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         match serde_json::from_slice(line) {
             Ok(Line::Message(message)) => left.messages.push(message),
             Ok(Line::Gone { gone: id }) => drop(gone.insert(id)),
-            Ok(Line::Tried { tried: id }) => *tries.entry(id).or_default() += 1,
+            Ok(Line::Tries { of, tries }) => drop(tried.insert(of, tries)),
             Err(_) => left.damaged += 1,
         }
     }
     left.messages.retain(|message| !gone.contains(&message.id));
     for message in &mut left.messages {
-        let more = tries.get(&message.id).copied().unwrap_or_default();
-        message.tries = message.tries.saturating_add(more);
+        message.tries = tried.get(&message.id).copied().unwrap_or(message.tries);
     }
     Ok(left)
 }
@@ -326,12 +326,12 @@ mod tests {
     #[test]
     fn attempts_are_counted_across_restarts() {
         let folder = tempfile::tempdir().unwrap();
-        for tries in 1..=3 {
+        for tries in [2, 7, 5] {
             let (mut journal, left) = Journal::open(folder.path(), "o", "u").unwrap();
             if left.messages.is_empty() {
                 journal.append(&[Line::Message(message(1, "x"))]).unwrap();
             }
-            journal.append(&[Line::Tried { tried: "1".into() }]).unwrap();
+            journal.append(&[Line::Tries { of: "1".into(), tries }]).unwrap();
             drop(journal);
             let (_, left) = Journal::open(folder.path(), "o", "u").unwrap();
             assert_eq!(left.messages.first().map(|message| message.tries), Some(tries));

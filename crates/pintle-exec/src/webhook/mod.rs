@@ -54,9 +54,9 @@ pub struct WebhookOptions {
     pub first_retry: Duration,
     /// The longest pause; the default is 60 s.
     pub longest_retry: Duration,
-    /// After so many failures at an endpoint that can be reached (5xx, no answer) another message is tried: when that
-    /// one arrives, it is the message's fault, and it counts as refused. The default is 5. An endpoint that takes no
-    /// message at all is tried for ever.
+    /// After so many failures of a message at an endpoint that can be reached (5xx, no answer) others are tried before
+    /// it. When it fails as often again, each time right after another has arrived, it is its own fault, and it counts
+    /// as refused. The default is 5. An endpoint that takes no message at all is tried for ever.
     pub suspect_after: u32,
     /// Another way to resolve names.
     pub lookup: Option<Lookup>,

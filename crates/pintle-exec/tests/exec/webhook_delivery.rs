@@ -142,14 +142,30 @@ async fn messages_an_endpoint_always_chokes_on_do_not_hold_up_the_rest() {
     let server = Server::choking_on("poison").await;
     let queue = WebhookQueue::open(quick()).unwrap();
     let hooks = observe(&queue, WebhookSpec::new(server.url(), "p"));
-    for text in ["poison a", "poison b", "one", "two"] {
+    let fine: Vec<_> = (0..12).map(|number| number.to_string()).collect();
+    for text in ["poison a", "poison b"].into_iter().chain(fine.iter().map(String::as_str)) {
         prompt(&hooks, text).await;
     }
     let stats = queue.close(SLACK).await;
-    let taken: Vec<_> =
-        prompts(&server.received()).into_iter().filter(|it| !it.starts_with("poison")).collect();
-    assert_eq!(taken, ["one", "two"]);
-    assert_eq!((stats[0].delivered, stats[0].refused), (2, 2), "{stats:?}");
+    let mut taken = prompts(&server.received());
+    taken.retain(|text| !text.starts_with("poison"));
+    assert_eq!(taken, fine);
+    assert_eq!((stats[0].delivered, stats[0].refused), (12, 2), "{stats:?}");
+}
+
+// Nine of ten answers are bad: that is the endpoint's fault, and no message's.
+#[tokio::test]
+async fn an_endpoint_that_is_not_well_loses_nothing() {
+    let bad = std::iter::repeat_n(Reply::Status(500), 9).chain([Reply::Status(200)]);
+    let replies: Vec<_> = bad.collect();
+    let server = Server::start(replies.into_iter().cycle().take(600)).await;
+    let queue = WebhookQueue::open(quick()).unwrap();
+    let hooks = observe(&queue, WebhookSpec::new(server.url(), "p"));
+    for number in 0..20 {
+        prompt(&hooks, &number.to_string()).await;
+    }
+    let stats = queue.close(SLACK).await;
+    assert_eq!((stats[0].delivered, stats[0].refused), (20, 0), "{stats:?}");
 }
 
 #[tokio::test]
