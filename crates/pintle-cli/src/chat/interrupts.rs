@@ -36,6 +36,7 @@ pub(crate) struct Interrupts {
     interrupt: Option<Signal>,
     terminate: Option<Signal>,
     hang_up: Option<Signal>,
+    kept: Option<Wish>,
 }
 
 impl Interrupts {
@@ -45,11 +46,20 @@ impl Interrupts {
             interrupt: signal(SignalKind::interrupt()).ok(),
             terminate: signal(SignalKind::terminate()).ok(),
             hang_up: signal(SignalKind::hangup()).ok(),
+            kept: None,
         }
+    }
+
+    /// It came too late for what it was heard in: it is for what comes next.
+    pub(crate) fn keep(&mut self, wish: Wish) {
+        self.kept = Some(wish);
     }
 
     /// The next one, or one that has come since the last.
     pub(crate) async fn next(&mut self) -> Wish {
+        if let Some(kept) = self.kept.take() {
+            return kept;
+        }
         tokio::select! {
             biased;
             () = heard(&mut self.terminate) => Wish::Leave(TERMINATED),

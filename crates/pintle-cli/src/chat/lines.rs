@@ -64,6 +64,10 @@ impl Lines {
         Self { requests, terminal, editing }
     }
 
+    pub(crate) fn are_typed(&self) -> bool {
+        self.terminal.is_some()
+    }
+
     pub(crate) async fn next(&self, prompt: &str) -> Line {
         self.ask(prompt, Purpose::Message).await
     }

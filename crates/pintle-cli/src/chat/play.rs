@@ -118,6 +118,10 @@ impl Player {
                         self.screen.note(&without_you(outcome, by.as_deref()));
                     }
                     if let (RunEventKind::Done { text, outcome }, true) = (event.kind, own) {
+                        // A person sees that it was too late, and says so again.
+                        if stopping.stopped_nothing(outcome) && !self.lines.are_typed() {
+                            self.interrupts.keep(Wish::Stop);
+                        }
                         return match stopping.leaves {
                             Some((code, _)) => Ended::Leave(code),
                             None => Ended::Done { text, outcome },
@@ -178,6 +182,11 @@ pub(super) struct Stopping {
 }
 
 impl Stopping {
+    /// Whether it was asked for when the run was over already.
+    fn stopped_nothing(&self, outcome: RunOutcome) -> bool {
+        self.asked && self.leaves.is_none() && outcome != RunOutcome::Aborted
+    }
+
     /// The exit code if there is nothing more to wait for: this is the second time.
     pub(super) fn at_once(&mut self, wish: Wish) -> Option<u8> {
         match (wish, self.leaves) {
