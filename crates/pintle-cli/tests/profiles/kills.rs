@@ -1,7 +1,10 @@
 //! Kill -9 between each two steps of an approval: asked, answered, used, run, told (R11.6). The tool runs once, or not at
 //! all when nobody can know how far it came; never twice.
 
-use std::process::{Child, Command, Stdio};
+use std::{
+    fs::File,
+    process::{Child, Command, Stdio},
+};
 
 use serde_json::{Value, json};
 
@@ -34,6 +37,14 @@ fn approve(world: &World, asked: &str) -> Said {
     world.run(&["approvals", "approve", asked])
 }
 
+/// Has the session of a question's run, as the run did: whoever answers takes it for alive.
+fn stands_in_for_its_run(world: &World, pending: &Value) -> File {
+    let lock = world.data("locks").join(pending["sessionId"].as_str().unwrap());
+    let held = File::open(lock).unwrap();
+    held.lock().unwrap();
+    held
+}
+
 /// The conversation is whole: it goes on, and every call has one result.
 fn goes_on(world: &World, results: usize) {
     let next = world.run(&["chat", "--session", "cli:kills", "-q", "list ."]);
@@ -62,12 +73,14 @@ fn between_asked_and_answered() {
 fn between_answered_and_used() {
     let world = World::new(&json!({}));
     let asking = waiting(&world, &["-q", "run echo ran >> marker"]);
-    let asked = id(&world.pending());
-    // It is there and holds the question, but never gets to hear the answer.
-    signal(&asking, "STOP");
+    let pending = world.pending();
+    let asked = id(&pending);
+    killed(asking);
+    // It seems to be there, but never gets to hear the answer.
+    let held = stands_in_for_its_run(&world, &pending);
     let answered = approve(&world, &asked);
     assert!(answered.ok && !answered.out.contains("it went on here"), "{answered:?}");
-    killed(asking);
+    drop(held);
     let stored = question(&world, &asked);
     assert_eq!((&stored["state"], &stored["consumedAt"]), (&json!("approved"), &Value::Null));
     assert!(!world.path("marker").exists());
@@ -196,9 +209,7 @@ fn a_yes_that_nobody_acts_on_is_acted_on_by_whoever_gave_it() {
     let asking = waiting(&world, &["-q", "run echo ran >> marker"]);
     let pending = world.pending();
     killed(asking);
-    let lock = world.data("locks").join(pending["sessionId"].as_str().unwrap());
-    let held = std::fs::File::open(lock).unwrap();
-    held.lock().unwrap();
+    let held = stands_in_for_its_run(&world, &pending);
     let asked = id(&pending);
     let mut answering = world.pintle(&["approvals", "approve", &asked]);
     let answering = answering.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -216,10 +227,12 @@ fn a_yes_that_nobody_acts_on_is_acted_on_by_whoever_gave_it() {
 fn a_no_to_what_was_approved_before_a_crash_runs_nothing() {
     let world = World::new(&json!({}));
     let asking = waiting(&world, &["-q", "run echo ran >> marker"]);
-    let asked = id(&world.pending());
-    signal(&asking, "STOP");
-    assert!(approve(&world, &asked).ok);
+    let pending = world.pending();
+    let asked = id(&pending);
     killed(asking);
+    let held = stands_in_for_its_run(&world, &pending);
+    assert!(approve(&world, &asked).ok);
+    drop(held);
     let late = world.run(&["approvals", "deny", &asked]);
     assert!(!late.ok && late.err.contains("it was approved already"), "{late:?}");
     assert!(!world.path("marker").exists());

@@ -174,7 +174,7 @@ fn who_may_not_answer_is_told_who_is_waited_for() {
 #[test]
 fn a_question_that_lapses_at_the_terminal_says_so() {
     let world = World::new();
-    let hasty = json!({"name": "hasty", "security": {"approvalTimeoutMs": 1500}});
+    let hasty = json!({"name": "hasty", "security": {"approvalTimeoutMs": 4000}});
     world.write("hasty/agent.json", hasty.to_string());
     let steps = [
         wait_for_prompt(),
