@@ -1,11 +1,12 @@
 //! What a handler receives.
 
 use std::{
-    fmt,
+    fmt, io,
     ops::Deref,
     sync::{Arc, OnceLock},
 };
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::{Envelope, Model, Modifying, Patch, Point};
@@ -156,6 +157,23 @@ pub struct EventJson(Arc<dyn AsJson>);
 
 trait AsJson: Send + Sync {
     fn json(&self) -> &Value;
+    fn payload_size(&self) -> usize;
+}
+
+impl EventJson {
+    /// How many bytes the payload takes as text. It is not made for that: a queue that keeps events can keep to a bound
+    /// before anybody has read one.
+    ///
+    /// ```
+    /// use pintle::EventJson;
+    ///
+    /// let json = EventJson::from(serde_json::json!({ "a": [1, 2] }));
+    /// assert_eq!(json.payload_size(), r#"{"a":[1,2]}"#.len());
+    /// ```
+    #[must_use]
+    pub fn payload_size(&self) -> usize {
+        self.0.payload_size()
+    }
 }
 
 impl<P: Point> AsJson for Shared<P> {
@@ -167,12 +185,37 @@ impl<P: Point> AsJson for Shared<P> {
             Value::Object(object)
         })
     }
+
+    fn payload_size(&self) -> usize {
+        size_of(&self.occurrence().payload)
+    }
 }
 
 impl AsJson for Value {
     fn json(&self) -> &Value {
         self
     }
+
+    fn payload_size(&self) -> usize {
+        size_of(self)
+    }
+}
+
+fn size_of(value: &impl Serialize) -> usize {
+    struct Counted(usize);
+    impl io::Write for Counted {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 = self.0.saturating_add(bytes.len());
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counted = Counted(0);
+    // What cannot be written takes as much as was written of it.
+    let _ = serde_json::to_writer(&mut counted, value);
+    counted.0
 }
 
 impl From<Value> for EventJson {

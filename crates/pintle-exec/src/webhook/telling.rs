@@ -10,10 +10,12 @@ use std::{
 
 use pintle::DynEvent;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{endpoint::Waiting, journal::Message, send::Sender};
 use crate::{context::Context, spec::Scrub};
+
+/// About what a body takes beside the payload.
+const ENVELOPE: usize = 512;
 
 /// Who tells, by which way, and what must not be told.
 pub(super) struct About {
@@ -32,7 +34,7 @@ pub(super) struct Telling {
 
 impl Telling {
     pub(super) fn new(event: DynEvent, about: Arc<About>) -> Self {
-        let size = size(&event.json) + size(&event.merged);
+        let size = ENVELOPE + event.json.payload_size();
         Self { event, about, now: now_millis(), size }
     }
 
@@ -50,17 +52,6 @@ impl Telling {
         let (url, owner) = (url.clone(), owner.clone());
         let message = Message { at: *now, id: delivery_id(*now), url, owner, tries: 0, body };
         Waiting { message, sender: about.sender.clone() }
-    }
-}
-
-fn size(value: &Value) -> usize {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
-        Value::String(text) => text.len() + 2,
-        Value::Array(items) => items.iter().map(|item| size(item) + 1).sum::<usize>() + 2,
-        Value::Object(fields) => {
-            fields.iter().map(|(key, value)| key.len() + size(value) + 4).sum::<usize>() + 2
-        }
     }
 }
 
