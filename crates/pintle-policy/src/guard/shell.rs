@@ -2,7 +2,7 @@
 
 use super::{PatternError, Refusal, glob};
 use crate::paths::normal;
-use crate::shell::{SimpleCommand, Word, simple_commands};
+use crate::shell::{SimpleCommand, Word, may_be_long, simple_commands};
 use glob::Pattern;
 use serde_json::Value;
 
@@ -153,31 +153,43 @@ fn has_option(option: &Pattern, args: &[Word]) -> bool {
         // A file pattern could find a file named like the option.
         Word::Dynamic(written) => Pattern::new(written).map_or(true, |files| files.matches(text)),
     });
-    if exact || text.starts_with("--") || text.contains(['*', '?', '[']) {
+    if exact || text.contains(['*', '?', '[']) {
         return exact;
     }
-    text.chars().skip(1).all(|letter| {
-        args.iter().map(Word::text).any(|arg| match arg.strip_prefix("--") {
-            Some(long) => long_name(letter).contains(&long),
-            // `-r` and `-R` are one option to `rm` and its like.
-            None if letter.eq_ignore_ascii_case(&'r') => {
-                arg.starts_with('-') && arg.contains(['r', 'R'])
-            }
-            None => arg.starts_with('-') && arg.contains(letter),
+    let has_letter = |letter: char| {
+        args.iter().map(Word::text).filter(|arg| !arg.starts_with("--")).any(|arg| {
+            let same = |c: char| match letter {
+                // `-r` and `-R` are one option to `rm` and its like.
+                'r' | 'R' => c.eq_ignore_ascii_case(&'r'),
+                _ => c == letter,
+            };
+            arg.starts_with('-') && arg.contains(same)
         })
+    };
+    let has_long = |name: &str| args.iter().any(|arg| may_be_long(arg.text(), name));
+    if let Some(long) = text.strip_prefix("--") {
+        let name = long.split_once('=').map_or(long, |(name, _)| name);
+        let letters =
+            LONG_NAMES.iter().filter(|(_, long)| *long == name).map(|(letter, _)| *letter);
+        return has_long(name) || letters.into_iter().any(has_letter);
+    }
+    text.chars().skip(1).all(|letter| {
+        has_letter(letter)
+            || LONG_NAMES
+                .iter()
+                .any(|(short, long)| short.eq_ignore_ascii_case(&letter) && has_long(long))
     })
 }
 
-fn long_name(letter: char) -> &'static [&'static str] {
-    match letter {
-        'r' | 'R' => &["recursive"],
-        'f' => &["force"],
-        'a' => &["all"],
-        'd' => &["delete"],
-        'i' => &["in-place", "interactive"],
-        _ => &[],
-    }
-}
+/// The long names of letters that mean the same to nearly every program.
+const LONG_NAMES: &[(char, &str)] = &[
+    ('r', "recursive"),
+    ('f', "force"),
+    ('a', "all"),
+    ('d', "delete"),
+    ('i', "in-place"),
+    ('i', "interactive"),
+];
 
 /// The patterns match words in order. Before a plain word (a subcommand) only options and what may be an option's value can
 /// stand; before anything else (a file, a pattern) any word can.

@@ -98,6 +98,15 @@ impl<'s> Ledger<'s> {
             if opens && !escaped && !self.marks.contains(&at) {
                 return Err(self.trouble(at, "a substitution the grammar did not see"));
             }
+            // `${ rm x; }` and `${| rm x; }` run commands in newer shells.
+            let inside = bytes.get(at.saturating_add(2)).copied();
+            if byte == b'$' && next == Some(b'[') && !escaped {
+                return Err(self.trouble(at, "an old form of arithmetic"));
+            }
+            let braces = byte == b'$' && next == Some(b'{');
+            if braces && !escaped && inside.is_some_and(|b| b" \t\n|(".contains(&b)) {
+                return Err(self.trouble(at, "a substitution in braces"));
+            }
             escaped = byte == b'\\' && !escaped;
         }
         Ok(())

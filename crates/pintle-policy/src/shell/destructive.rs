@@ -1,5 +1,6 @@
 //! Commands nobody wants an agent to run, whoever approves them.
 
+use super::options::may_be_long;
 use super::{SimpleCommand, Word, read};
 use crate::paths::normal;
 
@@ -42,7 +43,7 @@ fn by_program(command: &SimpleCommand) -> Option<&'static str> {
         "rm" if recursive(args, "rR") && args.iter().any(is_vital) => {
             Some("deletes a folder the system or its user lives in")
         }
-        "rm" if args.iter().any(|a| a.text() == "--no-preserve-root") => {
+        "rm" if args.iter().any(|a| may_be_long(a.text(), "no-preserve-root")) => {
             Some("asks to delete the root folder")
         }
         "find"
@@ -113,7 +114,7 @@ fn by_program(command: &SimpleCommand) -> Option<&'static str> {
 
 fn recursive(args: &[Word], letters: &str) -> bool {
     args.iter().map(Word::text).any(|t| {
-        t == "--recursive"
+        may_be_long(t, "recursive")
             || (t.starts_with('-') && !t.starts_with("--") && t.contains(|c| letters.contains(c)))
     })
 }

@@ -1,42 +1,95 @@
 //! Texts that are plain now and become commands later.
 
+use super::Word;
+
 /// Variables whose value some program runs or loads.
 const RUN_BY_PROGRAMS: &[&str] = &[
+    "BASH_ALIASES",
+    "BASH_CMDS",
     "BASH_ENV",
     "BROWSER",
-    "DYLD_INSERT_LIBRARIES",
     "EDITOR",
     "ENV",
+    "FCEDIT",
     "GIT_ASKPASS",
+    "GIT_DIR",
     "GIT_EDITOR",
+    "GIT_EXEC_PATH",
     "GIT_EXTERNAL_DIFF",
     "GIT_PAGER",
+    "GIT_PROXY_COMMAND",
     "GIT_SEQUENCE_EDITOR",
     "GIT_SSH",
     "GIT_SSH_COMMAND",
+    "GIT_TEMPLATE_DIR",
+    "HOME",
+    "INPUTRC",
     "JAVA_TOOL_OPTIONS",
-    "LD_AUDIT",
-    "LD_LIBRARY_PATH",
-    "LD_PRELOAD",
+    "LESSCLOSE",
     "LESSOPEN",
     "MANPAGER",
     "NODE_OPTIONS",
     "PAGER",
     "PATH",
+    "PERL5DB",
     "PERL5OPT",
     "PROMPT_COMMAND",
+    "PS0",
+    "PS4",
     "PYTHONSTARTUP",
+    "RSYNC_RSH",
     "RUBYOPT",
+    "RUSTC",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "RUSTC_WRAPPER",
+    "SHELL",
     "SHELLOPTS",
     "SSH_ASKPASS",
+    "SUDO_ASKPASS",
+    "SUDO_EDITOR",
+    "TAR_OPTIONS",
     "VISUAL",
+    "XDG_CONFIG_HOME",
+    "ZDOTDIR",
 ];
+
+/// The same for whole families of names: what a loader loads, what git is told, functions that a shell takes over.
+const RUN_BY_PREFIX: &[&str] = &["BASH_FUNC_", "DYLD_", "GIT_CONFIG", "LD_"];
+
+/// Whether the value of this variable decides what some program will run.
+pub(crate) fn is_steering_variable(name: &str) -> bool {
+    let name = name.split_once('[').map_or(name, |(name, _)| name).trim_end_matches('+');
+    RUN_BY_PROGRAMS.contains(&name) || RUN_BY_PREFIX.iter().any(|prefix| name.starts_with(prefix))
+}
 
 /// Whether `NAME=value` decides what some program will run: `PAGER=evil git log`, `PATH=/tmp ls`.
 pub(crate) fn steers_programs(assignment: &str) -> bool {
     let Some((name, value)) = assignment.split_once('=') else { return false };
     let harmless = matches!(value.trim_matches(['"', '\'']), "" | "cat" | "less" | "true" | ":");
-    RUN_BY_PROGRAMS.contains(&name.trim_end_matches('+')) && !harmless
+    is_steering_variable(name) && !harmless
+}
+
+/// Whether an assignment runs something when its value is used: by what it steers, or because the value would be
+/// evaluated (`PS4`, arithmetic).
+pub(crate) fn decides_later(assignment: &Word) -> bool {
+    let later = match assignment {
+        Word::Literal(text) => text.contains("$(") || text.contains('`'),
+        Word::Dynamic(raw) => raw.contains('\'') && (raw.contains("$(") || raw.contains('`')),
+    };
+    later || steers_programs(assignment.text())
+}
+
+/// Whether such a variable is named anywhere in this arithmetic, which can set it: `((PATH=1))` is a folder too.
+pub(crate) fn names_a_steering_variable(arithmetic: &str) -> bool {
+    arithmetic.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(is_steering_variable)
+}
+
+/// `${PATH:=./evil}`
+pub(crate) fn sets_in_expansion(expansion: &str) -> bool {
+    let inside = expansion.trim_start_matches("${");
+    let end = inside.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(inside.len());
+    let (name, rest) = inside.split_at_checked(end).unwrap_or((inside, ""));
+    (rest.starts_with('=') || rest.starts_with(":=")) && is_steering_variable(name)
 }
 
 /// Whether the shell would run something inside this text when it takes it for a number: in `a[$(rm x)]` the index is
@@ -53,30 +106,4 @@ pub(crate) fn hides_in_an_index(text: &str) -> bool {
         rest = after.get(1..).unwrap_or_default();
     }
     false
-}
-
-/// Whether git's own settings on its command line name something to run.
-pub(crate) fn steers_git(arg: &str) -> bool {
-    let lower = arg.to_ascii_lowercase();
-    let keys = [
-        "pager=",
-        "editor=",
-        "sshcommand=",
-        "fsmonitor=",
-        "hookspath=",
-        "askpass=",
-        "helper=",
-        "--exec-path=",
-        "--upload-pack=",
-        "--receive-pack=",
-        "=!",
-        "='!",
-        "textconv=",
-        "external=",
-        "program=",
-        "ext::",
-    ];
-    keys.iter().any(|key| lower.contains(key))
-        && !lower.ends_with("pager=cat")
-        && !lower.ends_with("pager=")
 }

@@ -13,6 +13,9 @@ mod destructive;
 mod heredoc;
 mod later;
 mod loads;
+mod options;
+mod reserved;
+mod runners;
 mod tree;
 mod unwrap;
 mod word;
@@ -22,6 +25,7 @@ pub use destructive::destructive;
 
 pub(crate) use later::steers_programs;
 pub(crate) use loads::loads_nothing;
+pub(crate) use options::may_be_long;
 
 use thiserror::Error;
 

@@ -2,7 +2,11 @@
 
 use super::check::Ledger;
 use super::heredoc;
-use super::later::{hides_in_an_index, steers_programs};
+use super::later::{
+    decides_later, hides_in_an_index, is_steering_variable, names_a_steering_variable,
+    sets_in_expansion,
+};
+use super::reserved::is_reserved;
 use super::word::decode;
 use super::{Redirect, ShellError, SimpleCommand, Word};
 use tree_sitter::{Node, Parser};
@@ -90,15 +94,21 @@ impl<'s> Walk<'s> {
         match node.kind() {
             "command" | "declaration_command" | "unset_command" => self.command(node)?,
             "variable_assignment" if stands_alone(node) => self.bare_assignment(node)?,
+            "for_statement" => self.loop_words(node)?,
+            "compound_statement" => self.double_parentheses(node),
+            "test_command" => self.double_brackets(node),
             "redirected_statement" => self.compound_redirects(node)?,
             "function_definition" => self.function(node),
             "comment" => self.ledger.comment(node)?,
-            "raw_string" | "ansi_c_string" if quoted && self.text(node).contains(['$', '`']) => {
+            "raw_string" | "ansi_c_string" if quoted => {
                 return Err(self
                     .ledger
                     .trouble(node.start_byte(), "single quotes inside double quotes"));
             }
-            "raw_string" | "ansi_c_string" if quoted => {}
+            // To a shell that does not know `$'…'` it ends at the first quote, escaped or not.
+            "ansi_c_string" if self.text(node).matches('\'').count() > 2 => {
+                return Err(self.ledger.trouble(node.start_byte(), "a quote inside $'…'"));
+            }
             "raw_string" | "ansi_c_string" => self.ledger.make_inert(node),
             "heredoc_redirect" => self.here_document(node)?,
             "process_substitution" | "arithmetic_expansion" => self.ledger.mark(node.start_byte()),
@@ -130,7 +140,12 @@ impl<'s> Walk<'s> {
                 decode(text).is_ok_and(|word| word.literal().is_some_and(hides_in_an_index))
             }
             "heredoc_body" => hides_in_an_index(text),
-            "expansion" => text.ends_with("@P}"),
+            "expansion" => text.ends_with("@P}") || sets_in_expansion(text),
+            "arithmetic_expansion" => names_a_steering_variable(text),
+            "compound_statement" if text.starts_with("((") => names_a_steering_variable(text),
+            "c_style_for_statement" => {
+                names_a_steering_variable(text.split("))").next().unwrap_or(text))
+            }
             _ => false,
         };
         if runs {
@@ -171,12 +186,13 @@ impl<'s> Walk<'s> {
                             .ledger
                             .trouble(end, "two words with nothing between them"));
                     }
-                    if kind == "variable_assignment" {
-                        let word = self.assignment(&child)?;
-                        command.args.push(word);
-                    } else {
-                        command.args.push(self.node_word(&child)?);
-                    }
+                    self.no_second_command(&command, end)?;
+                    let word = match kind {
+                        // What it sets is looked at where every other way to set it is.
+                        "variable_assignment" => self.assignment_word(&child)?,
+                        _ => self.node_word(&child)?,
+                    };
+                    command.args.push(word);
                 }
             }
             end = child.end_byte();
@@ -191,7 +207,13 @@ impl<'s> Walk<'s> {
     }
 
     /// `a+=1 rm` or `a[0]=1 rm`: if the grammar took the assignment for the name, the real name is an argument.
+    /// And a reserved word in its place says that the grammar lost its way: what follows is not what it seems.
     fn check_name(&self, node: &Node<'_>, name: &Word) -> Result<(), ShellError> {
+        if is_reserved(self.text(node)) {
+            return Err(self
+                .ledger
+                .trouble(node.start_byte(), "a reserved word in the place of a name"));
+        }
         let looks_assigned = name.text().split_once('=').is_some_and(|(left, _)| {
             !left.is_empty()
                 && left.bytes().all(|b| b.is_ascii_alphanumeric() || b"_+[]".contains(&b))
@@ -204,17 +226,16 @@ impl<'s> Walk<'s> {
         Ok(())
     }
 
-    /// The assignment as `NAME=value`. A value that could be evaluated later (`PS4`, arithmetic) is read as a script.
-    fn assignment(&mut self, node: &Node<'_>) -> Result<Word, ShellError> {
-        let raw = self.text(node);
+    /// The assignment as `NAME=value`.
+    fn assignment_word(&self, node: &Node<'_>) -> Result<Word, ShellError> {
         let is_array = node.child_by_field_name("value").is_some_and(|v| v.kind() == "array");
-        let word = if is_array { Word::Dynamic(raw.to_owned()) } else { self.node_word(node)? };
-        let later = match &word {
-            Word::Literal(text) => text.contains("$(") || text.contains('`'),
-            Word::Dynamic(_) => raw.contains('\'') && (raw.contains("$(") || raw.contains('`')),
-        };
-        if later || steers_programs(word.text()) {
-            self.found.commands.push(SimpleCommand::undecidable(raw));
+        if is_array { Ok(Word::Dynamic(self.text(node).to_owned())) } else { self.node_word(node) }
+    }
+
+    fn assignment(&mut self, node: &Node<'_>) -> Result<Word, ShellError> {
+        let word = self.assignment_word(node)?;
+        if decides_later(&word) {
+            self.found.commands.push(SimpleCommand::undecidable(self.text(node)));
         }
         Ok(word)
     }
@@ -226,6 +247,46 @@ impl<'s> Walk<'s> {
         Ok(())
     }
 
+    /// `((a || b))` is arithmetic to bash and two subshells to other shells: those would run it.
+    fn double_parentheses(&mut self, node: &Node<'_>) {
+        let inside = self.text(node).strip_prefix("((").and_then(|text| text.strip_suffix("))"));
+        self.found.scripts.extend(inside.map(str::to_owned));
+    }
+
+    /// `[[ a || b ]]` is a test to bash; to other shells `[[` is a program, and so is `b`.
+    fn double_brackets(&mut self, node: &Node<'_>) {
+        let text = self.text(node);
+        let starts_with_a_name = |part: &str| {
+            !part.trim_start_matches(['!', ' ', '\t', '&', '|']).starts_with(['-', ']'])
+        };
+        let others = text.split(['&', '|', ';', '\n']).skip(1).filter(|part| !part.is_empty());
+        let redirects = text.split_whitespace().any(|word| matches!(word, "<" | ">"));
+        if text.starts_with("[[") && (redirects || others.into_iter().any(starts_with_a_name)) {
+            self.found.commands.push(SimpleCommand::undecidable(text));
+        }
+    }
+
+    /// The words that a loop goes through, as a command without a name: they become a variable's value.
+    fn loop_words(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
+        let name = node.child_by_field_name("variable").map(|n| self.text(&n)).unwrap_or_default();
+        let mut cursor = node.walk();
+        let values: Vec<_> = node.children_by_field_name("value", &mut cursor).collect();
+        let words = values.iter().map(|n| self.node_word(n)).collect::<Result<Vec<_>, _>>()?;
+        if is_steering_variable(name) {
+            self.found.commands.push(SimpleCommand::undecidable(format!("for {name}")));
+        }
+        if !words.is_empty() {
+            self.found.commands.push(SimpleCommand::new(Word::Literal(String::new()), words));
+        }
+        Ok(())
+    }
+
+    /// To a shell that does not know `&>` the words after it are a command of their own.
+    fn no_second_command(&self, command: &SimpleCommand, at: usize) -> Result<(), ShellError> {
+        let backgrounds = command.redirects.iter().any(|r| r.operator.starts_with("&>"));
+        if backgrounds { Err(self.ledger.trouble(at, "words after `&>`")) } else { Ok(()) }
+    }
+
     /// Reads one redirection into `command`. The grammar lets a redirection swallow the words after its target:
     /// they are the command's arguments.
     fn redirect(&self, node: &Node<'_>, command: &mut SimpleCommand) -> Result<(), ShellError> {
@@ -233,6 +294,7 @@ impl<'s> Walk<'s> {
             "file_redirect" | "herestring_redirect" => {
                 let mut operator = String::new();
                 let mut target = None;
+                let mut extra = Vec::new();
                 for child in children(node) {
                     if child.kind() == "file_descriptor" || child.kind() == "comment" {
                         continue;
@@ -242,13 +304,17 @@ impl<'s> Walk<'s> {
                     } else if target.is_none() {
                         target = Some(self.node_word(&child)?);
                     } else {
-                        command.args.push(self.node_word(&child)?);
+                        extra.push(self.node_word(&child)?);
                     }
                 }
                 // `>&-` closes a descriptor: the operator holds the target.
                 let target = target.unwrap_or_else(|| Word::Literal("-".into()));
                 let operator = operator.trim_end_matches('-').to_owned();
                 command.redirects.push(Redirect { operator, target });
+                if !extra.is_empty() {
+                    self.no_second_command(command, node.start_byte())?;
+                    command.args.append(&mut extra);
+                }
             }
             "heredoc_redirect" => {
                 for child in children(node) {
@@ -258,6 +324,7 @@ impl<'s> Walk<'s> {
                         }
                         "heredoc_start" | "heredoc_body" | "heredoc_end" | "comment" => {}
                         kind if child.is_named() && !is_statement(kind) => {
+                            self.no_second_command(command, child.start_byte())?;
                             command.args.push(self.node_word(&child)?);
                         }
                         _ => {}

@@ -1,8 +1,16 @@
 //! Finds the command inside a command: `sudo rm`, `sh -c 'rm'`, `find -exec rm`.
 
-use super::later::{steers_git, steers_programs};
-use super::wrappers::{Wrapper, is_opaque, is_shell, wrapper};
+use super::later::{
+    decides_later, is_steering_variable, names_a_steering_variable, steers_programs,
+};
+use super::options::{has_option, leads_with_option, may_be_long, operands};
+use super::reserved::is_grammar;
+use super::runners::{self, Behind, joined, runs_by_option};
+use super::wrappers::{
+    FLOCK, WATCH, Wrapper, is_idle_alone, is_opaque, is_shell, reads_as_bash_does, wrapper,
+};
 use super::{ShellError, SimpleCommand, Word};
+use crate::paths::normal;
 
 /// How many programs may stand in front of each other (`env nice env …`).
 const MAX_CHAIN: usize = 16;
@@ -36,50 +44,40 @@ impl Inner<'_> {
     fn look(&mut self, command: &SimpleCommand) {
         let Some(program) = command.program() else { return };
         let args = command.args.as_slice();
+        let dynamic = || args.iter().any(Word::is_dynamic);
         match program {
             "eval" => self.script_of(args, command),
             "watch" => self.watch(args, command),
             "trap" => self.trap(args, command),
-            "find" | "fd" | "fdfind" => self.find(args),
-            "su" | "runuser" | "script" => self.option_c(args, command),
-            "flock"
-                if args.iter().any(|a| a.text().starts_with("-c") || a.text() == "--command") =>
-            {
-                self.option_c(args, command);
-            }
-            "alias" if args.iter().any(|a| a.is_dynamic() || a.text().contains('=')) => {
-                self.unknown(command)
-            }
-            "hash" | "enable" | "mapfile" | "readarray" | "bind" | "complete"
-                if has_option(args, "pfCx") =>
-            {
-                self.unknown(command);
-            }
-            "." | "source"
-                if args.first().is_none_or(|a| a.is_dynamic() || a.text().starts_with("/dev/")) =>
-            {
-                self.unknown(command);
-            }
-            // `git -c alias.x='!…' x` runs a shell.
-            "git" if args.iter().any(|a| steers_git(a.text())) => self.unknown(command),
+            "find" => self.behind_each(runners::find(args), command),
+            "fd" | "fdfind" => self.behind_each(runners::fd(args), command),
+            "git" => self.behind_each(runners::git(args), command),
+            "su" | "runuser" | "sg" | "script" => self.option_c(args, command),
+            "flock" => self.flock(args, command),
+            "." | "source" if !args.first().is_some_and(is_a_file) => self.unknown(command),
             // `command -v NAME` only asks where a program is.
-            "command" if has_option(args, "vV") => {}
-            "env"
-                if args.iter().any(|a| {
-                    a.text().starts_with("-S") || a.text().starts_with("--split-string")
-                }) =>
+            "command" if leads_with_option(args, "vV") => {}
+            "busybox" | "toybox" if args.is_empty() => {}
+            _ if is_shell(program) => self.shell(program, args, command),
+            _ if is_opaque(program)
+                || sets_programs(program, args)
+                || runs_by_option(program, args) =>
             {
                 self.unknown(command);
             }
-            "busybox" | "toybox" if args.is_empty() => {}
-            _ if is_shell(program) => self.shell(args, command),
-            _ if is_opaque(program) => self.unknown(command),
+            "alias" if dynamic() || args.iter().any(|a| a.text().contains('=')) => {
+                self.unknown(command);
+            }
+            "hash" | "enable" | "mapfile" | "readarray" | "bind" | "complete" | "jobs"
+                if has_option(args, "pfCx") || dynamic() =>
+            {
+                self.unknown(command);
+            }
             _ => {
-                if let Some(wrapper) = wrapper(program) {
-                    if wrapper.assigns && args.iter().any(|a| steers_programs(a.text())) {
-                        self.unknown(command);
-                    }
-                    self.behind(wrapper, args, command);
+                if let Some(behind) = runners::after_a_verb(program, args) {
+                    self.behind_each(behind, command);
+                } else if let Some(wrapper) = wrapper(program) {
+                    self.wrapped(wrapper, args, command);
                 }
             }
         }
@@ -89,36 +87,46 @@ impl Inner<'_> {
         self.commands.push(SimpleCommand::undecidable(command.summary()));
     }
 
+    fn behind_each(&mut self, found: Vec<Behind>, command: &SimpleCommand) {
+        for behind in found {
+            match behind {
+                Behind::Command(words) => self.run(words.into_iter()),
+                Behind::Script(script) => self.scripts.push(script),
+                Behind::Unknown => self.unknown(command),
+            }
+        }
+    }
+
     /// The arguments joined by spaces are a script.
     fn script_of(&mut self, args: &[Word], command: &SimpleCommand) {
-        let words: Option<Vec<&str>> = args.iter().map(Word::literal).collect();
-        match words {
-            Some(words) => self.scripts.push(words.join(" ").trim_start_matches("-- ").to_owned()),
-            None => self.unknown(command),
+        match joined(args.iter()) {
+            Behind::Script(text) => {
+                self.scripts.push(text.trim_start_matches("-- ").to_owned());
+            }
+            _ => self.unknown(command),
         }
     }
 
     fn watch(&mut self, args: &[Word], command: &SimpleCommand) {
-        const OPTIONS: Wrapper = Wrapper {
-            name: "watch",
-            flags: "bcdegptwxC",
-            valued: "nq",
-            long_flags: &[
-                "beep",
-                "color",
-                "differences",
-                "errexit",
-                "chgexit",
-                "precise",
-                "no-title",
-                "exec",
-            ],
-            long_valued: &["interval", "equexit"],
-            operands: 0,
-            assigns: false,
-        };
-        match operands(&OPTIONS, args) {
+        match operands(&WATCH, args) {
+            // With `-x` the words are a program; otherwise a shell reads them.
+            Some(rest)
+                if leads_with_option(args, "x") || args.iter().any(|a| a.text() == "--exec") =>
+            {
+                self.run(rest.iter().cloned());
+            }
             Some(rest) => self.script_of(rest, command),
+            None => self.unknown(command),
+        }
+    }
+
+    /// `flock FILE -c STRING` or `flock FILE PROGRAM …`; with a descriptor alone it runs nothing.
+    fn flock(&mut self, args: &[Word], command: &SimpleCommand) {
+        match operands(&FLOCK, args) {
+            Some([Word::Literal(option), rest @ ..]) if option == "-c" || option == "--command" => {
+                self.script_of(rest, command);
+            }
+            Some(rest) => self.run(rest.iter().cloned()),
             None => self.unknown(command),
         }
     }
@@ -138,55 +146,54 @@ impl Inner<'_> {
         }
     }
 
-    fn find(&mut self, args: &[Word]) {
-        let mut rest = args;
-        while let [first, tail @ ..] = rest {
-            rest = tail;
-            let runs = matches!(
-                first.text(),
-                "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch"
-            );
-            if !runs {
-                continue;
-            }
-            let end = rest.iter().position(|w| matches!(w.text(), ";" | "+")).unwrap_or(rest.len());
-            let (inner, after) = rest.split_at_checked(end).unwrap_or((rest, &[]));
-            self.run(inner.iter().map(|word| match word {
-                Word::Literal(text) if text.contains("{}") => Word::Dynamic(text.clone()),
-                other => other.clone(),
-            }));
-            rest = after;
-        }
-    }
-
-    /// `su -c STRING`: the string is a script; without it, a person would be asked for commands.
+    /// `su -c STRING`: the string is a script; without it, a person would be asked for commands. Every word that may be such a
+    /// string is read as one.
     fn option_c(&mut self, args: &[Word], command: &SimpleCommand) {
-        let mut args = args.iter();
-        while let Some(arg) = args.next() {
+        let known = |t: &str| {
+            matches!(
+                t,
+                "-" | "-l"
+                    | "-m"
+                    | "-p"
+                    | "-q"
+                    | "-e"
+                    | "-a"
+                    | "-f"
+                    | "--login"
+                    | "--quiet"
+                    | "--return"
+            )
+        };
+        let mut found = false;
+        for (at, arg) in args.iter().enumerate() {
+            let next = args.get(at.saturating_add(1));
             let text = arg.text();
-            let attached = text.strip_prefix("--command=").or_else(|| {
-                text.strip_prefix("-c").filter(|rest| !rest.is_empty() && !text.starts_with("--"))
-            });
-            let script = if text == "-c" || text == "--command" {
-                args.next().and_then(Word::literal)
-            } else if arg.is_dynamic() {
-                None
-            } else {
-                match attached {
-                    Some(rest) => Some(rest),
-                    None => continue,
+            let cluster = text.strip_prefix('-').filter(|t| !t.starts_with('-'));
+            if arg.is_dynamic() || text == "--" {
+                return self.unknown(command);
+            } else if may_be_long(text, "command") || cluster.is_some_and(|c| c.contains('c')) {
+                found = true;
+                let after = cluster.and_then(|c| c.split_once('c')).map(|(_, after)| after);
+                let attached = text.split_once('=').map(|(_, value)| value);
+                match after.filter(|a| !a.is_empty()).or(attached.filter(|_| cluster.is_none())) {
+                    Some(script) => self.scripts.push(script.to_owned()),
+                    None => {
+                        self.script_of(next.map(std::slice::from_ref).unwrap_or_default(), command)
+                    }
                 }
-            };
-            match script {
-                Some(script) => self.scripts.push(script.to_owned()),
-                None => self.unknown(command),
+            } else if text.starts_with('-') && !known(text) && command.program() != Some("script") {
+                self.unknown(command);
             }
-            return;
         }
-        self.unknown(command);
+        if !found {
+            self.unknown(command);
+        }
     }
 
-    fn shell(&mut self, args: &[Word], command: &SimpleCommand) {
+    fn shell(&mut self, program: &str, args: &[Word], command: &SimpleCommand) {
+        if !reads_as_bash_does(program) {
+            return self.unknown(command);
+        }
         let mut is_string = false;
         let mut args = args.iter();
         while let Some(arg) = args.next() {
@@ -196,17 +203,21 @@ impl Inner<'_> {
                 "--" | "-" => {
                     return self.shell_operand(args.next(), is_string, command);
                 }
-                "--rcfile" | "--init-file" | "-o" | "+o" | "-O" | "+O" => {
+                "--rcfile" | "--init-file" => {
                     args.next();
                 }
                 long if long.starts_with("--") => {}
-                short if short.starts_with(['-', '+']) && short.len() > 1 => {
-                    is_string |= short.starts_with('-') && short.contains('c');
-                    if short.ends_with(['o', 'O']) {
-                        args.next();
-                    }
-                    if short.contains('s') {
+                short if short.starts_with(['-', '+']) => {
+                    // bash takes its long options with one dash too; `k` makes arguments to variables.
+                    let long = short.get(1..).is_some_and(|name| BASH_LONG.contains(&name));
+                    if long || short.len() == 1 || short.contains(['s', 'k']) {
                         return self.unknown(command);
+                    }
+                    is_string |= short.starts_with('-') && short.contains('c');
+                    for _ in short.matches(['o', 'O']) {
+                        if args.next().is_some_and(Word::is_dynamic) {
+                            return self.unknown(command);
+                        }
                     }
                 }
                 _ => return self.shell_operand(Some(arg), is_string, command),
@@ -219,17 +230,53 @@ impl Inner<'_> {
     fn shell_operand(&mut self, operand: Option<&Word>, is_string: bool, command: &SimpleCommand) {
         match operand {
             Some(Word::Literal(script)) if is_string => self.scripts.push(script.clone()),
-            Some(Word::Literal(file))
-                if !file.starts_with("/dev/") && !file.starts_with("/proc/") => {}
+            Some(file) if !is_string && is_a_file(file) => {}
             _ => self.unknown(command),
         }
     }
 
-    fn behind(&mut self, wrapper: &Wrapper, args: &[Word], command: &SimpleCommand) {
+    fn wrapped(&mut self, wrapper: &Wrapper, args: &[Word], command: &SimpleCommand) {
+        if wrapper.assigns && args.iter().any(|a| steers_programs(a.text())) {
+            self.unknown(command);
+        }
         let Some(rest) = operands(wrapper, args) else { return self.unknown(command) };
-        let more = wrapper.name == "xargs" && !rest.is_empty();
-        let input = more.then(|| Word::Dynamic("$(input of xargs)".into()));
-        self.run(rest.iter().cloned().chain(input));
+        let is_keyword = matches!(wrapper.name, "time" | "coproc");
+        if is_keyword && rest.iter().take(2).any(|w| is_grammar(w.text())) {
+            return self.unknown(command);
+        }
+        // Without a program these start a shell.
+        if rest.is_empty() && !is_idle_alone(wrapper.name) {
+            return self.unknown(command);
+        }
+        if wrapper.name == "xargs" && !rest.is_empty() {
+            return self.xargs(args, rest);
+        }
+        self.run(rest.iter().cloned());
+    }
+
+    /// The inner command gets words from the input: at its end, or wherever the replacement string stands.
+    fn xargs(&mut self, args: &[Word], rest: &[Word]) {
+        let own = args.len().saturating_sub(rest.len());
+        let mut marks: Vec<String> = Vec::new();
+        for (at, arg) in args.iter().take(own).enumerate() {
+            let text = arg.text();
+            if text == "--replace" {
+                marks.push("{}".into());
+            } else if let Some(mark) = text.strip_prefix("--replace=") {
+                marks.push(mark.into());
+            } else if let Some((_, mark)) = text.strip_prefix('-').and_then(|t| t.split_once('I')) {
+                let next = args.get(at.saturating_add(1)).map(Word::text).unwrap_or_default();
+                marks.push(if mark.is_empty() { next } else { mark }.to_owned());
+            }
+        }
+        let replaced = |word: &Word| match word {
+            Word::Literal(text) if marks.iter().any(|mark| text.contains(mark.as_str())) => {
+                Word::Dynamic(text.clone())
+            }
+            other => other.clone(),
+        };
+        let input = marks.is_empty().then(|| Word::Dynamic("$(input of xargs)".into()));
+        self.run(rest.iter().map(replaced).chain(input));
     }
 
     fn run(&mut self, words: impl Iterator<Item = Word>) {
@@ -240,85 +287,72 @@ impl Inner<'_> {
     }
 }
 
-/// The arguments from the inner command on; `None` if that cannot be told.
-fn operands<'w>(wrapper: &Wrapper, args: &'w [Word]) -> Option<&'w [Word]> {
-    let mut rest = args;
-    while let [first, tail @ ..] = rest {
-        let Word::Literal(text) = first else { break };
-        if text == "--" {
-            rest = tail;
-            break;
+/// Long options of bash, which it also takes with one dash.
+const BASH_LONG: &[&str] = &[
+    "debug",
+    "debugger",
+    "dump-po-strings",
+    "dump-strings",
+    "help",
+    "init-file",
+    "login",
+    "noediting",
+    "noprofile",
+    "norc",
+    "posix",
+    "pretty-print",
+    "rcfile",
+    "restricted",
+    "verbose",
+    "version",
+];
+
+/// Whether the word names a script in a file, rather than an option or a file that is some program's output.
+fn is_a_file(word: &Word) -> bool {
+    let Word::Literal(text) = word else { return false };
+    let path = normal(text);
+    let streams = ["stdin", "stdout", "stderr", "fd", "tty"];
+    let parts: Vec<&str> = path.split('/').collect();
+    let is_stream = parts.windows(2).any(|pair| {
+        matches!(pair, ["dev", next] if streams.contains(next)) || matches!(pair, ["proc", _])
+    });
+    !is_stream
+        && !text.starts_with('-')
+        && !path.starts_with("/dev/")
+        && !path.starts_with("/proc/")
+}
+
+/// Builtins that set variables: whether what they set decides what runs later, or cannot be known.
+fn sets_programs(program: &str, args: &[Word]) -> bool {
+    let target = |arg: &Word| arg.is_dynamic() || is_steering_variable(arg.text());
+    match program {
+        "export" | "declare" | "typeset" | "readonly" | "local" => {
+            leads_with_option(args, "n") && program != "export"
+                || args.iter().any(|arg| {
+                    let named = arg.text().split_once('=').is_some_and(|(name, _)| is_plain(name));
+                    decides_later(arg) || (arg.is_dynamic() && !named)
+                })
         }
-        if text == "-" && wrapper.name == "env" {
-            rest = tail;
-            continue;
-        }
-        if let Some(long) = text.strip_prefix("--") {
-            let (name, attached) =
-                long.split_once('=').map_or((long, false), |(name, _)| (name, true));
-            if wrapper.long_valued.contains(&name) {
-                rest = if attached { tail } else { tail.get(1..)? };
-            } else if wrapper.long_flags.contains(&name) {
-                rest = tail;
-            } else {
-                return None;
+        "read" | "mapfile" | "readarray" | "getopts" => args.iter().any(target),
+        "wait" => leads_with_option(args, "p") && args.iter().any(target),
+        "printf" => match args {
+            [Word::Dynamic(raw), ..] => raw.trim_start_matches('"').starts_with(['$', '`', '-']),
+            [Word::Literal(option), name, ..] if option == "-v" => target(name),
+            [Word::Literal(first), ..] => {
+                first.strip_prefix("-v").is_some_and(is_steering_variable)
             }
-        } else if let Some(cluster) = text.strip_prefix('-').filter(|c| !c.is_empty()) {
-            rest = match value_place(wrapper, cluster)? {
-                ValuePlace::Next => tail.get(1..)?,
-                ValuePlace::Here => tail,
-            };
-        } else {
-            break;
-        }
+            [] => false,
+        },
+        "let" => args.iter().any(|arg| names_a_steering_variable(arg.text())),
+        "set" => has_option(args, "k") || args.iter().any(|arg| arg.text() == "keyword"),
+        _ => false,
     }
-    // An operand that is decided at run time may be none or several words.
-    for _ in 0..wrapper.operands {
-        match rest {
-            [Word::Literal(_), tail @ ..] => rest = tail,
-            [Word::Dynamic(written), tail @ ..] if written.starts_with('"') => rest = tail,
-            [] => return Some(rest),
-            _ => return None,
-        }
-    }
-    if wrapper.assigns {
-        while let [Word::Literal(text) | Word::Dynamic(text), tail @ ..] = rest {
-            if !text.split_once('=').is_some_and(|(name, _)| is_name(name)) {
-                break;
-            }
-            rest = tail;
-        }
-    }
-    Some(rest)
 }
 
-enum ValuePlace {
-    Here,
-    Next,
-}
-
-fn value_place(wrapper: &Wrapper, cluster: &str) -> Option<ValuePlace> {
-    let mut letters = cluster.chars();
-    while let Some(letter) = letters.next() {
-        if wrapper.valued.contains(letter) {
-            return Some(if letters.as_str().is_empty() {
-                ValuePlace::Next
-            } else {
-                ValuePlace::Here
-            });
-        }
-        if !wrapper.flags.contains(letter) {
-            return None;
-        }
-    }
-    Some(ValuePlace::Here)
-}
-
-fn has_option(args: &[Word], letters: &str) -> bool {
-    args.iter()
-        .map(Word::text)
-        .take_while(|t| *t != "--")
-        .any(|t| t.starts_with('-') && !t.starts_with("--") && t.contains(|c| letters.contains(c)))
+/// A variable's name as written: `a`, `a+`, `a[1]`.
+fn is_plain(name: &str) -> bool {
+    let name = name.split_once('[').map_or(name, |(name, _)| name);
+    is_name(name.trim_end_matches('+'))
 }
 
 pub(crate) fn is_name(text: &str) -> bool {

@@ -121,34 +121,103 @@ const WRAPPERS: &[Wrapper] = &[
         name: "xargs",
         flags: "0oprtx",
         valued: "adEILnPs",
-        long_flags: &["null", "open-tty", "interactive", "no-run-if-empty", "verbose", "exit"],
-        long_valued: &[
-            "arg-file",
-            "delimiter",
-            "max-lines",
-            "max-args",
-            "max-procs",
-            "max-chars",
+        long_flags: &[
+            "null",
+            "open-tty",
+            "interactive",
+            "no-run-if-empty",
+            "verbose",
+            "exit",
             "replace",
+            "max-lines",
         ],
-        ..PLAIN
-    },
-    Wrapper {
-        name: "flock",
-        flags: "sxenouF",
-        valued: "wE",
-        long_flags: &["shared", "exclusive", "nonblock", "close", "no-fork", "verbose"],
-        long_valued: &["timeout", "wait", "conflict-exit-code"],
-        operands: 1,
+        long_valued: &["arg-file", "delimiter", "max-args", "max-procs", "max-chars"],
         ..PLAIN
     },
     Wrapper { name: "caffeinate", flags: "dimsu", valued: "tw", ..PLAIN },
     Wrapper { name: "taskset", flags: "ac", operands: 1, ..PLAIN },
-    Wrapper { name: "strace", flags: "cCdfhiqrtTvVxy", valued: "abeEIoOpPsSuX", ..PLAIN },
+    Wrapper { name: "prlimit", ..PLAIN },
+    Wrapper { name: "chrt", flags: "abfimorRv", operands: 1, ..PLAIN },
+    Wrapper { name: "choom", valued: "n", ..PLAIN },
+    Wrapper { name: "linux32", flags: "BFILRSTXZv3", ..PLAIN },
+    Wrapper { name: "linux64", flags: "BFILRSTXZv3", ..PLAIN },
+    Wrapper { name: "i386", flags: "BFILRSTXZv3", ..PLAIN },
+    Wrapper { name: "x86_64", flags: "BFILRSTXZv3", ..PLAIN },
+    Wrapper { name: "ssh-agent", flags: "cDds", valued: "atOPE", ..PLAIN },
+    Wrapper { name: "fakeroot", flags: "u", valued: "lsifbc", ..PLAIN },
+    Wrapper { name: "xvfb-run", flags: "al", valued: "efnpsw", ..PLAIN },
+    Wrapper { name: "dbus-run-session", ..PLAIN },
+    Wrapper { name: "gosu", operands: 1, ..PLAIN },
+    Wrapper { name: "su-exec", operands: 1, ..PLAIN },
+    Wrapper { name: "setuidgid", operands: 1, ..PLAIN },
+    Wrapper { name: "tini", flags: "gsv", ..PLAIN },
+    Wrapper { name: "dumb-init", flags: "cv", ..PLAIN },
+    Wrapper { name: "unbuffer", flags: "p", ..PLAIN },
+    Wrapper { name: "faketime", flags: "fm", operands: 1, ..PLAIN },
 ];
 
 pub(crate) fn wrapper(program: &str) -> Option<&'static Wrapper> {
     WRAPPERS.iter().find(|w| w.name == program)
+}
+
+/// `flock` and `watch` choose between a program and a text for a shell: they are looked at on their own.
+pub(crate) const FLOCK: Wrapper = Wrapper {
+    name: "flock",
+    flags: "sxenouF",
+    valued: "wE",
+    long_flags: &["shared", "exclusive", "nonblock", "close", "no-fork", "verbose"],
+    long_valued: &["timeout", "wait", "conflict-exit-code"],
+    operands: 1,
+    ..PLAIN
+};
+pub(crate) const WATCH: Wrapper = Wrapper {
+    name: "watch",
+    flags: "bcdegptwxC",
+    valued: "nq",
+    long_flags: &[
+        "beep",
+        "color",
+        "differences",
+        "errexit",
+        "chgexit",
+        "precise",
+        "no-title",
+        "exec",
+    ],
+    long_valued: &["interval", "equexit"],
+    ..PLAIN
+};
+
+/// Whether the wrapper does nothing much when no program is given; the others start a shell, or are not known to do nothing.
+pub(crate) fn is_idle_alone(wrapper: &str) -> bool {
+    matches!(
+        wrapper,
+        "nohup"
+            | "coproc"
+            | "builtin"
+            | "busybox"
+            | "toybox"
+            | "time"
+            | "timeout"
+            | "nice"
+            | "ionice"
+            | "env"
+            | "exec"
+            | "command"
+            | "stdbuf"
+            | "setsid"
+            | "xargs"
+            | "taskset"
+            | "prlimit"
+            | "chrt"
+            | "choom"
+            | "ssh-agent"
+    )
+}
+
+/// Shells whose language is the one that is read here.
+pub(crate) fn reads_as_bash_does(shell: &str) -> bool {
+    matches!(shell, "sh" | "bash" | "dash" | "ash" | "rbash")
 }
 
 /// Shells that run a string given with `-c`.
@@ -171,17 +240,55 @@ pub(crate) fn is_shell(program: &str) -> bool {
 
 /// Programs that run another one in a way that is not read here: what runs counts as undecidable.
 pub(crate) fn is_opaque(program: &str) -> bool {
-    matches!(
-        program,
-        "parallel"
-            | "systemd-run"
-            | "unshare"
-            | "nsenter"
-            | "start-stop-daemon"
-            | "setpriv"
-            | "firejail"
-            | "bwrap"
-            | "at"
-            | "batch"
-    )
+    const OPAQUE: &[&str] = &[
+        "at",
+        "batch",
+        "bwrap",
+        "capsh",
+        "cgexec",
+        "chpst",
+        "compgen",
+        "concurrently",
+        "daemonize",
+        "dbus-launch",
+        "dtach",
+        "entr",
+        "expect",
+        "fc",
+        "firejail",
+        "gdb",
+        "hyperfine",
+        "ltrace",
+        "newgrp",
+        "nodemon",
+        "nsenter",
+        "numactl",
+        "parallel",
+        "perf",
+        "pkexec",
+        "proxychains",
+        "proxychains4",
+        "rlwrap",
+        "run-parts",
+        "runcon",
+        "screen",
+        "sem",
+        "setarch",
+        "setpriv",
+        "softlimit",
+        "start-stop-daemon",
+        "strace",
+        "systemd-inhibit",
+        "systemd-run",
+        "tmux",
+        "torsocks",
+        "trickle",
+        "uclampset",
+        "unshare",
+        "valgrind",
+        "watchexec",
+        "xterm",
+    ];
+    let is_loader = ["ld-linux", "ld-musl", "ld.so"].iter().any(|name| program.starts_with(name));
+    is_loader || OPAQUE.contains(&program)
 }

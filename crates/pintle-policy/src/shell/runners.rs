@@ -1,0 +1,399 @@
+//! Programs with a language of options and subcommands of their own, some of which run another program.
+
+use super::Word;
+use super::options::{is_one_word, may_be_long};
+use glob::Pattern;
+
+/// `find`'s and `fd`'s ways to start a program.
+const EXEC: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
+const FD_EXEC: &[&str] = &["-x", "-X", "--exec", "--exec-batch"];
+
+/// Tests of `find` whose next word is surely their value.
+const FIND_VALUED: &[&str] = &[
+    "-amin",
+    "-anewer",
+    "-atime",
+    "-cmin",
+    "-cnewer",
+    "-ctime",
+    "-fstype",
+    "-gid",
+    "-group",
+    "-ilname",
+    "-iname",
+    "-inum",
+    "-ipath",
+    "-iregex",
+    "-links",
+    "-lname",
+    "-maxdepth",
+    "-mindepth",
+    "-mmin",
+    "-mtime",
+    "-name",
+    "-newer",
+    "-path",
+    "-perm",
+    "-printf",
+    "-regex",
+    "-samefile",
+    "-size",
+    "-type",
+    "-uid",
+    "-user",
+    "-wholename",
+    "-xtype",
+];
+
+/// What stands behind a program's arguments.
+pub(crate) enum Behind {
+    /// A program and its arguments.
+    Command(Vec<Word>),
+    /// A text for a shell.
+    Script(String),
+    /// Something that cannot be known.
+    Unknown,
+}
+
+/// The commands that `find` runs. Each word that may be `-exec` starts one, also inside another: a word decided at run time
+/// may have ended that.
+pub(crate) fn find(args: &[Word]) -> Vec<Behind> {
+    let mut behind = Vec::new();
+    let mut before: Option<&Word> = None;
+    let mut rest = args;
+    while let [first, tail @ ..] = rest {
+        let is_value = before.and_then(Word::literal).is_some_and(|b| FIND_VALUED.contains(&b));
+        if EXEC.contains(&first.text()) {
+            behind.push(Behind::Command(executed(tail)));
+        } else if first.is_dynamic()
+            && !(is_value && is_one_word(first))
+            && may_execute(first, tail)
+        {
+            behind.push(Behind::Unknown);
+        }
+        before = Some(first);
+        rest = tail;
+    }
+    behind
+}
+
+/// The words up to `;`, or to a `+` right after `{}`.
+fn executed(words: &[Word]) -> Vec<Word> {
+    let mut found: Vec<Word> = Vec::new();
+    let mut after_braces = false;
+    for word in words {
+        if word.text() == ";" || (word.text() == "+" && after_braces) {
+            break;
+        }
+        after_braces = word.text() == "{}";
+        found.push(match word {
+            Word::Literal(text) if text.contains("{}") => Word::Dynamic(text.clone()),
+            other => other.clone(),
+        });
+    }
+    found
+}
+
+/// Whether a run-time word of `find` may be `-exec`: then the next word is a program, and a later one ends it.
+fn may_execute(word: &Word, after: &[Word]) -> bool {
+    if is_expansion(word) && !is_one_word(word) {
+        return true;
+    }
+    let could_be = is_expansion(word) || EXEC.iter().any(|exec| could_find(word, exec));
+    let [program, rest @ ..] = after else { return false };
+    let no_program =
+        program.literal().is_some_and(|p| p.starts_with('-') || matches!(p, "!" | "(" | ")"));
+    could_be && !no_program && rest.iter().any(|w| w.is_dynamic() || matches!(w.text(), ";" | "+"))
+}
+
+/// A variable or a substitution, rather than only a file pattern.
+fn is_expansion(word: &Word) -> bool {
+    word.is_dynamic() && (word.text().contains(['$', '`', '{']) || word.text().contains("<("))
+}
+
+fn could_find(word: &Word, name: &str) -> bool {
+    Pattern::new(word.text()).map_or(true, |pattern| pattern.matches(name))
+}
+
+/// `fd -x rm`; an option in another shape than these counts as unknown.
+pub(crate) fn fd(args: &[Word]) -> Vec<Behind> {
+    let mut behind = Vec::new();
+    let mut rest = args;
+    while let [first, tail @ ..] = rest {
+        let text = first.text();
+        let runs = text.starts_with("--exec")
+            || (text.starts_with('-') && !text.starts_with("--") && text.contains(['x', 'X']));
+        if FD_EXEC.contains(&text) {
+            behind.push(Behind::Command(executed(tail)));
+        } else if runs || (is_expansion(first) && !tail.is_empty()) {
+            behind.push(Behind::Unknown);
+        }
+        rest = tail;
+    }
+    behind
+}
+
+/// Settings of git whose value it runs, or through which it finds more settings.
+const GIT_RUNS: &[&str] = &[
+    "alias.",
+    "askpass",
+    "browser",
+    "clean",
+    "cmd",
+    "command",
+    "driver",
+    "editor",
+    "external",
+    "filter.",
+    "fsmonitor",
+    "helper",
+    "hookspath",
+    "include",
+    "insteadof",
+    "pager",
+    "program",
+    "protocol",
+    "proxy",
+    "receivepack",
+    "smudge",
+    "templatedir",
+    "textconv",
+    "uploadpack",
+];
+
+fn steers_git(setting: &str) -> bool {
+    let lower = setting.to_ascii_lowercase();
+    let (key, value) = lower.split_once('=').unwrap_or((&lower, "?"));
+    let shows = key.ends_with("pager") && matches!(value, "" | "cat" | "less");
+    GIT_RUNS.iter().any(|part| key.contains(part)) && !shows
+}
+
+/// What git would run besides itself.
+pub(crate) fn git(args: &[Word]) -> Vec<Behind> {
+    let mut rest = args;
+    while let [first, tail @ ..] = rest {
+        let Word::Literal(text) = first else { return vec![Behind::Unknown] };
+        rest = match (text.as_str(), tail) {
+            ("-c", [value, tail @ ..]) => {
+                if !is_one_word(value) || value.is_dynamic() || steers_git(value.text()) {
+                    return vec![Behind::Unknown];
+                }
+                tail
+            }
+            ("-C" | "--git-dir" | "--work-tree" | "--namespace", [value, tail @ ..])
+                if is_one_word(value) =>
+            {
+                tail
+            }
+            (option, tail) if option.starts_with('-') => {
+                if option.starts_with("--exec-path=")
+                    || option.starts_with("--config-env")
+                    || matches!(option, "-c" | "-C")
+                {
+                    return vec![Behind::Unknown];
+                }
+                tail
+            }
+            (verb, tail) => return git_verb(verb, tail),
+        };
+    }
+    Vec::new()
+}
+
+fn git_verb(verb: &str, args: &[Word]) -> Vec<Behind> {
+    let texts = || args.iter().map(Word::text);
+    let dynamic = args.iter().any(Word::is_dynamic);
+    let any = |options: &[&str]| {
+        texts().any(|arg| {
+            options.iter().any(|o| match o.strip_prefix("--") {
+                Some(full) => may_be_long(arg, full),
+                None => arg.starts_with(o) && !arg.starts_with("--"),
+            })
+        })
+    };
+    let unknown = |is: bool| if is { vec![Behind::Unknown] } else { Vec::new() };
+    match verb {
+        "bisect" => match args.iter().position(|a| a.text() == "run") {
+            Some(at) => {
+                vec![Behind::Command(args.iter().skip(at.saturating_add(1)).cloned().collect())]
+            }
+            None => unknown(dynamic),
+        },
+        "submodule" => match args.iter().position(|a| a.text() == "foreach") {
+            Some(at) => {
+                let words = args
+                    .iter()
+                    .skip(at.saturating_add(1))
+                    .skip_while(|a| matches!(a.text(), "--recursive" | "-q" | "--quiet"));
+                vec![joined(words)]
+            }
+            None => unknown(dynamic),
+        },
+        "rebase" => rebase(args),
+        "config" => unknown(dynamic || texts().any(steers_git)),
+        "filter-branch" | "difftool" | "mergetool" | "daemon" | "instaweb" | "for-each-repo"
+        | "send-email" => {
+            vec![Behind::Unknown]
+        }
+        "grep" => unknown(any(&["-O", "--open-files-in-pager"])),
+        "clone" => {
+            let settings = any(&["--config", "-c", "--template", "--upload-pack", "-u"]);
+            unknown(settings || texts().any(|a| a.contains("ext::")))
+        }
+        "fetch" | "pull" | "push" | "ls-remote" | "archive" | "fetch-pack" | "send-pack"
+        | "remote" => {
+            let programs = any(&["--upload-pack", "--receive-pack", "--exec"]);
+            unknown(programs || texts().any(|a| a.contains("ext::")))
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// `git rebase -x 'make test'`: each such text goes to a shell.
+fn rebase(args: &[Word]) -> Vec<Behind> {
+    let mut behind = Vec::new();
+    for (at, arg) in args.iter().enumerate() {
+        let text = arg.text();
+        if is_expansion(arg) && !is_one_word(arg) {
+            behind.push(Behind::Unknown);
+        }
+        let long = may_be_long(text, "exec");
+        let short = text.strip_prefix('-').filter(|t| !t.starts_with('-') && t.contains('x'));
+        let value = match (text.split_once('='), short.and_then(|t| t.split_once('x'))) {
+            (Some((_, value)), _) if long => Some(Word::Literal(value.to_owned())),
+            (_, Some((_, value))) if !value.is_empty() => Some(Word::Literal(value.to_owned())),
+            _ if long || short.is_some() => args.get(at.saturating_add(1)).cloned(),
+            _ => continue,
+        };
+        behind.push(joined(value.iter()));
+    }
+    behind
+}
+
+/// The words with spaces between them are a script.
+pub(crate) fn joined<'w>(words: impl Iterator<Item = &'w Word>) -> Behind {
+    let words: Option<Vec<&str>> = words.map(Word::literal).collect();
+    words.map_or(Behind::Unknown, |words| Behind::Script(words.join(" ")))
+}
+
+/// Programs that run another one after a word of their own: `uv run pytest`.
+const VERBS: &[(&str, &[&str])] = &[
+    ("asdf", &["exec"]),
+    ("bun", &["x"]),
+    ("bundle", &["exec"]),
+    ("conda", &["run"]),
+    ("direnv", &["exec"]),
+    ("hatch", &["run"]),
+    ("ip", &["exec"]),
+    ("mamba", &["run"]),
+    ("mise", &["exec", "x"]),
+    ("npm", &["exec", "x"]),
+    ("pdm", &["run"]),
+    ("pipenv", &["run"]),
+    ("pixi", &["run"]),
+    ("pnpm", &["exec", "dlx"]),
+    ("poetry", &["run"]),
+    ("rye", &["run"]),
+    ("uv", &["run", "x"]),
+    ("yarn", &["exec", "dlx"]),
+];
+
+/// Options of these that surely have no value.
+const VERB_FLAGS: &[&str] = &[
+    "--",
+    "--yes",
+    "-y",
+    "--no",
+    "--no-install",
+    "--quiet",
+    "-q",
+    "--verbose",
+    "-v",
+    "--frozen",
+    "--locked",
+    "--offline",
+];
+
+/// What such a program would run; `None` if it is none of them.
+pub(crate) fn after_a_verb(program: &str, args: &[Word]) -> Option<Vec<Behind>> {
+    let is_direct = matches!(program, "npx" | "uvx" | "bunx" | "pipx");
+    let verbs = VERBS.iter().find(|(name, _)| *name == program).map(|(_, verbs)| *verbs);
+    if is_direct {
+        return Some(vec![past_flags(args)]);
+    }
+    let verbs = verbs?;
+    let mut behind = Vec::new();
+    if args.iter().find(|a| !a.text().starts_with('-')).is_some_and(Word::is_dynamic) {
+        behind.push(Behind::Unknown);
+    }
+    let mut rest = args;
+    while let [first, tail @ ..] = rest {
+        if verbs.contains(&first.text()) {
+            behind.push(past_flags(tail));
+        }
+        rest = tail;
+    }
+    Some(behind)
+}
+
+fn past_flags(args: &[Word]) -> Behind {
+    let mut rest = args;
+    while let [Word::Literal(text), tail @ ..] = rest
+        && text.starts_with('-')
+    {
+        if !VERB_FLAGS.contains(&text.as_str()) {
+            return Behind::Unknown;
+        }
+        rest = tail;
+    }
+    Behind::Command(rest.to_vec())
+}
+
+/// Options whose value is a program to run, or a text that holds one. Short ones by how the word starts.
+const RUN_BY_OPTION: &[(&str, &[&str])] = &[
+    ("cpio", &["--rsh-command"]),
+    ("install", &["--strip-program"]),
+    ("man", &["-P", "-H", "--pager", "--html"]),
+    ("nix", &["-c", "--command"]),
+    ("nix-shell", &["--run", "--command"]),
+    ("rsync", &["-e", "--rsh", "--rsync-path"]),
+    ("scp", &["-S", "-o", "-F"]),
+    ("sftp", &["-S", "-o", "-F", "-D"]),
+    ("sort", &["--compress-program"]),
+    ("split", &["--filter"]),
+    ("ssh", &["-o", "-F"]),
+    (
+        "tar",
+        &[
+            "-F",
+            "-I",
+            "--checkpoint-action",
+            "--info-script",
+            "--new-volume-script",
+            "--rmt-command",
+            "--rsh-command",
+            "--to-command",
+            "--use-compress-program",
+        ],
+    ),
+    ("zip", &["-TT", "--unzip-command"]),
+];
+
+/// Whether one of the program's options names a program.
+pub(crate) fn runs_by_option(program: &str, args: &[Word]) -> bool {
+    let Some((_, options)) = RUN_BY_OPTION.iter().find(|(name, _)| *name == program) else {
+        return false;
+    };
+    args.iter().map(Word::text).any(|arg| {
+        options.iter().any(|option| match option.strip_prefix("--") {
+            Some(full) => may_be_long(arg, full),
+            // `tar -cIf`: the letter may stand in a cluster.
+            None => match option.strip_prefix('-') {
+                Some(letter) if arg.starts_with('-') && !arg.starts_with("--") => {
+                    arg.contains(letter)
+                }
+                _ => false,
+            },
+        })
+    })
+}

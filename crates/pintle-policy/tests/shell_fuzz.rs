@@ -1,0 +1,82 @@
+//! What real shells run is listed or refused (R11.1): commands grown from a grammar go to `sh` and `bash`, in an empty folder
+//! in which `rm` only leaves a mark, and to the walker.
+//!
+//! The seed is fixed, so a run repeats. `PINTLE_FUZZ_CASES=20000 PINTLE_FUZZ_SEED=7` looks further.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+#[path = "shell_fuzz/grammar.rs"]
+mod grammar;
+#[path = "shell_fuzz/sandbox.rs"]
+mod sandbox;
+
+use grammar::{Random, TEMPLATES, fill, grow, mutate};
+use pintle_policy::shell::simple_commands;
+use sandbox::Sandbox;
+use std::collections::HashSet;
+
+/// Whether whoever judges the command would see that `rm` runs, or that something unknown does.
+fn is_seen(command: &str) -> bool {
+    match simple_commands(command) {
+        Err(_) => true,
+        Ok(found) => found.iter().any(|c| c.name.is_dynamic() || c.program() == Some("rm")),
+    }
+}
+
+fn number(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
+}
+
+/// Asserts that no candidate gets `rm` to run past the walker, and that the run was no idle one.
+fn hold(candidates: impl Iterator<Item = String>, at_least_ran: usize) {
+    let sandbox = Sandbox::new();
+    let mut seen = HashSet::new();
+    let (mut ran, mut read, mut escaped) = (0, 0, Vec::new());
+    for candidate in candidates.filter(|c| seen.insert(c.clone())) {
+        let is_seen = is_seen(&candidate);
+        // Once enough of them were shown to run, only what would pass unseen needs the shells.
+        if is_seen && ran >= at_least_ran {
+            continue;
+        }
+        let by: Vec<&str> =
+            ["bash", "sh"].into_iter().filter(|s| sandbox.marks(s, &candidate)).collect();
+        ran += usize::from(!by.is_empty());
+        read += usize::from(!by.is_empty() && simple_commands(&candidate).is_ok());
+        if !is_seen && !by.is_empty() {
+            escaped.push(format!("{by:?} {candidate:?} {:?}", simple_commands(&candidate)));
+        }
+    }
+    assert!(escaped.is_empty(), "{} escaped:\n{}", escaped.len(), escaped.join("\n"));
+    assert!(ran >= at_least_ran, "only {ran} of {} ran", seen.len());
+    // Refusing everything would pass, too.
+    assert!(read * 3 >= ran, "only {read} of {ran} that ran were read");
+}
+
+#[test]
+fn no_construct_runs_a_program_unseen() {
+    let plain = TEMPLATES.iter().map(|template| fill(template, "rm x", 0));
+    hold(plain, TEMPLATES.len() / 2);
+}
+
+#[test]
+fn no_construct_in_a_construct_runs_a_program_unseen() {
+    let mut random = Random::new(number("PINTLE_FUZZ_SEED", 1));
+    let cases = number("PINTLE_FUZZ_CASES", 200);
+    hold((0..cases).map(|_| grow(&mut random)), usize::try_from(cases.min(300) / 3).unwrap());
+}
+
+#[test]
+fn no_slip_of_the_pen_runs_a_program_unseen() {
+    let mut random = Random::new(number("PINTLE_FUZZ_SEED", 2));
+    let cases = number("PINTLE_FUZZ_CASES", 200);
+    let slip = |_| {
+        let command = grow(&mut random);
+        mutate(&mut random, &command)
+    };
+    hold((0..cases).map(slip), usize::try_from(cases.min(300) / 10).unwrap());
+}
