@@ -1,10 +1,9 @@
 //! Which zone a call is really in: the tool's, raised by what its input reaches for (R11.2).
 
-use crate::paths::{normal, resolve};
-use crate::shell::{self, SimpleCommand, Word};
+use crate::outside::outside_path;
+use crate::shell::{self, Word};
 use crate::{Reach, Zone};
 use serde_json::Value;
-use std::path::Path;
 
 /// A zone, and the reason for it in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -171,6 +170,7 @@ fn is_machine_program(program: &str) -> bool {
             | "docker"
             | "podman"
             | "kubectl"
+            | "pintle"
             | "virsh"
             | "fdisk"
             | "parted"
@@ -222,101 +222,4 @@ fn uses_network(program: &str, args: &[Word]) -> bool {
         "mvn" | "gradle" | "gradlew" => asks(&["deploy", "publish", "dependency:get"]),
         _ => false,
     }
-}
-
-/// Programs found in these folders are the system's own; running them is no reach outside.
-const PROGRAM_FOLDERS: &[&str] = &[
-    "/bin/",
-    "/sbin/",
-    "/usr/bin/",
-    "/usr/sbin/",
-    "/usr/local/bin/",
-    "/usr/local/sbin/",
-    "/opt/homebrew/bin/",
-];
-
-fn outside_path(command: &SimpleCommand, reach: &Reach) -> Option<String> {
-    let outside = |text: &str| leads_outside(text, reach);
-    let name = command.name.text();
-    let own = PROGRAM_FOLDERS.iter().any(|f| normal(name).starts_with(f));
-    if name.contains('/') && !own && !command.name.is_dynamic() && outside(name) {
-        return Some(name.to_owned());
-    }
-    let files = command.redirects.iter().filter(|r| r.names_a_file()).map(|r| r.target.text());
-    let assigned = command.assignments.iter().map(Word::text);
-    let args = command.args.iter().map(Word::text);
-    // `cd` alone goes home.
-    if command.program() == Some("cd") && command.args.is_empty() {
-        return Some("~".into());
-    }
-    files
-        .chain(assigned)
-        .chain(args)
-        .flat_map(candidates)
-        .find(|text| outside(text))
-        .map(str::to_owned)
-}
-
-/// The parts of a word that could be a path: all of it, what follows `=`, `,` or `:`, and what is glued to a short option.
-fn candidates(word: &str) -> Vec<&str> {
-    let bare = word.trim_matches(['"', '\'']);
-    let mut parts = vec![bare];
-    for piece in bare.split(['=', ',']) {
-        parts.push(piece);
-        let is_url = piece.split_once("://").is_some_and(|(scheme, _)| {
-            scheme != "file"
-                && !scheme.is_empty()
-                && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+')
-        });
-        if !is_url {
-            parts.extend(piece.split(':').skip(1));
-        }
-    }
-    let option = bare.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-    parts.extend(option.and_then(|rest| rest.find(['/', '~']).and_then(|at| rest.get(at..))));
-    parts
-}
-
-fn leads_outside(text: &str, reach: &Reach) -> bool {
-    let text = text.trim_matches(['"', '\'']);
-    if text.contains("://") {
-        return false;
-    }
-    let home = ["~", "$HOME", "${HOME", "$OLDPWD", "$TMPDIR"].iter().any(|h| text.starts_with(h));
-    if home {
-        return true;
-    }
-    if is_harmless_device(text) {
-        return false;
-    }
-    if text.starts_with('-') {
-        return false;
-    }
-    let looks_like_path = text.starts_with('/') || text.split('/').any(|part| part == "..");
-    // A plain name may still be a link that leads away.
-    let may_link =
-        !text.is_empty() && !text.contains(['$', '`', '*', '?', '\n']) && text.len() < 1024;
-    // Where the command starts; a folder that nobody can resolve has raised the call already.
-    let cwd = match reach.path("cwd") {
-        Some(Ok(cwd)) => Ok(cwd),
-        _ => reach.workspace(),
-    };
-    let inside = || {
-        cwd.is_ok_and(|cwd| resolve(cwd, Path::new(text)).is_ok_and(|real| reach.is_inside(&real)))
-    };
-    (looks_like_path || may_link) && !inside()
-}
-
-fn is_harmless_device(text: &str) -> bool {
-    matches!(
-        text,
-        "/dev/null"
-            | "/dev/zero"
-            | "/dev/stdin"
-            | "/dev/stdout"
-            | "/dev/stderr"
-            | "/dev/tty"
-            | "/dev/urandom"
-            | "/dev/random"
-    ) || text.starts_with("/dev/fd/")
 }

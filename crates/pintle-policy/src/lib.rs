@@ -5,6 +5,7 @@ pub mod guard;
 mod judge;
 mod level;
 mod operator;
+mod outside;
 mod paths;
 pub mod profile;
 mod reach;

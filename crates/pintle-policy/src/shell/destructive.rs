@@ -28,9 +28,9 @@ pub(crate) fn hopeless(command: &SimpleCommand) -> Option<String> {
 
 fn by_redirect(command: &SimpleCommand) -> Option<&'static str> {
     command.redirects.iter().filter(|r| r.writes()).find_map(|r| {
-        let path = normal(r.target.text());
-        is_device(&path).then_some("writes over a disk device").or_else(|| {
-            is_vital_file(&path)
+        let device = is_device(&r.target).then_some("writes over a disk device");
+        device.or_else(|| {
+            is_vital_file(&r.target)
                 .then_some("overwrites a file the system needs to start or to log in")
         })
     })
@@ -58,14 +58,14 @@ fn by_program(command: &SimpleCommand) -> Option<&'static str> {
         "chmod" | "chown" | "chgrp" if recursive(args, "R") && args.iter().any(is_vital) => {
             Some("changes the rights of a folder the system or its user lives in")
         }
-        "dd" if args
-            .iter()
-            .any(|a| a.text().strip_prefix("of=").is_some_and(|of| is_device(&normal(of)))) =>
+        "dd" if args.iter().any(|a| {
+            may_be(a, |text| text.strip_prefix("of=").is_some_and(|of| names_device(&normal(of))))
+        }) =>
         {
             Some("writes over a disk device")
         }
         "cp" | "tee" | "shred" | "truncate" | "wipefs" | "blkdiscard" | "badblocks" | "install"
-            if args.iter().any(|a| is_device(&normal(a.text()))) =>
+            if args.iter().any(is_device) =>
         {
             Some("writes over a disk device")
         }
@@ -153,15 +153,23 @@ fn kills_everything(args: &[Word]) -> bool {
 
 /// A folder without which the machine or the account is lost: by its written name, wherever it leads.
 fn is_vital(word: &Word) -> bool {
-    let text = word.text().replace(['"', '\''], "");
-    let home = ["$HOME", "${HOME}", "~root", "~"].iter().find_map(|h| text.strip_prefix(h));
+    may_be(word, names_vital)
+}
+
+/// Whether the word, or what it may become by its own text (`${X:-/}`, `{/,x}`), is such a text.
+fn may_be(word: &Word, is: impl Fn(&str) -> bool) -> bool {
+    word.readings().iter().any(|text| is(text))
+}
+
+fn names_vital(text: &str) -> bool {
+    let home = ["$HOME", "~root", "~"].iter().find_map(|h| text.strip_prefix(h));
     if let Some(rest) = home {
         return matches!(rest.trim_matches('/'), "" | "*" | "." | ".*");
     }
     if !text.starts_with('/') {
         return false;
     }
-    let path = normal(&text);
+    let path = normal(text);
     let path = path.trim_end_matches("/*").trim_end_matches("/.*").trim_end_matches('/');
     const VITAL: &[&str] = &[
         "",
@@ -197,7 +205,11 @@ fn is_vital(word: &Word) -> bool {
     VITAL.contains(&path) || path.starts_with("/?")
 }
 
-fn is_device(path: &str) -> bool {
+fn is_device(word: &Word) -> bool {
+    may_be(word, |text| names_device(&normal(text)))
+}
+
+fn names_device(path: &str) -> bool {
     const DISKS: &[&str] = &[
         "/dev/sd",
         "/dev/hd",
@@ -219,7 +231,11 @@ fn is_device(path: &str) -> bool {
     DISKS.iter().any(|disk| path.starts_with(disk))
 }
 
-fn is_vital_file(path: &str) -> bool {
+fn is_vital_file(word: &Word) -> bool {
+    may_be(word, |text| names_vital_file(&normal(text)))
+}
+
+fn names_vital_file(path: &str) -> bool {
     matches!(
         path,
         "/etc/passwd"
@@ -235,10 +251,9 @@ fn is_vital_file(path: &str) -> bool {
 }
 
 fn writes_vital_file(program: &str, args: &[Word]) -> bool {
-    let vital = |word: &Word| is_vital_file(&normal(word.text()));
     match program {
         // Copying such a file away is only reading it.
-        "cp" | "install" | "ln" => args.last().is_some_and(vital),
-        _ => args.iter().any(vital),
+        "cp" | "install" | "ln" => args.last().is_some_and(is_vital_file),
+        _ => args.iter().any(is_vital_file),
     }
 }

@@ -18,6 +18,7 @@ mod reserved;
 mod runners;
 mod tree;
 mod unwrap;
+mod values;
 mod word;
 mod wrappers;
 

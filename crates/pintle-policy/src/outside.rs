@@ -1,0 +1,155 @@
+//! Whether a command's words lead out of the workspace.
+
+use crate::Reach;
+use crate::paths::{normal, resolve};
+use crate::shell::{SimpleCommand, Word};
+use glob::{Pattern, glob};
+use std::path::Path;
+
+/// A file pattern that finds more is not looked through: it may lead anywhere.
+const MAX_FOUND: usize = 2000;
+
+/// Programs found in these folders are the system's own; running them is no reach outside.
+const PROGRAM_FOLDERS: &[&str] = &[
+    "/bin/",
+    "/sbin/",
+    "/usr/bin/",
+    "/usr/sbin/",
+    "/usr/local/bin/",
+    "/usr/local/sbin/",
+    "/opt/homebrew/bin/",
+];
+
+/// The first word of a command that leads out of the workspace, or may.
+pub(crate) fn outside_path(command: &SimpleCommand, reach: &Reach) -> Option<String> {
+    let outside = |text: &str| leads_outside(text, reach);
+    let name = command.name.text();
+    let own = PROGRAM_FOLDERS.iter().any(|f| normal(name).starts_with(f));
+    if name.contains('/') && !own && !command.name.is_dynamic() && outside(name) {
+        return Some(name.to_owned());
+    }
+    let targets = command.redirects.iter().map(|r| &r.target);
+    let words = targets.chain(&command.assignments).chain(&command.args);
+    // `cd` alone goes home.
+    if command.program() == Some("cd") && command.args.is_empty() {
+        return Some("~".into());
+    }
+    let leads = |word: &&Word| {
+        word.readings().iter().flat_map(|text| candidates(text)).any(outside)
+    };
+    words.into_iter().find(leads).map(|word| word.text().trim_matches(['"', '\'']).to_owned())
+}
+
+/// The parts of a text that could be a path: all of it, what follows `=`, `,` or `:`, and what is glued to a short option.
+fn candidates(text: &str) -> Vec<&str> {
+    let mut parts = vec![text];
+    for piece in text.split(['=', ',', '(', ')']) {
+        parts.push(piece);
+        let is_url = piece.split_once("://").is_some_and(|(scheme, _)| {
+            scheme != "file"
+                && !scheme.is_empty()
+                && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+')
+        });
+        if !is_url {
+            parts.extend(piece.split(':').skip(1));
+        }
+    }
+    let option = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    parts.extend(option.and_then(|rest| rest.find(['/', '~']).and_then(|at| rest.get(at..))));
+    parts
+}
+
+/// Variables that name a place outside, whatever stands beside them.
+const PLACES: &[&str] = &["$HOME", "$OLDPWD", "$TMPDIR"];
+
+fn leads_outside(text: &str, reach: &Reach) -> bool {
+    if text.contains("://") {
+        return false;
+    }
+    if text.starts_with('~') || PLACES.iter().any(|place| text.contains(place)) {
+        return true;
+    }
+    if is_harmless_device(text) {
+        return false;
+    }
+    if text.starts_with('-') {
+        return false;
+    }
+    let here = text.strip_prefix("$PWD").filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    let text = here.map_or_else(|| text.to_owned(), |rest| format!(".{rest}"));
+    // Nobody knows where `$X/…` starts; `$X` alone is no more than what was put into it.
+    if text.contains('$') {
+        let is_path =
+            |piece: &str| piece.contains('$') && (piece.contains('/') || piece.contains(".."));
+        return text.starts_with('/') || text.split_whitespace().any(is_path);
+    }
+    // Where the command starts; a folder that nobody can resolve has raised the call already.
+    let Ok(cwd) = (match reach.path("cwd") {
+        Some(Ok(cwd)) => Ok(cwd),
+        _ => reach.workspace(),
+    }) else {
+        return true;
+    };
+    let inside = |path: &Path| resolve(cwd, path).is_ok_and(|real| reach.is_inside(&real));
+    let looks_like_path = text.starts_with('/') || text.split('/').any(|part| part == "..");
+    if looks_like_path {
+        return !inside(Path::new(&text));
+    }
+    // A plain name may still be a link that leads away.
+    if text.contains(['*', '?', '[']) {
+        return !finds_only(&text, cwd, inside);
+    }
+    let may_link = !text.is_empty() && !text.contains(['`', '\n']) && text.len() < 1024;
+    may_link && !inside(Path::new(&text))
+}
+
+/// Whether all that a file pattern finds is inside.
+fn finds_only(text: &str, cwd: &Path, inside: impl Fn(&Path) -> bool) -> bool {
+    let pattern = format!("{}/{}", Pattern::escape(&cwd.to_string_lossy()), wide(text));
+    let Ok(found) = glob(&pattern) else { return true };
+    let mut count = 0_usize;
+    found.into_iter().all(|path| {
+        count = count.saturating_add(1);
+        count <= MAX_FOUND && path.is_ok_and(|path| inside(&path))
+    })
+}
+
+/// The pattern with `[…]`, whose meanings differ, as `?`, and `**` as the `*` that it is to a plain shell.
+fn wide(text: &str) -> String {
+    let mut wide = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('[') {
+        let (before, after) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        wide.push_str(before);
+        // A `]` that comes first belongs to the set.
+        match after.get(2..).and_then(|set| set.find(']')) {
+            Some(end) => {
+                wide.push('?');
+                rest = after.get(end.saturating_add(3)..).unwrap_or_default();
+            }
+            None => {
+                wide.push_str("[[]");
+                rest = after.get(1..).unwrap_or_default();
+            }
+        }
+    }
+    wide.push_str(rest);
+    while wide.contains("**") {
+        wide = wide.replace("**", "*");
+    }
+    wide
+}
+
+fn is_harmless_device(text: &str) -> bool {
+    matches!(
+        text,
+        "/dev/null"
+            | "/dev/zero"
+            | "/dev/stdin"
+            | "/dev/stdout"
+            | "/dev/stderr"
+            | "/dev/tty"
+            | "/dev/urandom"
+            | "/dev/random"
+    ) || text.starts_with("/dev/fd/")
+}
