@@ -1,63 +1,104 @@
-//! An agent that changes the rules it works under is asked about, whatever the rules say.
+//! An agent that changes the rules it works under, or runs the program that keeps them, is asked about, whatever the rules
+//! say.
+
+mod commands;
+#[cfg(test)]
+mod tests;
 
 use std::path::{Path, PathBuf};
 
 use pintle::{Event, Hooks, Verdict, points::ToolPre};
-use pintle_policy::{PATH_FIELDS, Profile, Zone, is_inside, shell};
+use pintle_policy::{PATH_FIELDS, Profile, Zone, resolve};
 use serde_json::Value;
 
 use crate::problem::Problem;
 
 /// Binds the profile guard: a call that would write to agent.json, a personality, a hook's script or anything in its
-/// folder, or the operator's data waits for a person. The profile is read anew between runs, so a word too many in it would be in force at once.
+/// folder, or the operator's data waits for a person. The profile is read anew between runs, so a word too many in it would be
+/// in force at once. So does a command that runs `pintle`, which is of zone machine without a profile too: trust and approvals
+/// are a person's to give.
 pub(crate) fn bind(
     hooks: &Hooks,
     profile: &Profile,
     data: &Path,
     workspace: &Path,
 ) -> Result<(), Problem> {
-    let mut own: Vec<PathBuf> =
+    let mut files: Vec<PathBuf> =
         profile.scripts.places().map(|place| profile.dir.join(place)).collect();
-    own.extend(["agent.json", "personalities"].map(|name| profile.dir.join(name)));
-    own.push(data.to_path_buf());
-    let workspace = workspace.to_path_buf();
+    files.extend(["agent.json", "personalities"].map(|name| profile.dir.join(name)));
+    files.push(data.to_path_buf());
+    let program = std::env::current_exe().and_then(|path| path.canonicalize()).ok();
+    let own = Own { files, program, workspace: workspace.to_path_buf() };
     let guard = move |e: Event<ToolPre>| {
         let found = (e.zone > Zone::Safe.number())
-            .then(|| reached(&e.tool_name, &e.tool_input, &workspace, &own))
+            .then(|| own.concern(&e.tool_name, &e.tool_input))
             .flatten();
-        async move {
-            match found {
-                Some(path) => {
-                    Verdict::ask(format!("it may change the rules the agent works under ({path})"))
-                }
-                None => Verdict::allow(),
-            }
-        }
+        async move { found.map_or_else(Verdict::allow, Verdict::ask) }
     };
     let registrar = hooks.named("profile guard").source("built-in").priority(i32::MIN);
     registrar.register_gate(guard).map(drop).map_err(Problem::new)
 }
 
-/// The first path in the call that leads to one of the agent's own files.
-fn reached(tool: &str, input: &Value, workspace: &Path, own: &[PathBuf]) -> Option<String> {
-    let leads =
-        |base: &Path, path: &str| own.iter().any(|file| is_inside(file, base, Path::new(path)));
-    let text = |field: &str| input.get(field).and_then(Value::as_str);
-    if let Some(path) =
-        PATH_FIELDS.iter().filter_map(|field| text(field)).find(|p| leads(workspace, p))
-    {
-        return Some(path.to_string());
+/// What an agent works under.
+struct Own {
+    /// Files, and folders of which everything counts.
+    files: Vec<PathBuf>,
+    /// The running program.
+    program: Option<PathBuf>,
+    workspace: PathBuf,
+}
+
+impl Own {
+    /// Why a person must see the call first.
+    fn concern(&self, tool: &str, input: &Value) -> Option<String> {
+        let changes =
+            |path: &str| format!("it may change the rules the agent works under ({path})");
+        let text = |field: &str| input.get(field).and_then(Value::as_str);
+        if tool == "terminal" {
+            let command = text("command").unwrap_or_default();
+            let cwd = self.workspace.join(text("cwd").unwrap_or_default());
+            return self.of_command(command, &cwd);
+        }
+        let named: Vec<&str> = match Zone::of_tool(tool) {
+            // Nobody knows which of a stranger's fields are paths.
+            Zone::External => texts(input),
+            _ => PATH_FIELDS.iter().filter_map(|field| text(field)).collect(),
+        };
+        named.into_iter().find(|path| self.leads(&self.workspace, path)).map(changes)
     }
-    let command = text("command").filter(|_| tool == "terminal")?;
-    let cwd = workspace.join(text("cwd").unwrap_or_default());
-    let commands = shell::simple_commands(command).ok()?;
-    commands
-        .iter()
-        .flat_map(|command| {
-            let targets = command.redirects.iter().map(|redirect| redirect.target.text());
-            command.args.iter().map(|word| word.text()).chain(targets)
-        })
-        .flat_map(|word| [word, word.rsplit('=').next().unwrap_or(word)])
-        .find(|word| !word.is_empty() && leads(&cwd, word))
-        .map(str::to_string)
+
+    /// The files as they really are.
+    fn real(&self) -> impl Iterator<Item = PathBuf> {
+        self.files.iter().filter_map(|file| resolve(file, Path::new("")).ok())
+    }
+
+    /// Whether the path is one of the files, or in one of the folders.
+    fn leads(&self, base: &Path, path: &str) -> bool {
+        !path.is_empty()
+            && resolve(base, Path::new(path))
+                .is_ok_and(|path| self.real().any(|file| path.starts_with(file)))
+    }
+
+    /// The same, or a folder above one of them.
+    fn touches(&self, base: &Path, path: &str) -> bool {
+        !path.is_empty()
+            && resolve(base, Path::new(path)).is_ok_and(|path| {
+                self.real().any(|file| path.starts_with(&file) || file.starts_with(&path))
+            })
+    }
+}
+
+/// Every text in a JSON value.
+fn texts(input: &Value) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut pending = vec![input];
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::String(text) => found.push(text.as_str()),
+            Value::Array(items) => pending.extend(items),
+            Value::Object(fields) => pending.extend(fields.values()),
+            _ => {}
+        }
+    }
+    found
 }

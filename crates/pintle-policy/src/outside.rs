@@ -4,7 +4,7 @@ use crate::Reach;
 use crate::paths::{normal, resolve};
 use crate::shell::{SimpleCommand, Word};
 use glob::{Pattern, glob};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A file pattern that finds more is not looked through: it may lead anywhere.
 const MAX_FOUND: usize = 2000;
@@ -34,9 +34,8 @@ pub(crate) fn outside_path(command: &SimpleCommand, reach: &Reach) -> Option<Str
     if command.program() == Some("cd") && command.args.is_empty() {
         return Some("~".into());
     }
-    let leads = |word: &&Word| {
-        word.readings().iter().flat_map(|text| candidates(text)).any(outside)
-    };
+    let leads =
+        |word: &&Word| word.readings().iter().flat_map(|text| candidates(text)).any(outside);
     words.into_iter().find(leads).map(|word| word.text().trim_matches(['"', '\'']).to_owned())
 }
 
@@ -105,13 +104,20 @@ fn leads_outside(text: &str, reach: &Reach) -> bool {
 
 /// Whether all that a file pattern finds is inside.
 fn finds_only(text: &str, cwd: &Path, inside: impl Fn(&Path) -> bool) -> bool {
-    let pattern = format!("{}/{}", Pattern::escape(&cwd.to_string_lossy()), wide(text));
-    let Ok(found) = glob(&pattern) else { return true };
-    let mut count = 0_usize;
-    found.into_iter().all(|path| {
-        count = count.saturating_add(1);
-        count <= MAX_FOUND && path.is_ok_and(|path| inside(&path))
-    })
+    files_found(text, cwd).is_some_and(|found| found.iter().all(|path| inside(path)))
+}
+
+/// What a shell's file pattern finds from this folder on, and a little more where shells differ; `None` when it is too much to
+/// look through, or may not be looked at.
+#[must_use]
+pub fn files_found(pattern: &str, cwd: &Path) -> Option<Vec<PathBuf>> {
+    let start = match pattern.starts_with('/') {
+        true => String::new(),
+        false => format!("{}/", Pattern::escape(&cwd.to_string_lossy())),
+    };
+    let Ok(found) = glob(&format!("{start}{}", wide(pattern))) else { return Some(Vec::new()) };
+    let found: Option<Vec<_>> = found.take(MAX_FOUND.saturating_add(1)).map(Result::ok).collect();
+    found.filter(|found| found.len() <= MAX_FOUND)
 }
 
 /// The pattern with `[…]`, whose meanings differ, as `?`, and `**` as the `*` that it is to a plain shell.

@@ -111,13 +111,40 @@ fn an_agent_asks_before_it_changes_the_rules_it_works_under() {
 fn a_shell_command_that_reaches_for_the_rules_is_asked_about_at_any_level() {
     let world = World::new(&json!({}));
     std::fs::write(world.data("pintle.toml"), "level = \"permissive\"\n").unwrap();
-    for command in
-        ["echo {} > profile/agent.json", "cp x profile/agent.json", "tee -a=profile/agent.json"]
-    {
+    world.write("sub/agent.json", "{}");
+    for command in [
+        "echo {} > profile/agent.json",
+        "cp x profile/agent.json",
+        "tee -a=profile/agent.json",
+        "cp sub/agent.json prof?le/agent.json",
+        "cp sub/agent.json profile",
+        "cd profile && cp ../sub/agent.json .",
+        "cp sub/agent.json \"$PWD/profile/agent.json\"",
+        "sed -i s/a/b/ profile/*.json",
+    ] {
         let said = world.ask(&format!("run {command}"));
         assert!(said.out.contains("the rules the agent works under"), "{command}: {said:?}");
     }
     assert!(world.ask("run echo x > ran.txt").ok && world.path("ran.txt").exists());
+}
+
+#[test]
+fn an_agent_asks_before_it_runs_the_program_that_keeps_the_rules() {
+    let world = World::new(&json!({}));
+    std::fs::write(world.data("pintle.toml"), "level = \"permissive\"\n").unwrap();
+    let own = env!("CARGO_BIN_EXE_pintle");
+    symlink(own, world.path("innocent")).unwrap();
+    for command in [
+        "pintle trust profile --accept",
+        "(sleep 1; pintle approvals approve 1) &",
+        "./innocent trust profile --accept",
+    ] {
+        let question = format!("run {command}");
+        let said = world.ask(&question);
+        assert!(said.out.contains("it runs pintle itself"), "{command}: {said:?}");
+        let without = world.run(&["chat", "-q", &question]);
+        assert!(without.out.contains("zone `machine`"), "{command}: {without:?}");
+    }
 }
 
 // R11.4: the person sees the real arguments, all of them.
