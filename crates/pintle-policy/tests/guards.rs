@@ -195,6 +195,17 @@ fn path_guards_see_through_links_and_dots() {
         (&["away"], &[], "away/x", true),
         (&["**"], &[], "away/x", false),
         (&["src"], &["src/deep"], "src/deep/x", false),
+        (&["src//**"], &[], "src/deep/x", true),
+        (&["src//**"], &[], "/etc/passwd", false),
+        (&["src//**"], &[], "secrets/x", false),
+        (&["./src/./**/"], &[], "src/deep/x", true),
+        (&["./src/./**/"], &[], "secrets/x", false),
+        (&["src/**//./*.rs"], &[], "src/deep/a.rs", true),
+        (&[], &["secrets//*"], "secrets/key", false),
+        (&[], &["./secrets"], "secrets/key", false),
+        (&[], &[".//secrets/"], "src/main.rs", true),
+        (&["."], &[], "src/x", true),
+        (&["."], &[], "/etc/passwd", false),
     ];
     for (allow, deny, path, passes) in rows {
         let guard = guard(GuardKind::Path, allow, deny);
@@ -211,6 +222,54 @@ fn path_guards_see_through_links_and_dots() {
     let absolute = format!("{}/outside", folder.path().display());
     let deny = guard(GuardKind::Path, &[], &[&absolute]);
     assert!(judge(&deny, "x", &json!({ "filePath": "away/x" }), &work).is_some());
+}
+
+// R11.1: nobody knows which of a stranger's fields are paths.
+#[test]
+fn a_path_guard_looks_at_every_text_of_a_tool_it_does_not_know() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = folder.path().canonicalize().unwrap();
+    std::fs::create_dir_all(work.join("secrets")).unwrap();
+    std::os::unix::fs::symlink("secrets", work.join("innocent")).unwrap();
+    let deny = guard(GuardKind::Path, &[], &["secrets"]);
+    let absolute = work.join("secrets/key").display().to_string();
+    let escaped = format!("FILE://localhost{}", absolute.replace("secrets", "%73ecrets"));
+    for input in [
+        json!({ "source": "a", "destination": "secrets/key" }),
+        json!({ "paths": ["a", "./src/../secrets/key"] }),
+        json!({ "uri": format!("file://{absolute}") }),
+        json!({ "uri": escaped }),
+        json!({ "target": "innocent/key" }),
+        json!({ "files": { "secrets/new": "x" } }),
+        json!({ "deep": [{ "down": [{ "at": absolute }] }] }),
+        json!({ "at": " secrets/key\n" }),
+        json!({ "at": "~/key" }),
+        json!(["secrets"]),
+    ] {
+        assert!(judge(&deny, "files__copy", &input, &work).is_some(), "{input}");
+    }
+    for input in [
+        json!({ "source": "a", "text": "no secrets here" }),
+        json!({ "n": 1 }),
+        json!({ "at": "" }),
+    ] {
+        assert_eq!(judge(&deny, "files__copy", &input, &work), None, "{input}");
+    }
+    let known = json!({ "path": "a", "content": "secrets" });
+    assert_eq!(judge(&deny, "write_file", &known, &work), None, "its fields are known");
+
+    let allow = guard(GuardKind::Path, &["src"], &[]);
+    assert_eq!(
+        judge(&allow, "files__copy", &json!({ "from": "src/a", "to": ["src/b"] }), &work),
+        None
+    );
+    for input in [
+        json!({ "from": "src/a", "to": "b" }),
+        json!({ "from": "src/a", "why": "a word" }),
+        json!({}),
+    ] {
+        assert!(judge(&allow, "files__copy", &input, &work).is_some(), "{input}");
+    }
 }
 
 // P2: a name that is no UTF-8 passes no guard that a readable name would not.

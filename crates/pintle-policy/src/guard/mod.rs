@@ -7,6 +7,9 @@
 //! - **shell**: the field `command`, parsed; its rules are described below.
 //! - **path**: the fields `path`, `file_path`, `filePath`, `cwd`, with links and `..` resolved. A rule is a glob relative to the
 //!   workspace, or absolute; `*` stays inside one folder, `**` does not. A rule that matches a folder covers what is in it.
+//!   Of a tool that is not built in (an MCP server's, say) nobody knows which fields are paths: there every text in the input
+//!   counts as one, at any depth. So a deny rule holds whatever the field is called, and an allow rule lets a call through
+//!   only if all its texts are allowed paths; guard such a tool's other fields by a json rule.
 //! - **json**: a rule is `/pointer` (the field is there) or `/pointer=glob` (its text matches). In a list, a deny rule
 //!   looks for one matching element, an allow rule wants all to match.
 //!
@@ -25,6 +28,7 @@
 mod json;
 mod path;
 mod shell;
+mod strange;
 
 use glob::Pattern;
 use schemars::JsonSchema;
@@ -128,7 +132,7 @@ impl Guard {
         }
         let refusal = match &self.rules {
             Rules::Shell(rules) => rules.judge(input),
-            Rules::Path(rules) => rules.judge(input, reach),
+            Rules::Path(rules) => rules.judge(tool, input, reach),
             Rules::Json(rules) => rules.judge(input),
         }?;
         Some(Denial { reason: refusal.reason, rule: refusal.rule, source: self.source.clone() })

@@ -1,6 +1,7 @@
 //! Guards on resolved paths.
 
-use super::{PatternError, Refusal, glob};
+use super::{PatternError, Refusal, glob, strange};
+use crate::Zone;
 use crate::paths::resolve;
 use crate::reach::{PATH_FIELDS, Reach};
 use glob::{MatchOptions, Pattern};
@@ -37,10 +38,7 @@ impl Rules {
         Ok(Self { allow: allow.to_vec(), deny: deny.to_vec() })
     }
 
-    pub(crate) fn judge(&self, input: &Value, reach: &Reach) -> Option<Refusal> {
-        let unknown = |why: &dyn Display| {
-            Refusal::unreadable(format!("{why}, so the path guard cannot judge it"))
-        };
+    pub(crate) fn judge(&self, tool: &str, input: &Value, reach: &Reach) -> Option<Refusal> {
         let workspace = match reach.workspace() {
             Ok(workspace) => workspace,
             Err(why) => return Some(unknown(why)),
@@ -48,25 +46,46 @@ impl Rules {
         let mut named = false;
         for field in PATH_FIELDS.iter().filter(|field| input.get(field).is_some()) {
             named = true;
-            let path = match reach.path(field) {
-                Some(Ok(path)) => path,
-                Some(Err(why)) => return Some(unknown(why)),
-                None => return Some(unknown(&format_args!("`{field}` is not a text"))),
+            let refusal = match reach.path(field) {
+                Some(Ok(path)) => self.judge_one(path, workspace),
+                Some(Err(why)) => Some(unknown(why)),
+                None => Some(unknown(&format_args!("`{field}` is not a text"))),
             };
-            let shown = format!("`{}`", path.display());
-            if let Some(rule) = self.deny.iter().find(|rule| may_cover(rule, path, workspace)) {
-                return Some(Refusal::denied(&shown, rule));
+            if refusal.is_some() {
+                return refusal;
             }
-            if !self.allow.is_empty()
-                && !self.allow.iter().any(|rule| surely_covers(rule, path, workspace))
-            {
-                return Some(Refusal::not_allowed(&shown));
+        }
+        if Zone::of_tool(tool) == Zone::External {
+            for text in strange::paths(input) {
+                named = true;
+                let refusal = match strange::resolved(&text, workspace) {
+                    Ok(Some(path)) => self.judge_one(&path, workspace),
+                    Ok(None) => None,
+                    Err(why) => Some(unknown(&why)),
+                };
+                if refusal.is_some() {
+                    return refusal;
+                }
             }
         }
         (!named && !self.allow.is_empty()).then(|| {
             Refusal::unreadable("the call names no path, so the path guard cannot allow it")
         })
     }
+
+    fn judge_one(&self, path: &Path, workspace: &Path) -> Option<Refusal> {
+        let shown = format!("`{}`", path.display());
+        if let Some(rule) = self.deny.iter().find(|rule| may_cover(rule, path, workspace)) {
+            return Some(Refusal::denied(&shown, rule));
+        }
+        let allowed = self.allow.is_empty()
+            || self.allow.iter().any(|rule| surely_covers(rule, path, workspace));
+        (!allowed).then(|| Refusal::not_allowed(&shown))
+    }
+}
+
+fn unknown(why: &dyn Display) -> Refusal {
+    Refusal::unreadable(format!("{why}, so the path guard cannot judge it"))
 }
 
 /// Whether the rule could match the path or a folder above it: so too if nobody can say where the rule leads.
@@ -89,11 +108,11 @@ fn matches(pattern: &Pattern, path: &Path) -> bool {
 /// The rule as a pattern on resolved paths: the folders before its first glob are resolved like any path. And whether
 /// it could be written down exactly.
 fn absolute(rule: &str, workspace: &Path) -> Option<(Pattern, bool)> {
-    let mut fixed = PathBuf::new();
+    let mut fixed = PathBuf::from(if rule.starts_with('/') { "/" } else { "" });
     let mut rest: Vec<&str> = Vec::new();
-    for part in rule.trim_end_matches('/').split('/') {
+    for part in rule.split('/').filter(|part| !matches!(*part, "" | ".")) {
         if rest.is_empty() && !part.contains(['*', '?', '[']) {
-            fixed.push(if part.is_empty() { "/" } else { part });
+            fixed.push(part);
         } else {
             rest.push(part);
         }
