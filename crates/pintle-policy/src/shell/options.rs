@@ -49,6 +49,10 @@ pub(crate) fn operands<'w>(wrapper: &Wrapper, args: &'w [Word]) -> Option<&'w [W
             }
             rest = tail;
         }
+        // `sudo` goes on with its options after a variable.
+        if rest.first().is_some_and(|word| word.text().starts_with('-')) {
+            return None;
+        }
     }
     Some(rest)
 }

@@ -279,23 +279,35 @@ pub(crate) fn joined<'w>(words: impl Iterator<Item = &'w Word>) -> Behind {
 /// Programs that run another one after a word of their own: `uv run pytest`.
 const VERBS: &[(&str, &[&str])] = &[
     ("asdf", &["exec"]),
-    ("bun", &["x"]),
+    ("bun", &["run", "x"]),
     ("bundle", &["exec"]),
     ("conda", &["run"]),
-    ("direnv", &["exec"]),
     ("hatch", &["run"]),
-    ("ip", &["exec"]),
     ("mamba", &["run"]),
-    ("mise", &["exec", "x"]),
     ("npm", &["exec", "x"]),
     ("pdm", &["run"]),
     ("pipenv", &["run"]),
+    ("pipx", &["run"]),
     ("pixi", &["run"]),
     ("pnpm", &["exec", "dlx"]),
     ("poetry", &["run"]),
     ("rye", &["run"]),
     ("uv", &["run", "x"]),
     ("yarn", &["exec", "dlx"]),
+];
+
+/// The same, with something else in front of the command, or a way of their own to name it.
+const STRANGE_VERBS: &[(&str, &[&str])] = &[
+    ("aws-vault", &["exec"]),
+    ("devbox", &["run"]),
+    ("direnv", &["exec"]),
+    ("doppler", &["run"]),
+    ("dotenv", &["run"]),
+    ("foreman", &["run"]),
+    ("ip", &["exec"]),
+    ("mise", &["exec", "x"]),
+    ("op", &["run"]),
+    ("sops", &["exec-env", "exec-file"]),
 ];
 
 /// Options of these that surely have no value.
@@ -316,10 +328,15 @@ const VERB_FLAGS: &[&str] = &[
 
 /// What such a program would run; `None` if it is none of them.
 pub(crate) fn after_a_verb(program: &str, args: &[Word]) -> Option<Vec<Behind>> {
-    let is_direct = matches!(program, "npx" | "uvx" | "bunx" | "pipx");
+    let is_direct = matches!(program, "npx" | "uvx" | "bunx");
     let verbs = VERBS.iter().find(|(name, _)| *name == program).map(|(_, verbs)| *verbs);
     if is_direct {
         return Some(vec![past_flags(args)]);
+    }
+    let strange = STRANGE_VERBS.iter().find(|(name, _)| *name == program);
+    if let Some((_, verbs)) = strange {
+        let runs = args.iter().any(|a| a.is_dynamic() || verbs.contains(&a.text()));
+        return Some(if runs { vec![Behind::Unknown] } else { Vec::new() });
     }
     let verbs = verbs?;
     let mut behind = Vec::new();
@@ -353,6 +370,9 @@ fn past_flags(args: &[Word]) -> Behind {
 const RUN_BY_OPTION: &[(&str, &[&str])] = &[
     ("cpio", &["--rsh-command"]),
     ("install", &["--strip-program"]),
+    ("nc", &["-e", "-c"]),
+    ("ncat", &["-e", "-c", "--exec", "--sh-exec", "--lua-exec"]),
+    ("wget", &["--use-askpass"]),
     ("man", &["-P", "-H", "--pager", "--html"]),
     ("nix", &["-c", "--command"]),
     ("nix-shell", &["--run", "--command"]),
@@ -384,16 +404,22 @@ pub(crate) fn runs_by_option(program: &str, args: &[Word]) -> bool {
     let Some((_, options)) = RUN_BY_OPTION.iter().find(|(name, _)| *name == program) else {
         return false;
     };
-    args.iter().map(Word::text).any(|arg| {
-        options.iter().any(|option| match option.strip_prefix("--") {
-            Some(full) => may_be_long(arg, full),
-            // `tar -cIf`: the letter may stand in a cluster.
-            None => match option.strip_prefix('-') {
-                Some(letter) if arg.starts_with('-') && !arg.starts_with("--") => {
-                    arg.contains(letter)
-                }
-                _ => false,
-            },
+    // `tar xIf` needs no dash.
+    let bundled = program == "tar"
+        && args
+            .first()
+            .is_some_and(|a| !a.text().starts_with('-') && a.text().contains(['I', 'F']));
+    bundled
+        || args.iter().map(Word::text).any(|arg| {
+            options.iter().any(|option| match option.strip_prefix("--") {
+                Some(full) => may_be_long(arg, full),
+                // `tar -cIf`: the letter may stand in a cluster.
+                None => match option.strip_prefix('-') {
+                    Some(letter) if arg.starts_with('-') && !arg.starts_with("--") => {
+                        arg.contains(letter)
+                    }
+                    _ => false,
+                },
+            })
         })
-    })
 }

@@ -166,8 +166,9 @@ impl<'s> Walk<'s> {
     fn command(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
         let mut command = SimpleCommand::new(Word::Literal(String::new()), Vec::new());
         let mut named = false;
-        let mut end = 0;
+        let mut end = node.start_byte();
         for child in children(node) {
+            self.ledger.one_line(end, child.start_byte())?;
             match child.kind() {
                 "variable_assignment" if !named => {
                     command.assignments.push(self.assignment(&child)?)
@@ -295,7 +296,10 @@ impl<'s> Walk<'s> {
                 let mut operator = String::new();
                 let mut target = None;
                 let mut extra = Vec::new();
+                let mut end = node.start_byte();
                 for child in children(node) {
+                    self.ledger.one_line(end, child.start_byte())?;
+                    end = child.end_byte();
                     if child.kind() == "file_descriptor" || child.kind() == "comment" {
                         continue;
                     }

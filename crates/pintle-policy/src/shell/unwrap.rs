@@ -204,7 +204,9 @@ impl Inner<'_> {
                     return self.shell_operand(args.next(), is_string, command);
                 }
                 "--rcfile" | "--init-file" => {
-                    args.next();
+                    if !args.next().is_some_and(is_a_file) {
+                        return self.unknown(command);
+                    }
                 }
                 long if long.starts_with("--") => {}
                 short if short.starts_with(['-', '+']) => {

@@ -235,6 +235,19 @@ pub(crate) fn is_shell(program: &str) -> bool {
             | "fish"
             | "csh"
             | "tcsh"
+            | "elvish"
+            | "hush"
+            | "ksh93"
+            | "lksh"
+            | "nu"
+            | "oksh"
+            | "osh"
+            | "posh"
+            | "powershell"
+            | "pwsh"
+            | "rksh"
+            | "xonsh"
+            | "ysh"
     )
 }
 
@@ -275,6 +288,7 @@ pub(crate) fn is_opaque(program: &str) -> bool {
         "sem",
         "setarch",
         "setpriv",
+        "socat",
         "softlimit",
         "start-stop-daemon",
         "strace",

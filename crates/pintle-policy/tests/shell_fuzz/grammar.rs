@@ -240,6 +240,29 @@ pub(crate) const TEMPLATES: &[&str] = &[
     "if cat <<E; then %s; fi\nE",
     "while cat <<E; do %s; break; done\nE",
     "for i in 1; do cat <<E; %s; done\nE",
+    "echo a\n\\\n%s",
+    "echo a \n \\\n %s",
+    "echo\n\\\n>o %s",
+    "echo a # c\n\\\n%s",
+    "echo a &&\n\\\n%s",
+    "!(%s)",
+    "! (%s)",
+    "echo $\\\n(%s)",
+    "echo \"$\\\n(%s)\"",
+    "echo $(\\\n%s)",
+    "cat <\\\n(%s)",
+    ": &\\\n& %s",
+    "i\\\nf %s; then :; fi",
+    "\\\nif %s; then :; fi",
+    "! \\\nif %s; then :; fi",
+    "echo ${q\\\n:-$(%s)}",
+    "echo a\\\n; %s",
+    "echo 'a\\\n'; %s",
+    "echo \"a\\\n\"; %s",
+    "cat <<E\\\nF\nEF\n%s",
+    "a\\\n=1 %s",
+    "echo \\`; %s; echo \\`",
+    "bash --rcfile <(echo %q) -i",
     // Quotes in front.
     "echo {a,b} && %s",
     "echo $'a\\'b'; %s",
@@ -444,6 +467,17 @@ pub(crate) fn grow(random: &mut Random) -> String {
         command = fill(random.pick(TEMPLATES), &command, level);
     }
     command
+}
+
+/// Words in no order, with `rm x` among them.
+pub(crate) fn heap(random: &mut Random) -> String {
+    let mut words: Vec<&str> = (0..2 + random.below(8)).map(|_| random.pick(SLIPS)).collect();
+    for _ in 0..1 + random.below(2) {
+        words.insert(random.below(words.len() + 1), random.pick(&["rm x", "rm", ":", "echo a"]));
+    }
+    words.insert(random.below(words.len() + 1), "rm x");
+    let blanks = [" ", " ", " ", "", "\n"];
+    words.iter().map(|word| format!("{word}{}", random.pick(&blanks))).collect()
 }
 
 /// The command with a word put in, taken out, or put in quotes.
