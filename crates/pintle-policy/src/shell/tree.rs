@@ -6,7 +6,7 @@ use super::later::{
     decides_later, hides_in_an_index, is_steering_variable, names_a_steering_variable,
     sets_in_expansion,
 };
-use super::reserved::is_reserved;
+use super::reserved::{is_grammar, is_reserved};
 use super::word::decode;
 use super::{Redirect, ShellError, SimpleCommand, Word};
 use tree_sitter::{Node, Parser};
@@ -166,6 +166,7 @@ impl<'s> Walk<'s> {
     fn command(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
         let mut command = SimpleCommand::new(Word::Literal(String::new()), Vec::new());
         let mut named = false;
+        let mut written = "";
         let mut end = node.start_byte();
         for child in children(node) {
             self.ledger.one_line(end, child.start_byte())?;
@@ -180,6 +181,7 @@ impl<'s> Walk<'s> {
                     named = true;
                     command.name = self.node_word(&child)?;
                     self.check_name(&child, &command.name)?;
+                    written = self.text(&child);
                 }
                 kind => {
                     if child.start_byte() == end {
@@ -202,6 +204,17 @@ impl<'s> Walk<'s> {
             for redirect in children(&outer).into_iter().filter(|c| c.id() != node.id()) {
                 self.redirect(&redirect, &mut command)?;
             }
+        }
+        // These two are grammar as well, and more of it may follow them.
+        let follow = match written {
+            "time" => 1,
+            "coproc" => 2,
+            _ => 0,
+        };
+        let after =
+            command.args.iter().map(Word::text).skip_while(|text| matches!(*text, "-p" | "--"));
+        if after.take(follow).any(is_grammar) {
+            return Err(self.ledger.trouble(node.start_byte(), "grammar after a reserved word"));
         }
         self.found.commands.push(command);
         Ok(())

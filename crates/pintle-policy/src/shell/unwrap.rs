@@ -4,7 +4,6 @@ use super::later::{
     decides_later, is_steering_variable, names_a_steering_variable, steers_programs,
 };
 use super::options::{has_option, leads_with_option, may_be_long, operands};
-use super::reserved::is_grammar;
 use super::runners::{self, Behind, joined, runs_by_option};
 use super::wrappers::{
     FLOCK, WATCH, Wrapper, is_idle_alone, is_opaque, is_shell, reads_as_bash_does, wrapper,
@@ -242,10 +241,6 @@ impl Inner<'_> {
             self.unknown(command);
         }
         let Some(rest) = operands(wrapper, args) else { return self.unknown(command) };
-        let is_keyword = matches!(wrapper.name, "time" | "coproc");
-        if is_keyword && rest.iter().take(2).any(|w| is_grammar(w.text())) {
-            return self.unknown(command);
-        }
         // Without a program these start a shell.
         if rest.is_empty() && !is_idle_alone(wrapper.name) {
             return self.unknown(command);
