@@ -19,7 +19,8 @@
 //!
 //! - `rm` is any `rm`, whatever its arguments; `git push` is any `git push`; a last `*` says the same and may be left out.
 //! - As **deny**, a rule also matches through a folder (`/bin/rm`), past options (`git -C x push`), and letters of options in any
-//!   order or grouping (`rm -rf` also stops `rm -f -r` and `rm --recursive --force`). A word that is decided at run time may be anything.
+//!   order or grouping, long and abbreviated too (`rm -rf` also stops `rm -f -r`, `rm --recursive --force` and `rm --rec --fo`). A word
+//!   that is decided at run time may be anything.
 //! - As **allow**, a rule matches word by word from the first one, and only words that are known. Variables set in front
 //!   (`A=1 ls`) are words too, and a program given by its folder is another program.
 //! - `> glob` is about the files a command writes with `>`; without such an allow rule only `/dev/null` may be written to.

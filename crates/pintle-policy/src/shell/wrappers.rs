@@ -134,6 +134,7 @@ const WRAPPERS: &[Wrapper] = &[
         long_valued: &["arg-file", "delimiter", "max-args", "max-procs", "max-chars"],
         ..PLAIN
     },
+    FLOCK,
     Wrapper { name: "caffeinate", flags: "dimsu", valued: "tw", ..PLAIN },
     Wrapper { name: "taskset", flags: "ac", operands: 1, ..PLAIN },
     Wrapper { name: "prlimit", ..PLAIN },
