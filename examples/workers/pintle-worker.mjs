@@ -10,9 +10,17 @@
 //
 // The function gets the event's name and its context. It returns nothing to allow, or an object: a verdict at a gate
 // (`block`, `allow`), a patch or a claim elsewhere. What it throws is an error of this one request; at a gate it
-// blocks. `console.log` is safe: it goes to stderr. Requests are served concurrently: while one awaits, the next runs.
+// blocks. Requests are served concurrently: while one awaits, the next runs.
+//
+// `console.log` is safe, and so are programs that you run, with `stdio: "inherit"` too: the pipes to the host are moved
+// to descriptors that no program inherits. Standard output is standard error from then on, and standard input is
+// empty. In a process that a host started this happens when this module is imported, anywhere else in `serve`. What was
+// written to standard output before that, the host gets.
 
+import { closeSync, openSync, writeSync } from "node:fs";
+import { Socket } from "node:net";
 import { createInterface } from "node:readline";
+import { isMainThread } from "node:worker_threads";
 
 /** A verdict that lets the action go on, with words for the model if you like. */
 export const allow = ({ output, additionalContext } = {}) => ({ continue: true, output, additionalContext });
@@ -20,12 +28,35 @@ export const allow = ({ output, additionalContext } = {}) => ({ continue: true, 
 /** A verdict that stops the action. */
 export const block = (reason, additionalContext) => ({ continue: false, reason, additionalContext });
 
+let pipes;
+
+/** The pipes from and to the host. What a program that the function runs prints must not be taken for its answer. */
+function takePipes() {
+  pipes ??= { requests: moveAway(0, "r", "/dev/null"), answers: moveAway(1, "a", "/dev/fd/2") };
+  return pipes;
+}
+
+/** A descriptor of our own for what is at `fd`, where something else is put. Node opens files for itself alone. */
+function moveAway(fd, flags, instead) {
+  const own = openSync(`/dev/fd/${fd}`, flags);
+  closeSync(fd);
+  // The lowest free number is the one just closed, unless another thread was quicker.
+  if (openSync(instead, flags) !== fd) throw new Error("import pintle-worker.mjs before you open files");
+  return own;
+}
+
+if (isMainThread && "PINTLE_HOOK_ID" in process.env) takePipes();
+
 /** Answers requests until the host closes the pipe. */
 export function serve(fn, { concurrent = true } = {}) {
-  console.log = console.info = console.debug = console.error;
-  const write = (message) => process.stdout.write(JSON.stringify(message) + "\n");
+  const { requests, answers } = takePipes();
+  const write = (message) => {
+    let rest = Buffer.from(JSON.stringify(message) + "\n");
+    while (rest.length > 0) rest = rest.subarray(writeSync(answers, rest));
+  };
   write({ ready: true, concurrent });
-  createInterface({ input: process.stdin, crlfDelay: Infinity }).on("line", async (line) => {
+  const input = new Socket({ fd: requests, readable: true, writable: false });
+  createInterface({ input, crlfDelay: Infinity }).on("line", async (line) => {
     if (!line.trim()) return;
     const { id, event, context } = JSON.parse(line);
     try {

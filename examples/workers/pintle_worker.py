@@ -9,16 +9,22 @@
     serve(guard)
 
 The function gets the event's name and its context (a dict). It returns None to allow, or a dict: a verdict at a
-gate (`block`, `allow`), a patch or a claim elsewhere. An exception is an error of this one request; at a gate it
-blocks. `print` is safe: it goes to stderr.
+gate (`block`, `allow`), a patch or a claim elsewhere. An exception, `sys.exit()` too, is an error of this one
+request; at a gate it blocks.
+
+`print` is safe, and so are programs that you run: the pipes to the host are moved to descriptors that no program
+inherits. Standard output is standard error from then on, and standard input is empty. In a process that a host started
+this happens when this module is imported, anywhere else in `serve`.
 
 `serve(guard, threads=8)` serves up to eight requests at once; the function has to be thread-safe then.
 """
 
 import json
-import sys
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+
+_pipes = None
 
 
 def allow(output=None, additional_context=None):
@@ -35,27 +41,43 @@ def _verdict(go_on, **words):
     return {"continue": go_on, **{key: word for key, word in words.items() if word is not None}}
 
 
+def _take_pipes():
+    """The pipes from and to the host. What a program that the function runs prints must not be taken for its answer."""
+    global _pipes
+    if _pipes is None:
+        _pipes = os.fdopen(os.dup(0), encoding="utf-8"), os.dup(1)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        os.dup2(2, 1)
+    return _pipes
+
+
+if "PINTLE_HOOK_ID" in os.environ:
+    _take_pipes()
+
+
 def serve(function, threads=1):
     """Answers requests until the host closes the pipe."""
-    sys.stdin.reconfigure(encoding="utf-8")
-    answers, sys.stdout = sys.stdout, sys.stderr
+    lines, answers = _take_pipes()
     lock = threading.Lock()
 
     def write(message):
-        line = json.dumps(message)
+        line = json.dumps(message, allow_nan=False).encode() + b"\n"
         with lock:
-            answers.write(line + "\n")
-            answers.flush()
+            while line:
+                line = line[os.write(answers, line):]
 
     def answer(request):
         try:
-            result = function(request["event"], request["context"])
-            write({"id": request["id"], "result": result})
-        except Exception as error:  # one request's trouble is not the next one's
+            write({"id": request["id"], "result": function(request["event"], request["context"])})
+        except BaseException as error:  # one request's trouble is not the next one's
             write({"id": request["id"], "error": f"{type(error).__name__}: {error}"})
+            if isinstance(error, KeyboardInterrupt):
+                raise
 
     write({"ready": True, "concurrent": threads > 1})
-    requests = (json.loads(line) for line in sys.stdin if line.strip())
+    requests = (json.loads(line) for line in lines if line.strip())
     if threads > 1:
         with ThreadPoolExecutor(threads) as pool:
             for request in requests:

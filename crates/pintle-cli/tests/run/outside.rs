@@ -105,13 +105,23 @@ fn worker(folder: &Path, name: &str, then: &str) -> WorkerSpec {
 async fn no_failure_of_a_real_worker_lets_a_real_tool_run() {
     let folder = tempfile::tempdir().unwrap();
     let answers = |answer: &str| format!("echo '{answer}'; read -r line");
+    // With the id of what was asked, which nobody can know beforehand.
+    let replies = |reply: &str| {
+        format!("id=${{line#*:}}; echo \"{{\\\"id\\\": ${{id%%,*}}, \"'{reply}}}'; read -r line")
+    };
     let ways = [
         ("exit 0".into(), "no longer there"),
         ("kill -9 $$".into(), "no longer there"),
         (answers("nonsense"), "cannot be understood"),
-        (answers(r#"{"id": 99, "result": null}"#), "cannot be understood"),
-        (answers(r#"{"id": 1, "result": {"continue": 1}}"#), "cannot be understood"),
-        (answers(r#"{"id": 1, "error": "oh"}"#), "returned an error"),
+        (answers(r#"{"id": 1, "result": null}"#), "cannot be understood"),
+        (answers(r#"{"id": "1", "result": null}"#), "timed out"),
+        (answers(r#"{"ready": true}"#), "timed out"),
+        (replies(r#""result": {"continue": 1}"#), "cannot be understood"),
+        (replies(r#""result": {"continue": false, "reason": "not now"}"#), "not now"),
+        (replies(r#""error": "oh""#), "returned an error"),
+        (r#"yes '{"ready": true}'"#.into(), "cannot be understood"),
+        (r#"yes '{"id": "1", "result": null}'"#.into(), "cannot be understood"),
+        ("yes >&2".into(), "wrote too much"),
         ("tr '\\0' x < /dev/zero".into(), "wrote too much"),
         ("read -r line".into(), "timed out"),
     ];

@@ -25,11 +25,14 @@ impl Backoff {
 
     pub(super) fn died(&mut self) {
         self.deaths = self.deaths.saturating_add(1);
-        // The first death is an accident, the second a habit.
-        self.until = self.deaths.checked_sub(2).map(|doublings| {
-            let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);
-            Instant::now() + self.first.saturating_mul(factor).min(self.longest)
-        });
+        self.until = self.wait().map(|wait| Instant::now() + wait);
+    }
+
+    /// How long to wait after this many deaths in a row. The first is an accident, the second a habit.
+    fn wait(&self) -> Option<Duration> {
+        let doublings = self.deaths.checked_sub(2)?;
+        let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);
+        Some(self.first.saturating_mul(factor).min(self.longest))
     }
 
     /// How long it still has to wait, if it has to.
@@ -37,5 +40,30 @@ impl Backoff {
         self.until
             .map(|until| until.saturating_duration_since(Instant::now()))
             .filter(|wait| !wait.is_zero())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // R8.7
+    #[test]
+    fn each_death_in_a_row_makes_the_wait_twice_as_long_up_to_a_limit() {
+        let seconds = Duration::from_secs;
+        let mut backoff = Backoff::new(seconds(1), seconds(30));
+        let mut waits = |deaths: usize| -> Vec<_> {
+            std::iter::repeat_with(|| {
+                backoff.died();
+                backoff.wait()
+            })
+            .take(deaths)
+            .collect()
+        };
+        let expected = [None, Some(1), Some(2), Some(4), Some(8), Some(16), Some(30), Some(30)];
+        assert_eq!(waits(8), expected.map(|wait| wait.map(seconds)));
+        assert_eq!(waits(100).last(), Some(&Some(seconds(30))), "no overflow");
+        backoff.answered();
+        assert_eq!((backoff.wait(), backoff.remaining()), (None, None));
     }
 }

@@ -1,4 +1,8 @@
-//! Lines out of a stream, none longer than the cap.
+//! Lines out of a stream, none longer than the cap, its last words, and how fast it flows.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::capture::OUTPUT_CAP;
 
@@ -60,6 +64,26 @@ impl Tail {
     }
 }
 
+/// How much comes within a while: a log of many days is no flood.
+#[derive(Debug, Default)]
+pub(super) struct Meter {
+    seen: usize,
+    since: Option<Instant>,
+}
+
+impl Meter {
+    const WHILE: Duration = Duration::from_secs(10);
+
+    /// Whether with these bytes it is more than `limit`.
+    pub(super) fn exceeds(&mut self, limit: usize, bytes: usize) -> bool {
+        if self.since.is_none_or(|since| since.elapsed() > Self::WHILE) {
+            (self.seen, self.since) = (0, Some(Instant::now()));
+        }
+        self.seen += bytes;
+        self.seen > limit
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,5 +117,14 @@ mod tests {
         tail.push(b" the end\n");
         assert!(tail.words().ends_with("the end"));
         assert!(tail.words().len() <= Tail::KEPT);
+    }
+
+    #[test]
+    fn a_meter_tells_a_flood_from_a_long_life() {
+        let mut meter = Meter::default();
+        assert!(!meter.exceeds(100, 100));
+        assert!(meter.exceeds(100, 1));
+        meter.since = meter.since.map(|since| since - Meter::WHILE * 2);
+        assert!(!meter.exceeds(100, 100));
     }
 }

@@ -3,12 +3,13 @@
 mod backoff;
 mod lines;
 mod process;
+mod state;
 mod supervisor;
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
@@ -55,16 +56,20 @@ impl WorkerSpec {
 
 /// A handler that asks a long-lived process, one JSON line in, one JSON line out.
 ///
-/// It gets `{"id": 1, "event": "tool.pre", "context": {…}}` and answers `{"id": 1, "result": {…}}` (what a command
-/// hook would write to stdout, or null) or `{"id": 1, "error": "why"}`. It may say `{"ready": true, "concurrent":
-/// true}` first: then it gets requests while others are under way, and answers them in any order. Otherwise it
-/// gets them one at a time. What it writes to stderr is kept for the message of its failure.
+/// It gets `{"id": "5f0c…", "event": "tool.pre", "context": {…}}` and answers `{"id": "5f0c…", "result": {…}}` (what a
+/// command hook would write to stdout, or null) or `{"id": "5f0c…", "error": "why"}`. It may say `{"ready": true,
+/// "concurrent": true}` once: then it gets requests while others are under way, and answers them in any order.
+/// Otherwise it gets them one at a time. What it writes to stderr is kept for the message of its failure.
+///
+/// An id is a string that nobody can guess: what a program that the worker runs prints to the same stdout, such as a
+/// line of a file, answers nothing. An answer to an id that nobody asked, or a second one to the same id, harms no
+/// request; it only counts as noise.
 ///
 /// It is started on first use. How a request can fail: `Spawn`; `Gone` (it died, or is waiting to be started
-/// again); `TimedOut`; `Errored` (its own words); `BadOutput` (garbage, or an answer to something nobody asked);
-/// `TooMuchOutput` (a line over [`OUTPUT_CAP`](crate::OUTPUT_CAP)). Where it cannot be told which of several
-/// requests a line was meant for, none of them fails by it. A worker that lets a deadline pass is ended and started
-/// anew; one that serves concurrently, after three in a row.
+/// again); `TimedOut`; `Errored` (its own words); `BadOutput` (garbage); `TooMuchOutput` (a line over
+/// [`OUTPUT_CAP`](crate::OUTPUT_CAP), or a flood). Where it cannot be told which of several requests a line was meant
+/// for, none of them fails by it. A worker that lets a deadline pass is ended and started anew; one that serves
+/// concurrently, after three in a row; one that floods, on stdout or stderr, at once.
 ///
 /// Clones are handles on the same process. When the last one is dropped, or at [`shutdown`](Self::shutdown), the
 /// process ends with everything it started.
@@ -76,7 +81,6 @@ pub struct Worker {
 #[derive(Debug)]
 struct Inner {
     spec: Arc<WorkerSpec>,
-    next_id: AtomicU64,
     closed: AtomicBool,
     supervisor: Mutex<Option<Supervisor>>,
 }
@@ -91,9 +95,11 @@ struct Supervisor {
 
 /// One event on its way to the process.
 struct Request {
-    id: u64,
+    id: String,
     line: Vec<u8>,
     deadline: Instant,
+    /// What was odd while it was waited for, for whoever waits in vain.
+    oddity: Arc<OnceLock<&'static str>>,
     answer: oneshot::Sender<Result<Value, Failure>>,
 }
 
@@ -109,7 +115,6 @@ impl Worker {
     pub fn new(spec: WorkerSpec) -> Self {
         let inner = Inner {
             spec: Arc::new(spec),
-            next_id: AtomicU64::new(1),
             closed: AtomicBool::new(false),
             supervisor: Mutex::new(None),
         };
@@ -159,19 +164,23 @@ impl Inner {
     async fn ask(&self, event: &DynEvent) -> Result<Value, Failure> {
         let spec = &self.spec.process;
         let deadline = Instant::now() + spec.timeout;
-        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let id = new_id()?;
         let context = Context { event, scrub: spec.scrub.as_ref() };
-        let mut line = serde_json::to_vec(&Asked { id, event: event.point, context })?;
+        let mut line = serde_json::to_vec(&Asked { id: &id, event: event.point, context })?;
         line.push(b'\n');
         let gone = || Failure::new(FailureKind::Gone, "the worker's supervisor ended");
         let (answer, answered) = oneshot::channel();
+        let oddity = Arc::new(OnceLock::new());
         let asked = async {
-            let request = Request { id, line, deadline, answer };
+            let request = Request { id, line, deadline, oddity: oddity.clone(), answer };
             self.inbox()?.send(request).await.map_err(|_| gone())?;
             answered.await.map_err(|_| gone())?
         };
         timeout_at(deadline, asked).await.unwrap_or_else(|_| {
-            let message = format!("the worker did not answer within {:?}", spec.timeout);
+            let mut message = format!("the worker did not answer within {:?}", spec.timeout);
+            if let Some(oddity) = oddity.get() {
+                message.push_str(&format!("; it {oddity}"));
+            }
             Err(Failure::new(FailureKind::TimedOut, message))
         })
     }
@@ -185,10 +194,19 @@ impl Drop for Inner {
     }
 }
 
+/// Unlike any other, and nothing that could be in a file or be guessed.
+fn new_id() -> Result<String, Failure> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).map_err(|error| {
+        Failure::new(FailureKind::Gone, format!("the system gives no random numbers: {error}"))
+    })?;
+    Ok(format!("{:032x}", u128::from_ne_bytes(random)))
+}
+
 /// A request, as its line.
 #[derive(Serialize)]
 struct Asked<'a> {
-    id: u64,
+    id: &'a str,
     event: &'static str,
     context: Context<'a>,
 }

@@ -47,7 +47,7 @@ async fn no_failure_of_a_command_lets_the_tool_run() {
 #[tokio::test]
 async fn no_failure_of_a_worker_lets_the_tool_run() {
     for (trick, kind) in [
-        ("wrong id", FailureKind::BadOutput),
+        ("wrong id", FailureKind::TimedOut),
         ("garbage", FailureKind::BadOutput),
         ("wrong type", FailureKind::BadOutput),
         ("error", FailureKind::Errored),

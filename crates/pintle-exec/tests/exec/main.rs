@@ -20,4 +20,5 @@ mod webhook_delivery;
 mod webhook_keeping;
 mod webhook_server;
 mod worker_failures;
+mod worker_noise;
 mod worker_service;

@@ -28,16 +28,16 @@ while True:
         request = json.loads(line)
         number, do = request["id"], request["context"]["toolInput"].get("do")
         if do == "wrong id":
-            say({"id": number + 1000, "result": None})
+            say({"id": number[::-1], "result": None})
         elif do == "no id":
             say({"result": None})
-        elif do == "text id":
-            say({"id": str(number), "result": None})
+        elif do == "number as id":
+            say({"id": int(number, 16), "result": None})
         elif do == "garbage":
             print("debug: not JSON", flush=True)
             say({"id": number, "result": None})
         elif do == "twice":
-            print('{"id": %d, "result": null, "result": {"continue": false}}' % number, flush=True)
+            print('{"id": "%s", "result": null, "result": {"continue": false}}' % number, flush=True)
         elif do == "array":
             say([number])
         elif do == "neither":
@@ -56,6 +56,29 @@ while True:
         elif do == "noise":
             while True:
                 sys.stdout.write("noise\n" * 10000)
+        elif do == "ready flood":
+            while True:
+                sys.stdout.write('{"ready": true}\n' * 10000)
+        elif do == "id flood":
+            while True:
+                sys.stdout.write('{"id": "%032x", "result": null}\n' % 1)
+        elif do == "blank flood":
+            while True:
+                sys.stdout.write("\n" * 65536)
+        elif do == "stderr flood":
+            while True:
+                sys.stderr.write("x" * 65536)
+        elif do == "answer and flood stderr":
+            say({"id": number, "result": {"output": str(os.getpid())}})
+            while True:
+                sys.stderr.write("x" * 65536)
+        elif do == "answer twice":
+            say({"id": number, "result": None})
+            say({"id": number, "result": None})
+        elif do == "answer twice later":
+            say({"id": number, "result": None})
+            time.sleep(0.3)
+            say({"id": number, "result": None})
         elif do == "silence":
             pass
         elif do == "stop":

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Profile, cx, tool_call};
 
-const LIBRARIES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workers");
+pub(crate) const LIBRARIES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workers");
 
 /// A worker of the sample files, copied into a profile as a user would.
 fn sample(profile: &Profile, file: &str) -> Worker {
