@@ -3,10 +3,7 @@
 use pintle::{Failure, ModelKind};
 use serde_json::{Value, json};
 
-use crate::{
-    capture::OUTPUT_CAP,
-    strict_json::{self, Strict},
-};
+use crate::{capture::OUTPUT_CAP, strict_json};
 
 /// Reads the stdout of a command that exited with 0 (R8.2). Never panics, whatever the bytes are.
 ///
@@ -29,7 +26,7 @@ use crate::{
 ///
 /// # Errors
 /// `BadOutput` for JSON that is cut off, broken, followed by anything, or has a key twice; for text in UTF-16;
-/// for a verdict hidden behind other text; and for plain text where a patch or a claim is expected.
+/// for a verdict (`"continue":`) among other text, whatever it says; and for plain text where a patch or a claim is expected.
 pub fn parse_answer(stdout: &[u8], truncated: bool, model: ModelKind) -> Result<Value, Failure> {
     if model == ModelKind::Void {
         return Ok(Value::Null);
@@ -53,7 +50,7 @@ pub fn parse_answer(stdout: &[u8], truncated: bool, model: ModelKind) -> Result<
     let text = String::from_utf8_lossy(bytes);
     if hides_a_verdict(&text) {
         return Err(Failure::bad_output(
-            "there is a JSON verdict after other text on stdout: write the verdict alone, the rest to stderr",
+            "there is a verdict among other text on stdout: write the verdict alone, the rest to stderr",
         ));
     }
     Ok(json!({ "output": with_cut_mark(text.trim(), truncated) }))
@@ -73,28 +70,26 @@ fn object(bytes: &[u8], truncated: bool) -> Result<Value, Failure> {
     })
 }
 
-/// Whether some line begins a JSON object that wants to stop something. Taking it for plain output would let the
-/// action run that the hook meant to stop.
+/// Whether a text that is no JSON object has the key of a verdict in it: behind other words, broken, in colour, in an
+/// array. Taking it for plain output would let the action run that the hook meant to stop.
 fn hides_a_verdict(text: &str) -> bool {
-    text.contains("\"continue\"")
-        && line_starts(text)
-            .filter(|rest| rest.starts_with('{'))
-            .filter_map(|rest| {
-                serde_json::Deserializer::from_str(rest).into_iter::<Strict>().next()
-            })
-            .any(|first| match first {
-                Ok(Strict(value)) => value.get("continue").is_some(),
-                Err(_) => false,
-            })
+    let bare = without_controls(text);
+    bare.split("\"continue\"").skip(1).any(|after| after.trim_start().starts_with(':'))
 }
 
-fn line_starts(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = Some(text);
-    std::iter::from_fn(move || {
-        let line = rest?;
-        rest = line.split_once('\n').map(|(_, after)| after);
-        Some(line.trim_start())
-    })
+/// Without colours and other things for a terminal, which tools such as `jq -C` put between any two words, and without
+/// the zeros of a UTF-16 that does not say so.
+fn without_controls(text: &str) -> String {
+    let mut bare = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(next) = chars.next() {
+        if next == '\x1b' && chars.next_if_eq(&'[').is_some() {
+            chars.by_ref().find(|end| ('@'..='~').contains(end));
+        } else if next.is_whitespace() || !next.is_control() {
+            bare.push(next);
+        }
+    }
+    bare
 }
 
 /// Says at the end of a text that there was more.

@@ -9,7 +9,7 @@ use serde::{
 use serde_json::{Map, Number, Value};
 
 /// A JSON value in which no object has the same key twice.
-pub(crate) struct Strict(pub(crate) Value);
+struct Strict(Value);
 
 /// Reads one value and nothing after it. Nesting is limited by serde_json (128 levels).
 pub(crate) fn from_str(text: &str) -> Result<Value, serde_json::Error> {

@@ -112,11 +112,28 @@ async fn deeply_nested_json_blocks_and_overflows_nothing() {
 }
 
 #[tokio::test]
-async fn a_verdict_after_other_text_blocks_whatever_it_says() {
+async fn a_verdict_among_other_text_blocks_whatever_it_says() {
     let judged = says(b"checking...\n  {\"continue\": false}\n").await.failed(BadOutput);
-    assert!(judged.reason().contains("after other text"), "{judged:?}");
-    says(b"checking...\n{\n  \"continue\": false\n}\nchecked\n").await.failed(BadOutput);
-    says(b"the field \"continue\" is fine\n{not json}\n").await.allowed();
+    assert!(judged.reason().contains("among other text"), "{judged:?}");
+    for hidden in [
+        "checking...\n{\n  \"continue\": false\n}\nchecked\n",
+        "checking\n{\"continue\": false,}\n",
+        "verdict: {\"continue\": false}",
+        "checking\r{\"continue\" :\tfalse}",
+        "[{\"continue\": false}]",
+        "\0{\"continue\": false}",
+        "\u{1b}[0m{\"continue\": false}",
+        "\u{1b}[1;39m{\n  \u{1b}[34;1m\"continue\"\u{1b}[0m\u{1b}[1;39m:\u{1b}[0m false}",
+        "\u{a0}{\"continue\": false}",
+        "\0{\0\"\0c\0o\0n\0t\0i\0n\0u\0e\0\"\0:\0f\0a\0l\0s\0e\0}",
+    ] {
+        says(hidden.as_bytes()).await.failed(BadOutput); // P2
+    }
+    for plain in
+        ["the field \"continue\" is fine\n{not json}\n", "continue: yes", "\u{1b}[32mok\u{1b}[0m"]
+    {
+        assert_eq!(says(plain.as_bytes()).await.allowed().output(), Some(plain.trim())); // R8.2
+    }
 }
 
 #[tokio::test]
