@@ -13,6 +13,8 @@ pub const FLOOD_LIMIT: usize = 8 * 1024 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct Capture {
     pub(crate) kept: Vec<u8>,
+    /// Whether this is all: nobody can write to it any more.
+    pub(crate) ended: bool,
     seen: usize,
 }
 
@@ -21,7 +23,7 @@ pub(crate) struct Capture {
 pub(crate) struct Flood;
 
 impl Capture {
-    /// Reads to the end. What does not fit is never held. An error of the pipe is its end.
+    /// Reads to the end; may be given up and taken up again. What does not fit is never held. An error of the pipe is its end.
     pub(crate) async fn drain(&mut self, mut stream: impl AsyncRead + Unpin) -> Result<(), Flood> {
         let mut chunk = vec![0; 16 * 1024];
         while let Ok(count @ 1..) = stream.read(&mut chunk).await {
@@ -32,6 +34,7 @@ impl Capture {
                 return Err(Flood);
             }
         }
+        self.ended = true;
         Ok(())
     }
 

@@ -26,6 +26,11 @@ use crate::{
 /// How long a grandchild may keep the pipes open after the command has exited.
 const PIPE_GRACE: Duration = Duration::from_millis(200);
 
+/// How much longer stdout is listened to when it decides, is still open, and has said nothing.
+const VERDICT_GRACE: Duration = Duration::from_millis(800);
+
+const LEFT_OPEN: &str = "[a process it left behind still held stdout: there may have been more]";
+
 /// A handler that runs a command for each event.
 ///
 /// The context arrives as one JSON object on stdin, with the point's name as `event`. Exit 0 allows; any other
@@ -35,8 +40,9 @@ const PIPE_GRACE: Duration = Duration::from_millis(200);
 /// How it can fail: `Spawn` (not there, not executable, no folder, no file descriptors), `Exit`, `Signal`,
 /// `BadOutput`, `TooMuchOutput` (more than [`FLOOD_LIMIT`] on either stream), `TimedOut`. However it ends, and
 /// when its future is dropped too, no process of it lives on: its group gets TERM, then KILL after [`TERM_GRACE`],
-/// and on Linux what has left the group (a daemon) is found by a variable in its environment, `PINTLE_HOOK_ID`. Only
-/// what leaves the group *and* wipes its environment gets away.
+/// and on Linux what has left the group (a daemon) is found by a mark in its environment, `PINTLE_HOOK_ID`, and one in
+/// its limits, `RLIMIT_LOCKS`. Only what leaves the group and rids itself of both gets away. None of them has the
+/// host's terminal.
 ///
 /// ```
 /// use pintle::{Hooks, ModelKind};
@@ -77,7 +83,7 @@ async fn run(spec: &CommandSpec, event: &DynEvent) -> Result<Value, Failure> {
     let session = event.envelope.session_id.as_deref().unwrap_or_default();
     let (mut leash, stdin) =
         spawn(spec, [("PINTLE_EVENT", event.point), ("PINTLE_SESSION_ID", session)])?;
-    match timeout(spec.timeout, converse(&mut leash, stdin, &context)).await {
+    match timeout(spec.timeout, converse(&mut leash, stdin, &context, event.model)).await {
         Ok(Ok(said)) => {
             leash.exited().await;
             said.answer(event.model)
@@ -101,9 +107,7 @@ impl Said {
     /// The exit code first: no stdout can loosen it.
     fn answer(self, model: ModelKind) -> Result<Value, Failure> {
         let kind = match (self.status.code(), self.status.signal()) {
-            (Some(0), _) => {
-                return parse_answer(&self.stdout.kept, self.stdout.truncated(), model);
-            }
+            (Some(0), _) => return self.tightened(model),
             (Some(code), _) => FailureKind::Exit(code),
             (None, Some(signal)) => FailureKind::Signal(signal),
             (None, None) => FailureKind::Gone,
@@ -113,8 +117,45 @@ impl Said {
     }
 }
 
+impl Said {
+    /// What stdout makes of an exit 0.
+    ///
+    /// Stdout that is still open (`exec > >(tee log)`) may have a verdict on its way: it is the one thing that turns an
+    /// exit 0 into a block. R8.4 bounds how long that is waited for, not what follows when nothing came. At a gate
+    /// it follows that nobody knows what the hook decided, and what is not known does not pass. A hook that means to
+    /// leave a process behind sends its output elsewhere, which the failure says. When something did come, the hook
+    /// has spoken: half a verdict is bad output anyway, and a text is passed on with a note.
+    fn tightened(self, model: ModelKind) -> Result<Value, Failure> {
+        if self.may_still_decide(model) {
+            return Err(Failure::bad_output(
+                "it exited with 0, but a process it left behind still holds stdout, where a verdict may yet come: \
+                 send the output of what stays in the background elsewhere (>/dev/null 2>&1)",
+            ));
+        }
+        let mut answer = parse_answer(&self.stdout.kept, self.stdout.truncated(), model)?;
+        if let Some(Value::String(output)) = answer.get_mut("output")
+            && !self.stdout.ended
+        {
+            output.push('\n');
+            output.push_str(LEFT_OPEN);
+        }
+        Ok(answer)
+    }
+
+    /// Whether stdout is still open, has said nothing yet, and would be listened to.
+    fn may_still_decide(&self, model: ModelKind) -> bool {
+        let silent = self.stdout.kept.trim_ascii().is_empty();
+        self.status.success() && model != ModelKind::Void && silent && !self.stdout.ended
+    }
+}
+
 /// Tells, listens and waits, all at once: a process may fill one pipe before it reads another.
-async fn converse(leash: &mut Leash, stdin: ChildStdin, context: &[u8]) -> Result<Said, Failure> {
+async fn converse(
+    leash: &mut Leash,
+    stdin: ChildStdin,
+    context: &[u8],
+    model: ModelKind,
+) -> Result<Said, Failure> {
     let gone = || Failure::new(FailureKind::Gone, "its process was let go");
     let Talk { child, stdout: out, stderr: err } = leash.talk().ok_or_else(gone)?;
     let (mut stdout, mut stderr) = (Capture::default(), Capture::default());
@@ -125,7 +166,7 @@ async fn converse(leash: &mut Leash, stdin: ChildStdin, context: &[u8]) -> Resul
                     tell(stdin, context).await;
                     Ok(())
                 },
-                async { stdout.drain(out).await.map_err(|flood| too_much(flood, "stdout")) },
+                async { stdout.drain(&mut *out).await.map_err(|flood| too_much(flood, "stdout")) },
                 async { stderr.drain(err).await.map_err(|flood| too_much(flood, "stderr")) },
             )
         });
@@ -146,7 +187,13 @@ async fn converse(leash: &mut Leash, stdin: ChildStdin, context: &[u8]) -> Resul
             Failure::new(FailureKind::Gone, format!("cannot wait for it: {error}"))
         })?
     };
-    Ok(Said { status, stdout, stderr })
+    let mut said = Said { status, stdout, stderr };
+    if said.may_still_decide(model)
+        && let Ok(ended) = timeout(VERDICT_GRACE, said.stdout.drain(out)).await
+    {
+        ended.map_err(|flood| too_much(flood, "stdout"))?;
+    }
+    Ok(said)
 }
 
 /// Writes the context. A process that does not care to read it all is no failure (`EPIPE`): what it decides, it

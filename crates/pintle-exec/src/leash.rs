@@ -9,7 +9,7 @@ use tokio::{
     time,
 };
 
-use crate::strays::Search;
+use crate::{mark::Mark, strays::Search};
 
 /// How long a process group has between TERM and KILL.
 pub const TERM_GRACE: Duration = Duration::from_millis(300);
@@ -43,16 +43,13 @@ pub(crate) struct Talk<'a> {
 }
 
 impl Leash {
-    /// Takes hold of a process that leads a group of its own. `None` when it has no pipes or no number.
-    pub(crate) fn new(
-        mut child: Child,
-        marker: String,
-        since: Instant,
-    ) -> Option<(Self, ChildStdin)> {
+    /// Takes hold of a process that leads a group of its own, and marks it. `None` when it has no pipes or no number.
+    pub(crate) fn new(mut child: Child, mark: Mark, since: Instant) -> Option<(Self, ChildStdin)> {
         let group = Pid::from_raw(child.id()?.try_into().ok()?)?;
+        mark.put_on(group);
         let (stdin, stdout, stderr) =
             (child.stdin.take()?, child.stdout.take()?, child.stderr.take()?);
-        let strays = Search { marker, leader: group, since };
+        let strays = Search { mark, leader: group, since };
         let held = Held { child, stdout, stderr, group, strays };
         Some((Self { held: Some(held) }, stdin))
     }

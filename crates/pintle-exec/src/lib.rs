@@ -6,8 +6,8 @@
 //! | the same, many times a second | [`Worker`] | a process once, a line per event |
 //! | tell somebody elsewhere | [`WebhookQueue`] | nothing the run can feel |
 //!
-//! None of them can hurt the host: each runs under a deadline, in a process group of its own that is ended as a
-//! whole, and what it writes is read up to a fixed cap ([`OUTPUT_CAP`]). None of them fails open at a gate: what
+//! None of them can hurt the host: each runs under a deadline, without the host's terminal, in a process group of its
+//! own that is ended as a whole, and what it writes is read up to a fixed cap ([`OUTPUT_CAP`]). None of them fails open at a gate: what
 //! cannot be started, understood or waited for is a [`Failure`](pintle::Failure), and a failure blocks there.
 //!
 //! ```
@@ -40,6 +40,8 @@ mod capture;
 mod command;
 mod context;
 mod leash;
+mod mark;
+mod session;
 mod spawn;
 mod spec;
 mod strays;

@@ -1,4 +1,4 @@
-//! Starting a process: found, marked, in a group and an environment of its own.
+//! Starting a process: found, marked, set apart, in an environment of its own.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -6,21 +6,17 @@ use std::{
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Stdio,
-    sync::{
-        LazyLock,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::{Instant, SystemTime, UNIX_EPOCH},
+    time::Instant,
 };
 
 use pintle::{Failure, FailureKind};
-use rustix::process::getpid;
 use tokio::process::{ChildStdin, Command};
 
 use crate::{
     leash::Leash,
+    mark::{self, Mark},
+    session::set_apart,
     spec::{CommandSpec, Program},
-    strays::MARKER,
     watchdog,
 };
 
@@ -29,8 +25,8 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Starts the process with pipes on all three of its streams.
 ///
-/// Nothing here runs between fork and exec, and the program is found before: so the standard library can use
-/// `posix_spawn`, whose cost does not grow with the host's memory.
+/// Unless the host has a terminal to be kept from it, nothing here runs between fork and exec, and the program is found
+/// before: so the standard library can use `posix_spawn`, whose cost does not grow with the host's memory.
 pub(crate) fn spawn<'a>(
     spec: &CommandSpec,
     event_env: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -48,8 +44,8 @@ pub(crate) fn spawn<'a>(
             ),
         },
     };
-    watchdog::stand_by(&HOST);
-    let marker = new_marker();
+    watchdog::stand_by();
+    let mark = Mark::new();
     let mut command = Command::new(&program);
     command
         .args(args)
@@ -58,14 +54,14 @@ pub(crate) fn spawn<'a>(
         .envs(spec.env.iter().map(|(name, value)| (name, value)))
         .env("PINTLE_PROFILE_DIR", spec.folder())
         .envs(event_env)
-        .env(MARKER, &marker)
+        .env(mark::VARIABLE, mark.text())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0);
+        .stderr(Stdio::piped());
+    set_apart(&mut command).map_err(|error| failed(error.to_string()))?;
     let since = Instant::now();
     let child = command.spawn().map_err(|error| failed(why(&error, &program, spec.folder())))?;
-    Leash::new(child, marker, since).ok_or_else(|| failed("it has no pipes".into()))
+    Leash::new(child, mark, since).ok_or_else(|| failed("it has no pipes".into()))
 }
 
 fn find(program: &OsStr, spec: &CommandSpec) -> Result<PathBuf, String> {
@@ -113,16 +109,4 @@ fn why(error: &io::Error, program: &Path, folder: &Path) -> String {
         }
         _ => format!("`{shown}`: {error}"),
     }
-}
-
-/// This host, unlike any other on this machine since it was started: its number alone may be given out again.
-static HOST: LazyLock<String> = LazyLock::new(|| {
-    let born = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-    format!("{}-{born:x}", getpid().as_raw_nonzero())
-});
-
-/// Unlike any other hook's.
-fn new_marker() -> String {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    format!("{}-{}", *HOST, COUNT.fetch_add(1, Ordering::Relaxed))
 }

@@ -1,24 +1,25 @@
 //! Finding processes of a hook that have left its process group.
 //!
-//! A daemonised grandchild (`setsid`) is in no group of ours and has no parent of ours, but it carries the
-//! environment it was born with, and in it the hook's marker. On Linux the marker is looked for in `/proc`. What
-//! wipes its environment *and* leaves the group gets away; so does everything that leaves the group on systems
-//! without `/proc`.
+//! A daemonised grandchild (`setsid`) is in no group of ours and has no parent of ours, but it carries the hook's
+//! [mark](crate::mark): in the environment it was born with, and as a limit. On Linux both are looked for in `/proc`.
+//!
+//! What gets away: a process that leaves the group, wipes its environment *and* sets that limit anew, or was forked before
+//! the mark was set, in the first moments of the hook (a hook that has read its context is past them); one that runs
+//! as another user; and whatever leaves the group on systems without `/proc`.
 
 use std::time::Instant;
 
 use rustix::process::Pid;
 
-/// The variable that marks every process of a hook.
-pub(crate) const MARKER: &str = "PINTLE_HOOK_ID";
+use crate::mark::Mark;
 
-/// A search for the processes that carry a marker.
+/// A search for the processes that carry a mark.
 ///
 /// `leader` was the first of them, started at `since`: all others have later process numbers, so a hook that
 /// forked nothing, or little, costs next to nothing to check.
 #[derive(Debug, Clone)]
 pub(crate) struct Search {
-    pub(crate) marker: String,
+    pub(crate) mark: Mark,
     pub(crate) leader: Pid,
     pub(crate) since: Instant,
 }
@@ -40,7 +41,8 @@ mod proc {
         Pid, PidfdFlags, Signal, getpgid, kill_process_group, pidfd_open, pidfd_send_signal,
     };
 
-    use super::{MARKER, Search};
+    use super::Search;
+    use crate::mark;
 
     /// Up to this many process numbers are tried one by one instead of listing every process of the machine.
     const FEW: u32 = 512;
@@ -54,16 +56,19 @@ mod proc {
             self.few().is_some()
         }
 
-        /// Kills every process that carries the marker.
+        /// Kills every process that carries the mark.
         pub(crate) fn kill(&self) {
-            let needle = format!("{MARKER}={}", self.marker);
+            let mark = Looks {
+                variable: format!("{}={}", mark::VARIABLE, self.mark.text()),
+                limit: self.mark.text(),
+            };
             for _ in 0..ROUNDS {
                 let numbers = self.few().unwrap_or_else(all_process_numbers);
                 let found = numbers
                     .into_iter()
                     .filter_map(|number| Pid::from_raw(number.try_into().ok()?))
-                    .filter(|pid| carries(*pid, &needle))
-                    .inspect(|pid| kill(*pid, &needle))
+                    .filter(|pid| mark.is_on(*pid))
+                    .inspect(|pid| kill(*pid, &mark))
                     .count();
                 if found == 0 {
                     return;
@@ -94,17 +99,42 @@ mod proc {
         entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
     }
 
-    /// Whether the process was born with the marker. One that is gone, or somebody else's, was not.
-    fn carries(pid: Pid, needle: &str) -> bool {
-        fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).is_ok_and(|environ| {
-            environ.split(|byte| *byte == 0).any(|var| var == needle.as_bytes())
-        })
+    /// A mark as it looks from outside.
+    struct Looks {
+        variable: String,
+        limit: String,
     }
 
-    fn kill(pid: Pid, needle: &str) {
+    impl Looks {
+        /// Whether this process carries it. One that is gone, or somebody else's, does not.
+        fn is_on(&self, pid: Pid) -> bool {
+            let read = |file| fs::read(format!("/proc/{}/{file}", pid.as_raw_nonzero()));
+            let has_variable = read("environ").is_ok_and(|environ| {
+                environ.split(|byte| *byte == 0).any(|var| var == self.variable.as_bytes())
+            });
+            let has_limit = || {
+                read("limits").is_ok_and(|limits| {
+                    let mut lines = limits.split(|byte| *byte == b'\n');
+                    let limit = lines.find_map(|line| line.strip_prefix(b"Max file locks"));
+                    limit.is_some_and(|rest| rest.trim_ascii().starts_with(self.limit.as_bytes()))
+                })
+            };
+            // What only waits for its parent to notice its end has no environment any more, but still its limits.
+            let is_dead = || {
+                read("stat").is_ok_and(|stat| {
+                    let name_ends = stat.iter().rposition(|byte| *byte == b')');
+                    let state = name_ends.and_then(|end| stat.get(end + 2));
+                    matches!(state, Some(b'Z' | b'X'))
+                })
+            };
+            has_variable || has_limit() && !is_dead()
+        }
+    }
+
+    fn kill(pid: Pid, mark: &Looks) {
         // A descriptor first, then a second look: the number cannot come to mean another process in between.
         let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { return };
-        if !carries(pid, needle) {
+        if !mark.is_on(pid) {
             return;
         }
         // Of a group it leads, everybody at once: a group cannot outrun its own signal by forking.

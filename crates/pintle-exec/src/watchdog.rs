@@ -9,24 +9,27 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use crate::strays::MARKER;
+use rustix::process::Pid;
+
+use crate::mark;
 
 /// Several rounds, because a process may fork while it is looked for. The number of the shell itself is not among
-/// those it finds: its environment is empty.
+/// those it finds: it carries no mark.
 const SCRIPT: &str = r#"
 read -r _
 for _ in 1 2 3 4 5 6 7 8; do
-    found=$(grep -lsz -- "^$1" /proc/[0-9]*/environ)
+    found=$(grep -lsz -- "^$1=$2" /proc/[0-9]*/environ
+        grep -ls -- "^Max file locks  *$2" /proc/[0-9]*/limits)
     [ -n "$found" ] || exit 0
     for file in $found; do
         number=${file#/proc/}
-        kill -KILL "${number%/environ}"
+        kill -KILL "${number%/*}"
     done
 done
 "#;
 
 /// Makes sure that a watchdog is there. Without one a hook still runs: only a host that is killed would miss it.
-pub(crate) fn stand_by(host: &str) {
+pub(crate) fn stand_by() {
     static WATCHDOG: Mutex<Option<Child>> = Mutex::new(None);
     if !cfg!(target_os = "linux") {
         return;
@@ -34,15 +37,15 @@ pub(crate) fn stand_by(host: &str) {
     let mut watchdog = WATCHDOG.lock().unwrap_or_else(PoisonError::into_inner);
     let is_there = watchdog.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)));
     if !is_there {
-        *watchdog = start(host).ok();
+        *watchdog = start().ok();
     }
 }
 
-fn start(host: &str) -> std::io::Result<Child> {
+fn start() -> std::io::Result<Child> {
     use std::os::unix::process::CommandExt;
 
-    Command::new("/bin/sh")
-        .args(["-c", SCRIPT, "pintle-watchdog", &format!("{MARKER}={host}-")])
+    let watchdog = Command::new("/bin/sh")
+        .args(["-c", SCRIPT, "pintle-watchdog", mark::VARIABLE, &mark::host()])
         .env_clear()
         .current_dir("/")
         .stdin(Stdio::piped())
@@ -50,5 +53,10 @@ fn start(host: &str) -> std::io::Result<Child> {
         .stderr(Stdio::null())
         // A Ctrl-C is for the host: whoever stands by for its end must not go first.
         .process_group(0)
-        .spawn()
+        .spawn()?;
+    // A host may be part of a hook itself. When that hook is ended, the watchdog has to stay for the host's own.
+    if let Some(number) = watchdog.id().try_into().ok().and_then(Pid::from_raw) {
+        mark::take_off(number);
+    }
+    Ok(watchdog)
 }

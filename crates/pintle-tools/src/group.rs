@@ -2,7 +2,12 @@
 
 use std::{io, process::ExitStatus, time::Duration};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use process_wrap::std::{CommandWrap, CommandWrapper, ProcessSession};
+use rustix::{
+    fs::{Mode, OFlags, open},
+    io::Errno,
+    process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid},
+};
 use tokio::{
     process::{Child, Command},
     signal::unix::{SignalKind, signal},
@@ -28,9 +33,10 @@ struct Leader {
 }
 
 impl Group {
-    /// Starts `command` as the leader of a new group.
+    /// Starts `command` as the leader of a new group, out of reach of the agent's own terminal.
     pub(crate) fn spawn(command: &mut Command) -> io::Result<(Self, Pipes)> {
-        let mut child = command.process_group(0).spawn()?;
+        set_apart(command)?;
+        let mut child = command.spawn()?;
         let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let pid = pid.ok_or_else(|| io::Error::other("the process has no id"))?;
         let pipes = Pipes {
@@ -117,6 +123,26 @@ impl Leader {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         Ok(waitid(WaitId::Pid(self.pid), look)?.is_some())
     }
+}
+
+/// Makes the process to be a group's leader; where the agent has a terminal, in a session without one.
+///
+/// Whoever shares the agent's controlling terminal can take it away from the agent, which is then stopped, and read
+/// what the user types next. Without a terminal there is nothing to take, and a group is cheaper: a session means a fork,
+/// whose cost grows with the agent's memory.
+fn set_apart(command: &mut Command) -> io::Result<()> {
+    if has_terminal() {
+        let unused = CommandWrap::with_new("", |_| {});
+        return ProcessSession.pre_spawn(command.as_std_mut(), &unused);
+    }
+    command.process_group(0);
+    Ok(())
+}
+
+/// Whatever else keeps the agent from opening its terminal does not keep a command from it.
+fn has_terminal() -> bool {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    !matches!(open("/dev/tty", flags, Mode::empty()), Err(Errno::NXIO))
 }
 
 /// The ends of the leader's pipes, where the command asked for pipes.

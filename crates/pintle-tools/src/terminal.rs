@@ -57,7 +57,7 @@ impl Default for TerminalConfig {
 
 /// Runs a command with `/bin/sh -c`, never a login shell, with no input.
 ///
-/// The command gets a process group of its own. Whatever is left of the group when the command ends, runs
+/// The command gets a process group of its own, and cannot reach the terminal that the agent runs in. Whatever is left of the group when the command ends, runs
 /// out of time, is cancelled or dropped, is killed: nothing outlives its call. Standard output and error
 /// share one pipe, so their order is the true one. A command that exits with anything but 0 is an error
 /// that carries its output and its exit code.

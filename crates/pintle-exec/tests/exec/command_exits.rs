@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 use pintle::FailureKind;
 use pintle_exec::{CommandHook, CommandSpec, Program};
 
-use crate::support::Profile;
+use crate::support::{Profile, tool_call};
 
 #[tokio::test]
 async fn exit_0_allows() {
@@ -94,10 +94,11 @@ async fn a_script_without_a_first_line_blocks_and_says_so() {
 async fn a_script_deleted_while_the_agent_runs_blocks_from_then_on() {
     let profile = Profile::new();
     let script = profile.script("hook.sh", "#!/bin/sh\nexit 0\n");
-    let hook = CommandHook::new(profile.argv(["./hook.sh"]));
-    profile.judge_with(hook.clone()).await.allowed();
+    let spec = profile.argv(["./hook.sh"]);
+    let (timeout, hook) = (spec.timeout, CommandHook::new(spec));
+    profile.judge_within(timeout, hook.clone(), tool_call()).await.allowed();
     fs::remove_file(script).unwrap();
-    profile.judge_with(hook).await.failed(FailureKind::Spawn);
+    profile.judge_within(timeout, hook, tool_call()).await.failed(FailureKind::Spawn);
 }
 
 #[tokio::test]

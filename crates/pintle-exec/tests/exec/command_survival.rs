@@ -3,12 +3,13 @@
 use std::{fs::File, process::Command, time::Duration};
 
 use pintle::{
-    FailureKind::{Exit, Signal, Spawn, TimedOut},
+    FailureKind::{BadOutput, Exit, Signal, Spawn, TimedOut},
     Hooks, ModelKind,
+    points::ToolPre,
 };
 use pintle_exec::CommandHook;
 
-use crate::support::{Profile, cx, tool_call};
+use crate::support::{Memory, Profile, cx, tool_call};
 
 const SHORT: Duration = Duration::from_millis(700);
 
@@ -77,9 +78,50 @@ async fn a_daemonised_grandchild_does_not_outlive_a_hook_that_times_out() {
 async fn a_grandchild_that_holds_the_pipes_is_waited_for_only_briefly() {
     let profile = Profile::new();
     let judged = profile.judge(profile.shell("sleep 300 & echo fine")).await.allowed(); // R8.4
-    assert_eq!(judged.output(), Some("fine"));
+    assert!(judged.output().unwrap().starts_with("fine\n[a process"), "{judged:?}");
+    assert!(judged.took < Duration::from_secs(10), "{judged:?}");
     let judged = profile.judge(profile.shell("setsid sleep 300 & echo no >&2; exit 1")).await;
     assert_eq!(judged.failed(Exit(1)).reason(), "no");
+}
+
+#[tokio::test]
+async fn a_verdict_that_comes_out_of_a_pipe_a_little_late_is_heard() {
+    let profile = Profile::new();
+    let line = "exec > >(sleep 0.3; tee log); echo '{\"continue\": false, \"reason\": \"late\"}'";
+    let judged = profile.judge(profile.argv(["bash", "-c", line])).await;
+    assert_eq!((judged.reason(), judged.kind()), ("late", None)); // R8.2, R8.4
+}
+
+#[tokio::test]
+async fn an_exit_0_whose_stdout_stays_open_without_a_word_does_not_pass_a_gate() {
+    let profile = Profile::new();
+    let line = "exec > >(sleep 300; tee log); echo '{\"continue\": false}'";
+    let judged = profile.judge(profile.argv(["bash", "-c", line])).await.failed(BadOutput); // R8.2, R8.4
+    assert!(judged.reason().contains("still holds stdout"), "{judged:?}");
+    assert!(judged.took < Duration::from_secs(10), "{judged:?}");
+    // What stays in the background and keeps to itself is nobody's verdict.
+    profile.judge(profile.shell("sleep 300 >/dev/null 2>&1 & exit 0")).await.allowed();
+}
+
+/// Writes its number to `daemon`, in a session of its own and with nothing in its environment. The context is read first:
+/// by then the hook is marked.
+const WIPED: &str = "cat >/dev/null; \
+    setsid env -i sh -c 'echo $$ > daemon; exec sleep 300' >/dev/null 2>&1 </dev/null & \
+    while [ ! -s daemon ]; do sleep 0.02; done; ";
+
+#[tokio::test]
+async fn a_daemon_that_wiped_its_environment_does_not_outlive_its_hook() {
+    // Soon after the start only a few processes are looked at, later all of the machine.
+    for (end, allowed) in [("exit 0", true), ("sleep 1.5; exit 0", true), ("exit 3", false)] {
+        let profile = Profile::new();
+        let judged = profile.judge(profile.shell(&format!("{WIPED}{end}"))).await;
+        assert_eq!(judged.tool_ran, allowed);
+        profile.gone("daemon").await; // P5
+    }
+    let profile = Profile::new();
+    let spec = profile.shell(&format!("{WIPED}sleep 300")).timeout(Duration::from_secs(3));
+    profile.judge(spec).await.failed(TimedOut);
+    profile.gone("daemon").await; // P5
 }
 
 #[tokio::test]
@@ -101,18 +143,11 @@ async fn a_hook_that_kills_its_whole_group_hurts_only_itself() {
 #[tokio::test]
 async fn a_hook_that_closes_its_stdin_is_no_failure() {
     let profile = Profile::new();
-    let big = "x".repeat(4 * 1024 * 1024);
-    let hooks = Hooks::new();
-    let hook = CommandHook::new(profile.shell("exec <&-; sleep 0.2; echo fine"));
-    hooks.register_dyn("tool.pre", ModelKind::Gate, hook).unwrap();
-    let outcome = hooks
-        .fire_gate(&cx(), || pintle::points::ToolPre {
-            tool_input: serde_json::json!({ "big": big }),
-            ..tool_call()
-        })
-        .await;
-    assert_eq!(outcome.blocks, []);
-    assert_eq!(outcome.notes[0].words.output.as_deref(), Some("fine"));
+    let big = serde_json::json!({ "big": "x".repeat(4 * 1024 * 1024) });
+    let spec = profile.shell("exec <&-; sleep 0.2; echo fine");
+    let call = ToolPre { tool_input: big, ..tool_call() };
+    let judged = profile.judge_within(spec.timeout, CommandHook::new(spec), call).await.allowed();
+    assert_eq!(judged.output(), Some("fine"));
     profile.judge(profile.argv(["true"])).await.allowed();
 }
 
@@ -204,10 +239,14 @@ fn a_host_without_file_descriptors_blocks_and_recovers() {
         let profile = Profile::new();
         let hook = CommandHook::new(profile.shell("exit 0"));
         profile.judge_with(hook.clone()).await.allowed();
+        let memory = Memory::now();
         let all: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
         let judged = profile.judge_with(hook.clone()).await.failed(Spawn);
-        assert!(judged.reason().contains("Too many open files"), "{judged:?}");
         drop(all);
+        assert!(judged.reason().contains("Too many open files"), "{judged:?}");
+        judged.within(Duration::ZERO);
+        memory.stayed_bounded();
+        profile.nobody_left().await;
         profile.judge_with(hook).await.allowed();
     });
 }

@@ -6,7 +6,7 @@ use pintle::{DynEvent, DynHandler, Failure, FailureKind};
 use pintle_exec::{CommandSpec, Worker};
 use serde_json::Value;
 
-use crate::support::Profile;
+use crate::support::{Profile, tool_call};
 
 #[tokio::test]
 async fn no_failure_of_a_command_lets_the_tool_run() {
@@ -52,17 +52,22 @@ async fn no_failure_of_a_worker_lets_the_tool_run() {
         ("wrong type", FailureKind::BadOutput),
         ("error", FailureKind::Errored),
         ("long line", FailureKind::TooMuchOutput),
+        ("flood", FailureKind::TooMuchOutput),
+        ("ready flood", FailureKind::BadOutput),
+        ("stderr flood", FailureKind::TooMuchOutput),
         ("die", FailureKind::Gone),
+        ("close stdout", FailureKind::Gone),
         ("silence", FailureKind::TimedOut),
+        ("stop", FailureKind::TimedOut),
     ] {
         let profile = Profile::new();
         let mut spec = profile.odd_spec(&[]);
         if kind == FailureKind::TimedOut {
             spec.process.timeout = Duration::from_secs(3);
         }
+        let timeout = spec.process.timeout;
         let handler = Tricked { worker: Worker::new(spec), trick };
-        profile.judge_with(handler).await.failed(kind);
-        profile.nobody_left().await;
+        profile.judge_within(timeout, handler, tool_call()).await.failed(kind);
     }
 }
 

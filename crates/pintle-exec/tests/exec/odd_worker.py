@@ -100,6 +100,11 @@ while True:
         elif do == "daemon":
             os.system("setsid sleep 300 >/dev/null 2>&1 & sleep 300 >/dev/null 2>&1 &")
             say({"id": number, "result": None})
+        elif do == "wiped daemon":
+            os.system("setsid env -i sh -c 'echo $$ > daemon; exec sleep 300' >/dev/null 2>&1 </dev/null &")
+            while not os.path.exists("daemon") or not os.path.getsize("daemon"):
+                time.sleep(0.02)
+            say({"id": number, "result": None})
         elif do == "alone?":
             time.sleep(0.05)
             say({"id": number, "result": {"output": "alone" if alone else "crowded"}})

@@ -20,7 +20,13 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// The machine is shared: what has to be over within a deadline gets this much on top.
+pub(crate) const LAG: Duration = Duration::from_secs(5);
+
+/// Long, and still much less than any deadline here that is not meant to be met.
 pub(crate) const SLACK: Duration = Duration::from_secs(15);
+
+/// How much more memory the host may ever have needed for a hook.
+const MEMORY_KIB: u64 = 48 * 1024;
 
 /// Marks every process of this test's hooks, independently of how the library finds them.
 const MARK: &str = "PINTLE_TEST_MARK";
@@ -52,6 +58,13 @@ impl Judged {
 
     pub(crate) fn output(&self) -> Option<&str> {
         self.notes.first()?.words.output.as_deref()
+    }
+
+    /// The host was back in time.
+    #[track_caller]
+    pub(crate) fn within(self, timeout: Duration) -> Self {
+        assert!(self.took < timeout + TERM_GRACE + LAG, "the host was away for {:?}", self.took);
+        self
     }
 
     #[track_caller]
@@ -109,17 +122,30 @@ impl Profile {
     /// Gates a tool with this command and asserts what holds for all of them: the host is back in time, its memory
     /// stayed bounded, and no process of the hook survives.
     pub(crate) async fn judge(&self, spec: CommandSpec) -> Judged {
-        let bound = spec.timeout + TERM_GRACE + SLACK;
-        let memory = peak_memory_kib();
-        let judged = self.judge_with(CommandHook::new(spec)).await;
-        assert!(judged.took < bound, "the host was away for {:?}", judged.took);
-        assert!(peak_memory_kib() < memory + 48 * 1024, "memory grew");
+        let timeout = spec.timeout;
+        self.judge_within(timeout, CommandHook::new(spec), tool_call()).await
+    }
+
+    /// The same with any handler that has this much time, and any call.
+    pub(crate) async fn judge_within(
+        &self,
+        timeout: Duration,
+        handler: impl DynHandler,
+        call: ToolPre,
+    ) -> Judged {
+        let memory = Memory::now();
+        let judged = self.judge_call(handler, call).await.within(timeout);
+        memory.stayed_bounded();
         self.nobody_left().await;
         judged
     }
 
     /// Gates a tool with any handler.
     pub(crate) async fn judge_with(&self, handler: impl DynHandler) -> Judged {
+        self.judge_call(handler, tool_call()).await
+    }
+
+    async fn judge_call(&self, handler: impl DynHandler, call: ToolPre) -> Judged {
         let sink = Arc::new(Records::default());
         let hooks = Hooks::builder().sink(sink.clone()).build();
         hooks
@@ -130,7 +156,7 @@ impl Profile {
         let marker = self.path().join("the-tool-ran");
         let _ = fs::remove_file(&marker);
         let started = Instant::now();
-        let outcome = hooks.fire_gate(&cx(), tool_call).await;
+        let outcome = hooks.fire_gate(&cx(), || call).await;
         let took = started.elapsed();
         let block = outcome.blocked().cloned();
         if block.is_none() {
@@ -180,7 +206,7 @@ impl Profile {
     /// Waits until no process carries this profile's mark.
     pub(crate) async fn nobody_left(&self) {
         let needle = format!("{MARK}={}", self.mark);
-        let deadline = Instant::now() + TERM_GRACE + SLACK;
+        let deadline = Instant::now() + TERM_GRACE + LAG;
         loop {
             let left = processes_with(&needle);
             if left.is_empty() {
@@ -188,6 +214,27 @@ impl Profile {
             }
             assert!(Instant::now() < deadline, "these processes survive: {left:?}");
             tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Waits until the processes are gone whose numbers are in this file, a line each. They need not carry any mark.
+    pub(crate) async fn gone(&self, file: &str) {
+        let text = fs::read_to_string(self.path().join(file)).unwrap();
+        let numbers: Vec<u32> = text.lines().map(|line| line.trim().parse().unwrap()).collect();
+        assert!(!numbers.is_empty());
+        let deadline = Instant::now() + TERM_GRACE + LAG;
+        while let Some(left) = numbers.iter().find(|number| lives(**number)) {
+            assert!(Instant::now() < deadline, "{left} survives");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Waits until a hook has made this file and written a line to it.
+    pub(crate) async fn made(&self, file: &str) {
+        let deadline = Instant::now() + SLACK;
+        while !fs::read_to_string(self.path().join(file)).is_ok_and(|text| text.ends_with('\n')) {
+            assert!(Instant::now() < deadline, "there is no {file}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 
@@ -236,6 +283,26 @@ fn processes_with(needle: &str) -> Vec<u32> {
         })
     })
     .collect()
+}
+
+/// A process that only waits for its parent to notice its end is dead.
+fn lives(number: u32) -> bool {
+    fs::read_to_string(format!("/proc/{number}/stat"))
+        .is_ok_and(|stat| !stat.rsplit(')').next().unwrap().trim_start().starts_with(['Z', 'X']))
+}
+
+/// The most memory this process has needed until then.
+pub(crate) struct Memory(u64);
+
+impl Memory {
+    pub(crate) fn now() -> Self {
+        Self(peak_memory_kib())
+    }
+
+    #[track_caller]
+    pub(crate) fn stayed_bounded(self) {
+        assert!(peak_memory_kib() < self.0 + MEMORY_KIB, "memory grew");
+    }
 }
 
 fn peak_memory_kib() -> u64 {

@@ -126,9 +126,11 @@ async fn a_shut_down_worker_leaves_nothing_behind_and_answers_no_more() {
     let profile = Profile::new();
     let worker = profile.odd_worker(&[]);
     profile.ask(&worker, json!({ "do": "daemon" })).await.unwrap();
+    profile.ask(&worker, json!({ "do": "wiped daemon" })).await.unwrap();
     assert!(profile.alive() >= 2);
     worker.shutdown().await;
     assert_eq!(profile.alive(), 0);
+    profile.gone("daemon").await;
     let failure = profile.ask(&worker, json!({})).await.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Gone);
     worker.shutdown().await;

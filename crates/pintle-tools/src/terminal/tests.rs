@@ -111,6 +111,36 @@ fn a_child_starts_in_the_folder_that_was_opened_whatever_stands_in_its_place() {
     assert_eq!(started, format!("{}\n", root.join("moved").display()));
 }
 
+/// The test runs itself again, in a terminal.
+#[test]
+fn a_command_cannot_take_the_agents_terminal() {
+    const INNER: &str = "PINTLE_TEST_IN_A_TERMINAL";
+    if std::env::var_os(INNER).is_none() {
+        let run =
+            "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
+        let status = std::process::Command::new("python3")
+            .args(["-c", run])
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", "terminal::tests::a_command_cannot_take_the_agents_terminal"])
+            .env(INNER, "1")
+            .stdin(Stdio::null())
+            .status()
+            .unwrap();
+        assert!(status.success());
+        return;
+    }
+    assert!(std::fs::File::open("/dev/tty").is_ok(), "or this test would show nothing");
+    let dir = tempdir().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    // Field 5 is the group, field 6 the session.
+    let command =
+        "(: < /dev/tty) 2>/dev/null && echo grabbed; cut -d' ' -f5,6 /proc/$$/stat; echo $$ $$";
+    let said = runtime.block_on(run(command, dir.path())).unwrap();
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 2, "{said}");
+    assert_eq!(lines[0], lines[1], "it leads its group and its session");
+}
+
 #[tokio::test]
 async fn a_command_sees_only_the_environment_it_was_given() {
     let dir = tempdir().unwrap();
