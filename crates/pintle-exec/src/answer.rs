@@ -72,7 +72,7 @@ fn object(bytes: &[u8], truncated: bool) -> Result<Value, Failure> {
 
 /// Whether a text that is no JSON object has the key of a verdict in it: behind other words, broken, in colour, in an
 /// array. Taking it for plain output would let the action run that the hook meant to stop.
-fn hides_a_verdict(text: &str) -> bool {
+pub(crate) fn hides_a_verdict(text: &str) -> bool {
     let bare = without_controls(text);
     bare.split("\"continue\"").skip(1).any(|after| after.trim_start().starts_with(':'))
 }

@@ -2,6 +2,8 @@
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use crate::answer::hides_a_verdict;
+
 /// How much of stdout, and of stderr, is kept; for a worker, how long a line may be.
 pub const OUTPUT_CAP: usize = 64 * 1024;
 
@@ -15,6 +17,10 @@ pub(crate) struct Capture {
     pub(crate) kept: Vec<u8>,
     /// Whether this is all: nobody can write to it any more.
     pub(crate) ended: bool,
+    /// Whether there is a verdict in what was thrown away.
+    pub(crate) lost_verdict: bool,
+    /// The end of what was read last: a verdict may come in two pieces.
+    last: Vec<u8>,
     seen: usize,
 }
 
@@ -28,14 +34,27 @@ impl Capture {
         let mut chunk = vec![0; 16 * 1024];
         while let Ok(count @ 1..) = stream.read(&mut chunk).await {
             self.seen += count;
+            let read = chunk.get(..count).unwrap_or_default();
             let room = OUTPUT_CAP - self.kept.len();
-            self.kept.extend(chunk.iter().take(count.min(room)));
+            self.kept.extend(read.iter().take(room));
+            self.glance(read);
             if self.seen > FLOOD_LIMIT {
                 return Err(Flood);
             }
         }
         self.ended = true;
         Ok(())
+    }
+
+    /// Looks for a verdict as soon as something does not fit.
+    fn glance(&mut self, read: &[u8]) {
+        const OVERLAP: usize = 256;
+        let key = b"\"continue\"";
+        self.last.extend_from_slice(read);
+        if self.truncated() && self.last.windows(key.len()).any(|bytes| bytes == key) {
+            self.lost_verdict |= hides_a_verdict(&String::from_utf8_lossy(&self.last));
+        }
+        self.last.drain(..self.last.len().saturating_sub(OVERLAP));
     }
 
     /// Whether there was more than was kept.

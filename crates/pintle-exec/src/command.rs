@@ -132,6 +132,11 @@ impl Said {
                  send the output of what stays in the background elsewhere (>/dev/null 2>&1)",
             ));
         }
+        if model == ModelKind::Gate && self.stdout.lost_verdict {
+            return Err(Failure::bad_output(
+                "there is a verdict on stdout after more text than is read: write the verdict alone",
+            ));
+        }
         let mut answer = parse_answer(&self.stdout.kept, self.stdout.truncated(), model)?;
         if let Some(Value::String(output)) = answer.get_mut("output")
             && !self.stdout.ended

@@ -137,6 +137,14 @@ async fn a_verdict_among_other_text_blocks_whatever_it_says() {
 }
 
 #[tokio::test]
+async fn a_verdict_behind_more_text_than_is_kept_blocks_too() {
+    for length in [65_500, 65_530, 65_536, 65_540, 100_000, 1_000_000] {
+        let text = format!("{}\n{{\"continue\": false}}\n", "x".repeat(length));
+        says(text.as_bytes()).await.failed(BadOutput); // P2, R8.5
+    }
+}
+
+#[tokio::test]
 async fn unknown_fields_are_ignored_and_noted() {
     let judged = says(br#"{"continue": true, "mood": "good"}"#).await.allowed();
     assert_eq!(judged.record_notes, ["ignored unknown field `mood`"]); // R8.2
