@@ -26,10 +26,8 @@ use crate::{
 /// How long a grandchild may keep the pipes open after the command has exited.
 const PIPE_GRACE: Duration = Duration::from_millis(200);
 
-/// How much longer stdout is listened to when it decides, is still open, and has said nothing.
+/// How much longer stdout is listened to when it could still tighten an exit 0. Then the exit code stands (R8.1, R8.4).
 const VERDICT_GRACE: Duration = Duration::from_millis(800);
-
-const LEFT_OPEN: &str = "[a process it left behind still held stdout: there may have been more]";
 
 /// A handler that runs a command for each event.
 ///
@@ -119,35 +117,17 @@ impl Said {
 
 impl Said {
     /// What stdout makes of an exit 0.
-    ///
-    /// Stdout that is still open (`exec > >(tee log)`) may have a verdict on its way: it is the one thing that turns an
-    /// exit 0 into a block. R8.4 bounds how long that is waited for, not what follows when nothing came. At a gate
-    /// it follows that nobody knows what the hook decided, and what is not known does not pass. A hook that means to
-    /// leave a process behind sends its output elsewhere, which the failure says. When something did come, the hook
-    /// has spoken: half a verdict is bad output anyway, and a text is passed on with a note.
     fn tightened(self, model: ModelKind) -> Result<Value, Failure> {
-        if self.may_still_decide(model) {
-            return Err(Failure::bad_output(
-                "it exited with 0, but a process it left behind still holds stdout, where a verdict may yet come: \
-                 send the output of what stays in the background elsewhere (>/dev/null 2>&1)",
-            ));
-        }
         if model == ModelKind::Gate && self.stdout.lost_verdict {
             return Err(Failure::bad_output(
                 "there is a verdict on stdout after more text than is read: write the verdict alone",
             ));
         }
-        let mut answer = parse_answer(&self.stdout.kept, self.stdout.truncated(), model)?;
-        if let Some(Value::String(output)) = answer.get_mut("output")
-            && !self.stdout.ended
-        {
-            output.push('\n');
-            output.push_str(LEFT_OPEN);
-        }
-        Ok(answer)
+        parse_answer(&self.stdout.kept, self.stdout.truncated(), model)
     }
 
-    /// Whether stdout is still open, has said nothing yet, and would be listened to.
+    /// Whether stdout is still open, has said nothing yet, and would be listened to: a verdict may be on its way through
+    /// another process (`exec > >(tee log)`).
     fn may_still_decide(&self, model: ModelKind) -> bool {
         let silent = self.stdout.kept.trim_ascii().is_empty();
         self.status.success() && model != ModelKind::Void && silent && !self.stdout.ended

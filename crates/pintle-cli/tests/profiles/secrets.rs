@@ -47,7 +47,7 @@ fn base64(bytes: &[u8]) -> String {
 const WORKER: &str = r#"#!/bin/sh
 while IFS= read -r line; do
   printf '%s\n' "$line" >> worker.out
-  id=$(printf '%s' "$line" | sed 's/^{"id":\("[^"]*"\).*/\1/')
+  id=$(printf '%s' "$line" | sed 's/^{"id":\([0-9]*\).*/\1/')
   printf '{"id":%s,"result":null}\n' "$id"
 done
 "#;

@@ -56,12 +56,12 @@ impl WorkerSpec {
 
 /// A handler that asks a long-lived process, one JSON line in, one JSON line out.
 ///
-/// It gets `{"id": "5f0c…", "event": "tool.pre", "context": {…}}` and answers `{"id": "5f0c…", "result": {…}}` (what a
-/// command hook would write to stdout, or null) or `{"id": "5f0c…", "error": "why"}`. It may say `{"ready": true,
+/// It gets `{"id": 5083…, "event": "tool.pre", "context": {…}}` and answers `{"id": 5083…, "result": {…}}` (what a
+/// command hook would write to stdout, or null) or `{"id": 5083…, "error": "why"}`. It may say `{"ready": true,
 /// "concurrent": true}` once: then it gets requests while others are under way, and answers them in any order.
 /// Otherwise it gets them one at a time. What it writes to stderr is kept for the message of its failure.
 ///
-/// An id is a string that nobody can guess: what a program that the worker runs prints to the same stdout, such as a
+/// An id is a number that nobody can guess: what a program that the worker runs prints to the same stdout, such as a
 /// line of a file, answers nothing. An answer to an id that nobody asked, or a second one to the same id, harms no
 /// request; it only counts as noise.
 ///
@@ -95,7 +95,7 @@ struct Supervisor {
 
 /// One event on its way to the process.
 struct Request {
-    id: String,
+    id: u64,
     line: Vec<u8>,
     deadline: Instant,
     /// What was odd while it was waited for, for whoever waits in vain.
@@ -166,7 +166,7 @@ impl Inner {
         let deadline = Instant::now() + spec.timeout;
         let id = new_id()?;
         let context = Context { event, scrub: spec.scrub.as_ref() };
-        let mut line = serde_json::to_vec(&Asked { id: &id, event: event.point, context })?;
+        let mut line = serde_json::to_vec(&Asked { id, event: event.point, context })?;
         line.push(b'\n');
         let gone = || Failure::new(FailureKind::Gone, "the worker's supervisor ended");
         let (answer, answered) = oneshot::channel();
@@ -194,19 +194,19 @@ impl Drop for Inner {
     }
 }
 
-/// Unlike any other, and nothing that could be in a file or be guessed.
-fn new_id() -> Result<String, Failure> {
-    let mut random = [0; 16];
-    getrandom::fill(&mut random).map_err(|error| {
+/// Unlike any other, and nothing that could be in a file or be guessed. As large as every language reads without loss.
+fn new_id() -> Result<u64, Failure> {
+    const EXACT_EVERYWHERE: u64 = (1 << 53) - 1;
+    let random = getrandom::u64().map_err(|error| {
         Failure::new(FailureKind::Gone, format!("the system gives no random numbers: {error}"))
     })?;
-    Ok(format!("{:032x}", u128::from_ne_bytes(random)))
+    Ok(random & EXACT_EVERYWHERE)
 }
 
 /// A request, as its line.
 #[derive(Serialize)]
 struct Asked<'a> {
-    id: &'a str,
+    id: u64,
     event: &'static str,
     context: Context<'a>,
 }

@@ -50,7 +50,7 @@ pub(super) struct State {
 }
 
 struct Over {
-    id: String,
+    id: u64,
     /// Otherwise it was given up, and its answer may still come: it is late, not wrong.
     answered: bool,
 }
@@ -170,11 +170,12 @@ impl State {
                 )));
             }
         };
-        match message.remove("id") {
-            Some(Value::String(id)) => self.hear_answer(&id, message),
+        let id = message.remove("id");
+        match id.as_ref().map(Value::as_u64) {
+            Some(Some(id)) => self.hear_answer(id, message),
             None if message.get("ready") == Some(&Value::Bool(true)) => self.hear_ready(&message),
             _ => self.blame(Failure::bad_output(
-                "the worker wrote a line without an id: an answer has the request's, the same string",
+                "the worker wrote a line without an id: an answer has the request's, the same number",
             )),
         }
     }
@@ -186,7 +187,7 @@ impl State {
         self.concurrent = message.get("concurrent") == Some(&Value::Bool(true));
     }
 
-    fn hear_answer(&mut self, id: &str, message: Map<String, Value>) {
+    fn hear_answer(&mut self, id: u64, message: Map<String, Value>) {
         if let Some(place) = self.under_way.iter().position(|request| request.id == id) {
             let request = self.under_way.remove(place);
             (self.noise, self.nonsense_lines, self.missed, self.answered) = (0, 0, 0, true);
@@ -220,15 +221,15 @@ impl State {
         if self.under_way.len() == 1
             && let Some(request) = self.under_way.pop()
         {
-            self.remember(&request.id, false);
+            self.remember(request.id, false);
             request.fail(failure);
             let now = Instant::now();
             self.nonsense = Some(Nonsense { quiet_at: now + LATE, over_at: now + NONSENSE });
         }
     }
 
-    fn remember(&mut self, id: &str, answered: bool) {
-        self.over.push_back(Over { id: id.into(), answered });
+    fn remember(&mut self, id: u64, answered: bool) {
+        self.over.push_back(Over { id, answered });
         if self.over.len() > REMEMBERED {
             self.over.pop_front();
         }
@@ -248,7 +249,7 @@ impl State {
         let overdue: Vec<Request> =
             self.under_way.extract_if(.., |request| request.deadline + LATE <= now).collect();
         for request in overdue {
-            self.remember(&request.id, false);
+            self.remember(request.id, false);
             self.missed += 1;
             request.fail(Failure::new(FailureKind::TimedOut, "the worker did not answer in time"));
         }

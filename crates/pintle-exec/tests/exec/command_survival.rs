@@ -3,7 +3,7 @@
 use std::{fs::File, process::Command, time::Duration};
 
 use pintle::{
-    FailureKind::{BadOutput, Exit, Signal, Spawn, TimedOut},
+    FailureKind::{Exit, Signal, Spawn, TimedOut},
     Hooks, ModelKind,
     points::ToolPre,
 };
@@ -78,7 +78,7 @@ async fn a_daemonised_grandchild_does_not_outlive_a_hook_that_times_out() {
 async fn a_grandchild_that_holds_the_pipes_is_waited_for_only_briefly() {
     let profile = Profile::new();
     let judged = profile.judge(profile.shell("sleep 300 & echo fine")).await.allowed(); // R8.4
-    assert!(judged.output().unwrap().starts_with("fine\n[a process"), "{judged:?}");
+    assert_eq!(judged.output(), Some("fine"));
     assert!(judged.took < Duration::from_secs(10), "{judged:?}");
     let judged = profile.judge(profile.shell("setsid sleep 300 & echo no >&2; exit 1")).await;
     assert_eq!(judged.failed(Exit(1)).reason(), "no");
@@ -93,14 +93,10 @@ async fn a_verdict_that_comes_out_of_a_pipe_a_little_late_is_heard() {
 }
 
 #[tokio::test]
-async fn an_exit_0_whose_stdout_stays_open_without_a_word_does_not_pass_a_gate() {
+async fn an_exit_0_allows_also_when_somebody_holds_stdout_without_a_word() {
     let profile = Profile::new();
-    let line = "exec > >(sleep 300; tee log); echo '{\"continue\": false}'";
-    let judged = profile.judge(profile.argv(["bash", "-c", line])).await.failed(BadOutput); // R8.2, R8.4
-    assert!(judged.reason().contains("still holds stdout"), "{judged:?}");
+    let judged = profile.judge(profile.shell("sleep 300 & exit 0")).await.allowed(); // R8.1, R8.4
     assert!(judged.took < Duration::from_secs(10), "{judged:?}");
-    // What stays in the background and keeps to itself is nobody's verdict.
-    profile.judge(profile.shell("sleep 300 >/dev/null 2>&1 & exit 0")).await.allowed();
 }
 
 /// Writes its number to `daemon`, in a session of its own and with nothing in its environment. The context is read first:

@@ -28,16 +28,16 @@ while True:
         request = json.loads(line)
         number, do = request["id"], request["context"]["toolInput"].get("do")
         if do == "wrong id":
-            say({"id": number[::-1], "result": None})
+            say({"id": number ^ 1, "result": None})
         elif do == "no id":
             say({"result": None})
         elif do == "number as id":
-            say({"id": int(number, 16), "result": None})
+            say({"id": str(number), "result": None})
         elif do == "garbage":
             print("debug: not JSON", flush=True)
             say({"id": number, "result": None})
         elif do == "twice":
-            print('{"id": "%s", "result": null, "result": {"continue": false}}' % number, flush=True)
+            print('{"id": %d, "result": null, "result": {"continue": false}}' % number, flush=True)
         elif do == "array":
             say([number])
         elif do == "neither":
@@ -61,7 +61,7 @@ while True:
                 sys.stdout.write('{"ready": true}\n' * 10000)
         elif do == "id flood":
             while True:
-                sys.stdout.write('{"id": "%032x", "result": null}\n' % 1)
+                sys.stdout.write('{"id": 1, "result": null}\n')
         elif do == "blank flood":
             while True:
                 sys.stdout.write("\n" * 65536)
