@@ -51,39 +51,45 @@ struct Own {
 impl Own {
     /// Why a person must see the call first.
     fn concern(&self, tool: &str, input: &Value) -> Option<String> {
+        let real = self.files.iter().filter_map(|file| resolve(file, Path::new("")).ok());
+        let look = Look { own: self, real: real.collect() };
         let changes =
             |path: &str| format!("it may change the rules the agent works under ({path})");
         let text = |field: &str| input.get(field).and_then(Value::as_str);
         if tool == "terminal" {
             let command = text("command").unwrap_or_default();
             let cwd = self.workspace.join(text("cwd").unwrap_or_default());
-            return self.of_command(command, &cwd);
+            return look.of_command(command, &cwd);
         }
         let named: Vec<&str> = match Zone::of_tool(tool) {
             // Nobody knows which of a stranger's fields are paths.
             Zone::External => texts(input),
             _ => PATH_FIELDS.iter().filter_map(|field| text(field)).collect(),
         };
-        named.into_iter().find(|path| self.leads(&self.workspace, path)).map(changes)
+        named.into_iter().find(|path| look.leads(&self.workspace, path)).map(changes)
     }
+}
 
+/// The same for one call: links are followed once.
+struct Look<'a> {
+    own: &'a Own,
     /// The files as they really are.
-    fn real(&self) -> impl Iterator<Item = PathBuf> {
-        self.files.iter().filter_map(|file| resolve(file, Path::new("")).ok())
-    }
+    real: Vec<PathBuf>,
+}
 
+impl Look<'_> {
     /// Whether the path is one of the files, or in one of the folders.
     fn leads(&self, base: &Path, path: &str) -> bool {
         !path.is_empty()
             && resolve(base, Path::new(path))
-                .is_ok_and(|path| self.real().any(|file| path.starts_with(file)))
+                .is_ok_and(|path| self.real.iter().any(|file| path.starts_with(file)))
     }
 
     /// The same, or a folder above one of them.
     fn touches(&self, base: &Path, path: &str) -> bool {
         !path.is_empty()
             && resolve(base, Path::new(path)).is_ok_and(|path| {
-                self.real().any(|file| path.starts_with(&file) || file.starts_with(&path))
+                self.real.iter().any(|file| path.starts_with(file) || file.starts_with(&path))
             })
     }
 }

@@ -1,6 +1,6 @@
 //! Which zone a call is really in: the tool's, raised by what its input reaches for (R11.2).
 
-use crate::outside::outside_path;
+use crate::outside::{self, outside_path};
 use crate::shell::{self, Word};
 use crate::{Reach, Zone};
 use serde_json::Value;
@@ -89,6 +89,10 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
     };
     if let Some(reason) = shell::destructive(command) {
         return judged.raise(Zone::Never, || reason);
+    }
+    if outside::has_too_many_patterns(&commands) {
+        return judged
+            .raise(Zone::Machine, || "it has too many file patterns to look through".into());
     }
     for simple in &commands {
         if simple.name.is_dynamic() {

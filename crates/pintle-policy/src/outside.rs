@@ -8,6 +8,14 @@ use std::path::{Path, PathBuf};
 
 /// A file pattern that finds more is not looked through: it may lead anywhere.
 const MAX_FOUND: usize = 2000;
+/// And no more patterns than these in one command, so that judging stays cheap.
+const MAX_PATTERNS: usize = 64;
+
+pub(crate) fn has_too_many_patterns(commands: &[SimpleCommand]) -> bool {
+    let words = commands.iter().flat_map(|c| c.args.iter().chain(&c.assignments));
+    let is_pattern = |word: &&Word| word.text().contains(['*', '?', '[', '{']);
+    words.filter(|word| word.is_dynamic()).filter(is_pattern).count() > MAX_PATTERNS
+}
 
 /// Programs found in these folders are the system's own; running them is no reach outside.
 const PROGRAM_FOLDERS: &[&str] = &[
@@ -22,10 +30,10 @@ const PROGRAM_FOLDERS: &[&str] = &[
 
 /// The first word of a command that leads out of the workspace, or may.
 pub(crate) fn outside_path(command: &SimpleCommand, reach: &Reach) -> Option<String> {
-    let outside = |text: &str| leads_outside(text, reach);
+    let outside = |text: &str, dynamic: bool| leads_outside(text, dynamic, reach);
     let name = command.name.text();
     let own = PROGRAM_FOLDERS.iter().any(|f| normal(name).starts_with(f));
-    if name.contains('/') && !own && !command.name.is_dynamic() && outside(name) {
+    if name.contains('/') && !own && !command.name.is_dynamic() && outside(name, false) {
         return Some(name.to_owned());
     }
     let targets = command.redirects.iter().map(|r| &r.target);
@@ -34,8 +42,12 @@ pub(crate) fn outside_path(command: &SimpleCommand, reach: &Reach) -> Option<Str
     if command.program() == Some("cd") && command.args.is_empty() {
         return Some("~".into());
     }
-    let leads =
-        |word: &&Word| word.readings().iter().flat_map(|text| candidates(text)).any(outside);
+    let leads = |word: &&Word| {
+        word.readings()
+            .iter()
+            .flat_map(|text| candidates(text))
+            .any(|text| outside(text, word.is_dynamic()))
+    };
     words.into_iter().find(leads).map(|word| word.text().trim_matches(['"', '\'']).to_owned())
 }
 
@@ -61,11 +73,13 @@ fn candidates(text: &str) -> Vec<&str> {
 /// Variables that name a place outside, whatever stands beside them.
 const PLACES: &[&str] = &["$HOME", "$OLDPWD", "$TMPDIR"];
 
-fn leads_outside(text: &str, reach: &Reach) -> bool {
+fn leads_outside(text: &str, dynamic: bool, reach: &Reach) -> bool {
     if text.contains("://") {
         return false;
     }
-    if text.starts_with('~') || PLACES.iter().any(|place| text.contains(place)) {
+    if text.starts_with('~')
+        || PLACES.iter().any(|place| text.starts_with(place) || (dynamic && text.contains(place)))
+    {
         return true;
     }
     if is_harmless_device(text) {
@@ -77,7 +91,7 @@ fn leads_outside(text: &str, reach: &Reach) -> bool {
     let here = text.strip_prefix("$PWD").filter(|rest| rest.is_empty() || rest.starts_with('/'));
     let text = here.map_or_else(|| text.to_owned(), |rest| format!(".{rest}"));
     // Nobody knows where `$X/…` starts; `$X` alone is no more than what was put into it.
-    if text.contains('$') {
+    if dynamic && text.contains('$') {
         let is_path =
             |piece: &str| piece.contains('$') && (piece.contains('/') || piece.contains(".."));
         return text.starts_with('/') || text.split_whitespace().any(is_path);
@@ -95,7 +109,7 @@ fn leads_outside(text: &str, reach: &Reach) -> bool {
         return !inside(Path::new(&text));
     }
     // A plain name may still be a link that leads away.
-    if text.contains(['*', '?', '[']) {
+    if dynamic && text.contains(['*', '?', '[']) {
         return !finds_only(&text, cwd, inside);
     }
     let may_link = !text.is_empty() && !text.contains(['`', '\n']) && text.len() < 1024;

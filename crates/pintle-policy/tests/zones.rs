@@ -114,6 +114,7 @@ fn a_terminal_command_is_in_the_zone_of_what_it_would_run() {
         ("git commit -m \"a/b: $X\"", Build),
         ("echo ${X:-src/y} ${X%.c}.o", Build),
         ("ls *.txt src/*", Build),
+        ("sed 's/a$/b/' x && awk '{print $1/2}' y", Build),
         ("cat src/{a,b}.rs", Build),
         ("for f in src/*; do cat \"$f\"; done", Build),
         ("[ -n a ] && echo [", Build),
@@ -141,6 +142,8 @@ fn a_terminal_command_is_in_the_zone_of_what_it_would_run() {
         Build
     );
     assert_eq!(zone_of("terminal", Build, &json!({}), &work).zone, Machine);
+    let patterns = format!("ls {}", "*.rs ".repeat(1000));
+    assert_eq!(zone_of("terminal", Build, &json!({ "command": patterns }), &work).zone, Machine);
     let long = format!("git commit -m '{}'", "long words ".repeat(60));
     assert_eq!(zone_of("terminal", Build, &json!({ "command": long }), &work).zone, Build);
 }

@@ -8,7 +8,7 @@ use pintle_policy::{
     shell::{SimpleCommand, Word, simple_commands},
 };
 
-use super::Own;
+use super::Look;
 
 /// Programs that only look: a word that is decided at run time does no harm there.
 const READERS: &[&str] = &[
@@ -75,6 +75,13 @@ const COPIERS: &[&str] = &["cp", "mv", "ln", "install", "rsync", "scp"];
 const REMOVERS: &[&str] =
     &["rm", "rmdir", "mv", "shred", "unlink", "chmod", "chown", "chgrp", "rsync"];
 
+/// Each is looked up in the file system.
+const MAX_PATTERNS: usize = 32;
+
+fn is_pattern(word: &Word) -> bool {
+    word.is_dynamic() && word.text().contains(['*', '?', '['])
+}
+
 /// Where a command's words start from.
 struct Bases {
     known: Vec<PathBuf>,
@@ -82,7 +89,7 @@ struct Bases {
     anywhere: bool,
 }
 
-impl Own {
+impl Look<'_> {
     /// Why a person must see the command first.
     pub(super) fn of_command(&self, command: &str, cwd: &Path) -> Option<String> {
         let Ok(commands) = simple_commands(command) else {
@@ -90,6 +97,10 @@ impl Own {
                 "it cannot be read, so it may change the rules the agent works under".into(),
             );
         };
+        let words = commands.iter().flat_map(|command| &command.args);
+        if words.filter(|word| is_pattern(word)).count() > MAX_PATTERNS {
+            return Some("it has too many file patterns to look which rules it may change".into());
+        }
         let bases = Bases::of(&commands, cwd);
         if let Some(own) = commands.iter().find(|command| self.is_pintle(command, &bases)) {
             return Some(format!(
@@ -104,7 +115,7 @@ impl Own {
     fn is_pintle(&self, command: &SimpleCommand, bases: &Bases) -> bool {
         let name = command.name.literal().unwrap_or_default();
         let is_running = |base: &PathBuf| {
-            self.program.is_some() && resolve(base, Path::new(name)).ok() == self.program
+            self.own.program.is_some() && resolve(base, Path::new(name)).ok() == self.own.program
         };
         command.program() == Some("pintle")
             || (name.contains('/') && bases.known.iter().any(is_running))
@@ -147,7 +158,7 @@ impl Own {
                 .any(|part| !part.as_os_str().is_empty() && file.ends_with(part))
         };
         bases.known.iter().any(|base| self.leads(base, path))
-            || (bases.anywhere && self.files.iter().any(named))
+            || (bases.anywhere && self.own.files.iter().any(named))
     }
 
     /// Whether a file pattern finds one of them, by its name or through a link.
@@ -162,7 +173,7 @@ impl Own {
             || bases.known.iter().any(|base| {
                 let whole = format!("{}/{pattern}", Pattern::escape(&base.to_string_lossy()));
                 let named = Pattern::new(&whole).map_or(true, |whole| {
-                    self.files.iter().any(|file| whole.matches_path_with(file, EXACT))
+                    self.own.files.iter().any(|file| whole.matches_path_with(file, EXACT))
                 });
                 let found = files_found(pattern, base);
                 named
@@ -195,7 +206,7 @@ impl Own {
         };
         let Ok(pattern) = Pattern::new(&pattern) else { return true };
         let matches = |file: &Path| pattern.matches(&file.to_string_lossy());
-        self.files.iter().any(|file| {
+        self.own.files.iter().any(|file| {
             let inside = ["pintle.toml", "new/SOUL.md"].map(|name| file.join(name));
             matches(file) || inside.iter().any(|file| matches(file))
         })
