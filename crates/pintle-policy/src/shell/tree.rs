@@ -94,6 +94,10 @@ impl<'s> Walk<'s> {
         match node.kind() {
             "command" | "declaration_command" | "unset_command" => self.command(node)?,
             "variable_assignment" if stands_alone(node) => self.bare_assignment(node)?,
+            // `{fd}` is a word to a shell: only a blank makes the brace a group's.
+            "{" if is_glued(self.source, node) => {
+                return Err(self.ledger.trouble(node.start_byte(), "a brace that starts a word"));
+            }
             "for_statement" => self.loop_words(node)?,
             "compound_statement" => self.double_parentheses(node),
             "test_command" => self.double_brackets(node),
@@ -411,6 +415,12 @@ impl<'s> Walk<'s> {
 fn children<'t>(node: &Node<'t>) -> Vec<Node<'t>> {
     let mut cursor = node.walk();
     node.children(&mut cursor).collect()
+}
+
+fn is_glued(source: &str, brace: &Node<'_>) -> bool {
+    let opens = brace.parent().is_some_and(|parent| parent.kind() == "compound_statement");
+    let next = source.as_bytes().get(brace.end_byte());
+    opens && next.is_some_and(|byte| !b" \t\n".contains(byte))
 }
 
 fn stands_alone(node: &Node<'_>) -> bool {

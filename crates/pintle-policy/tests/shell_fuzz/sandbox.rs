@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Read;
 use std::os::unix::{fs::PermissionsExt, process::CommandExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -30,23 +30,20 @@ impl Sandbox {
                 std::os::unix::fs::symlink(found, bin.join(program)).unwrap();
             }
         }
-        let sandbox = Self { folder };
-        let script = format!("#!/bin/sh\n: > '{}'\n", sandbox.mark().display());
-        fs::write(bin.join("rm"), script).unwrap();
-        fs::set_permissions(bin.join("rm"), fs::Permissions::from_mode(0o755)).unwrap();
-        sandbox
-    }
-
-    fn mark(&self) -> PathBuf {
-        self.folder.path().join("mark")
+        Self { folder }
     }
 
     /// Whether the command runs `rm` when this shell reads it.
     pub(crate) fn marks(&self, shell: &str, command: &str) -> bool {
-        let _ = fs::remove_file(self.mark());
-        let work = tempfile::tempdir_in(self.folder.path()).unwrap();
-        fs::create_dir(work.path().join("sub")).unwrap();
-        fs::write(work.path().join("x"), "").unwrap();
+        // Each run has a mark of its own: what an earlier one left behind cannot make it.
+        let run = tempfile::tempdir_in(self.folder.path()).unwrap();
+        let [own, work, mark] = ["own", "work", "mark"].map(|name| run.path().join(name));
+        fs::create_dir_all(&own).unwrap();
+        fs::create_dir_all(work.join("sub")).unwrap();
+        fs::write(work.join("x"), "").unwrap();
+        fs::write(own.join("rm"), format!("#!/bin/sh\n: > '{}'\n", mark.display())).unwrap();
+        fs::set_permissions(own.join("rm"), fs::Permissions::from_mode(0o755)).unwrap();
+        let path = format!("{}:{}", own.display(), self.folder.path().join("bin").display());
         // Descriptor 9 is the pipe that we read: it ends when everything that was started has ended.
         let mut child = Command::new("/bin/sh")
             .args([
@@ -56,9 +53,9 @@ impl Sandbox {
                 command,
             ])
             .env_clear()
-            .env("PATH", self.folder.path().join("bin"))
-            .env("HOME", work.path())
-            .current_dir(work.path())
+            .env("PATH", path)
+            .env("HOME", &work)
+            .current_dir(&work)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -72,10 +69,10 @@ impl Sandbox {
             let _ = ended.send(());
         });
         if wait.recv_timeout(Duration::from_secs(4)).is_err() {
-            let group = format!("kill -9 -- -{}", child.id());
+            let group = format!("kill -s KILL -- -{}", child.id());
             Command::new("/bin/sh").args(["-c", &group]).status().unwrap();
         }
         child.wait().unwrap();
-        self.mark().exists()
+        mark.exists()
     }
 }
