@@ -76,7 +76,11 @@ async fn measure() {
     let times = side_by_side(folder.path(), all_bound(), &none.1, in_memory, 6000).await;
     print_cost("a run with all points bound, kept in memory", none.0, times, None);
 
-    let webhooks = "a run behind 1,000 webhooks to a dead endpoint";
+    let times = beside_queued_webhooks(folder.path(), sqlite.clone()).await;
+    let queued = "a run while 1,000 webhooks wait for a dead endpoint";
+    print_cost(queued, "the same run with none waiting", times, Some("≤ 1.01×"));
+
+    let webhooks = "a run that tells a dead endpoint of everything, 1,000 waiting";
     // Any handler is fired; against idle ones, what is left is what a webhook costs.
     let idle = ("the same run with idle handlers there", lifecycle_bound());
     for ((against, others), hold) in [(&none, "≤ 1.05×"), (&idle, "≤ 1.02×")] {
@@ -177,14 +181,7 @@ async fn timed(agent: &Agent) -> Duration {
 /// Every lifecycle event goes to an endpoint that nobody answers at, and a thousand messages wait already; all of them
 /// are kept on disk, as in the program.
 async fn webhooks_to_nobody(folder: &Path) -> (WebhookQueue, Hooks) {
-    let queue = WebhookQueue::open(WebhookOptions {
-        spool: Some(folder.into()),
-        // Room for everything: what is dropped at the bound would cost less than what is queued.
-        max_messages: 100_000,
-        max_bytes: 1 << 30,
-        ..WebhookOptions::default()
-    })
-    .unwrap();
+    let queue = queue_in(folder);
     let hooks = Hooks::new();
     for point in hooks.known_points().iter().filter(|point| point.model == ModelKind::Gate) {
         let webhook = queue.webhook(WebhookSpec::new("http://127.0.0.1:9/", "bench")).unwrap();
@@ -195,6 +192,45 @@ async fn webhooks_to_nobody(folder: &Path) -> (WebhookQueue, Hooks) {
         let _ = hooks.fire_gate(&cx, || SessionEnd { reason: "end_turn".into() }).await;
     }
     (queue, hooks)
+}
+
+fn queue_in(folder: &Path) -> WebhookQueue {
+    WebhookQueue::open(WebhookOptions {
+        spool: Some(folder.into()),
+        // Room for everything: what is dropped at the bound would cost less than what is queued.
+        max_messages: 100_000,
+        max_bytes: 1 << 30,
+        ..WebhookOptions::default()
+    })
+    .unwrap()
+}
+
+/// The same run while a thousand messages wait, and while none does: in blocks, because what waits is there for every
+/// run of the process.
+async fn beside_queued_webhooks(workspace: &Path, store: Arc<dyn Store>) -> (Duration, Duration) {
+    const BLOCKS: usize = 40;
+    const RUNS_EACH: usize = 50;
+    let kept = tempfile::tempdir().unwrap();
+    let agent = agent(workspace, Hooks::new(), Arc::new(Offline), store);
+    webhooks_to_nobody(kept.path()).await.0.close(Duration::ZERO).await;
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    for block in 0..BLOCKS {
+        let queue = (block % 2 == 0).then(|| queue_in(kept.path()));
+        if let Some(queue) = &queue {
+            let _ = queue.webhook(WebhookSpec::new("http://127.0.0.1:9/", "bench")).unwrap();
+            while queue.stats()[0].queued < 1000 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+        let times = if queue.is_some() { &mut with } else { &mut without };
+        for _ in 0..RUNS_EACH {
+            times.push(timed(&agent).await);
+        }
+        if let Some(queue) = queue {
+            queue.close(Duration::ZERO).await;
+        }
+    }
+    (median(with), median(without))
 }
 
 /// Every lifecycle event goes to a handler that does nothing.

@@ -18,7 +18,7 @@ use super::{
 
 /// What comes within this time is written down together: the run that tells is not disturbed for each event, and a
 /// process that is killed loses no more than this.
-const GATHER: Duration = Duration::from_millis(10);
+const GATHER: Duration = Duration::from_millis(50);
 
 pub(super) struct Endpoint {
     url: Arc<str>,
