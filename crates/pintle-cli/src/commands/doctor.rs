@@ -5,13 +5,14 @@ use std::process::ExitCode;
 use pintle::HandlerRecord;
 use pintle_agent::{PreviewError, PromptPreview, Store};
 use pintle_exec::KeptWebhooks;
+use pintle_policy::Profile;
 use pintle_store::SqliteStore;
 use serde_json::{Value, json};
 
 use crate::{
     args::Doctor,
     assembly::{Assembled, Extras},
-    bindings::waiting,
+    bindings::{Trust, waiting},
     environment::Environment,
     out::{self, say, say_json, say_pretty_json},
     problem::Problem,
@@ -75,6 +76,15 @@ async fn database(store: &SqliteStore) -> Result<String, Problem> {
     })
 }
 
+/// A gate whose program is not trusted blocks everything: whoever asks what is wrong hears of it here.
+fn trusted(environment: &Environment, profile: &Profile) -> Result<String, Problem> {
+    let trust = Trust::read(environment, profile)?;
+    match trust.check() {
+        Ok(()) => Ok("its programs are as they were trusted".into()),
+        Err(why) => Err(Problem::new(why).hint(trust.way_out())),
+    }
+}
+
 /// What waits for an endpoint, of whatever profile.
 fn webhooks(environment: &Environment) -> Vec<Result<String, Problem>> {
     let said = |KeptWebhooks { url, messages, damaged, file, .. }: &KeptWebhooks| match messages {
@@ -100,8 +110,15 @@ async fn check(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, P
             checks.push(Check { what: "model", found: Ok(assembled.model.clone()) });
             let personalities: Vec<_> = assembled.agent.personalities().names().collect();
             checks.push(Check { what: "personalities", found: Ok(personalities.join(", ")) });
-            let hooks = format!("{} bound", assembled.agent.hooks().list().len());
+            let mut hooks = format!("{} bound", assembled.agent.hooks().list().len());
+            if !assembled.bound.disabled.is_empty() {
+                let off = assembled.bound.disabled.len();
+                hooks.push_str(&format!(", {off} switched off by the operator"));
+            }
             checks.push(Check { what: "hooks", found: Ok(hooks) });
+            if let Some(profile) = assembled.profile.as_ref().filter(|it| it.runs_programs()) {
+                checks.push(Check { what: "trust", found: trusted(environment, profile) });
+            }
             checks.extend(
                 webhooks(environment).into_iter().map(|found| Check { what: "webhooks", found }),
             );

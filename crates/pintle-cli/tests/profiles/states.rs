@@ -183,3 +183,20 @@ fn everything_that_keeps_a_profile_from_loading_is_said_in_one_go() {
         }
     }
 }
+
+#[test]
+fn the_doctor_says_when_programs_are_not_trusted() {
+    let hook = json!({ "action": "command", "argv": ["hooks/check.sh"] });
+    let world = World::new(&json!({ "hooks": { "onToolCall": [hook] } })).allowing_programs();
+    world.script("profile/hooks/check.sh", "#!/bin/sh\n");
+    let doctor = || world.run(&["doctor", "--profile", "profile"]);
+    let never = doctor();
+    assert!(!never.ok && never.out.contains("nobody has trusted this profile yet"), "{never:?}");
+    world.trust();
+    let trusted = doctor();
+    assert!(trusted.ok && trusted.out.contains("as they were trusted"), "{trusted:?}");
+    world.script("profile/hooks/check.sh", "#!/bin/sh\nexit 1\n");
+    let changed = doctor();
+    assert!(!changed.ok && changed.out.contains("`hooks/check.sh` changed"), "{changed:?}");
+    assert!(changed.out.contains("pintle trust"), "{changed:?}");
+}

@@ -1,6 +1,6 @@
 //! Where a profile says what: for showing which rule decided.
 
-use super::{Profile, Scripts, written_at};
+use super::{Action, Hook, Profile, Scripts, written_at};
 use crate::contents::Contents;
 
 impl Profile {
@@ -9,6 +9,13 @@ impl Profile {
     pub fn written(&self, field: &[&str]) -> Option<String> {
         let node = field.iter().try_fold(&self.document, |node, key| node.get(key))?;
         Some(written_at(&self.source, node))
+    }
+
+    /// Whether it brings programs, or servers to talk to: then somebody has to trust it.
+    #[must_use]
+    pub fn runs_programs(&self) -> bool {
+        let runs = |hook: &Hook| matches!(hook.action, Action::Command { .. });
+        self.hooks.iter().any(runs) || !self.mcp_servers.is_empty()
     }
 
     /// The files that the profile's programs are made of, as they are on the disk now. A script may come to be after the
