@@ -45,7 +45,9 @@ function moveAway(fd, flags, instead) {
   return own;
 }
 
-if (isMainThread && "PINTLE_HOOK_ID" in process.env) takePipes();
+// A command hook gets one event and has its own stdout; a worker is started for all of them.
+const isWorker = "PINTLE_HOOK_ID" in process.env && !("PINTLE_EVENT" in process.env);
+if (isMainThread && isWorker) takePipes();
 
 /** Answers requests until the host closes the pipe. */
 export function serve(fn, { concurrent = true } = {}) {

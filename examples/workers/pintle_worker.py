@@ -53,7 +53,8 @@ def _take_pipes():
     return _pipes
 
 
-if "PINTLE_HOOK_ID" in os.environ:
+# A command hook gets one event and has its own stdout; a worker is started for all of them.
+if "PINTLE_HOOK_ID" in os.environ and "PINTLE_EVENT" not in os.environ:
     _take_pipes()
 
 

@@ -39,7 +39,8 @@ const VERDICT_GRACE: Duration = Duration::from_millis(800);
 /// `BadOutput`, `TooMuchOutput` (more than [`FLOOD_LIMIT`] on either stream), `TimedOut`. However it ends, and
 /// when its future is dropped too, no process of it lives on: its group gets TERM, then KILL after [`TERM_GRACE`],
 /// and on Linux what has left the group (a daemon) is found by a mark in its environment, `PINTLE_HOOK_ID`, and one in
-/// its limits, `RLIMIT_LOCKS`. Only what leaves the group and rids itself of both gets away. None of them has the
+/// its limits, `RLIMIT_LOCKS`. What leaves the group and rids itself of both gets
+/// away, and so does what forks and wipes its environment in the first moment, before the limit is set. None of them has the
 /// host's terminal.
 ///
 /// ```

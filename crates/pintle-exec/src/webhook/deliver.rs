@@ -59,7 +59,9 @@ pub(super) async fn deliver(endpoint: &Endpoint, options: &WebhookOptions) {
                 };
                 others_arrive = another == Some(true);
                 if others_arrive {
-                    failures = 0;
+                    // Not at once: of several machines behind one name, the next answer may come from the same sick one.
+                    failures = failures.saturating_add(1);
+                    rest(endpoint, failures, options).await;
                     continue;
                 }
                 if another == Some(false) {
@@ -72,10 +74,14 @@ pub(super) async fn deliver(endpoint: &Endpoint, options: &WebhookOptions) {
         };
         endpoint.failed(why);
         (failures, others_arrive) = (failures.saturating_add(1), false);
-        select! {
-            () = sleep(pause(failures, options)) => {}
-            () = endpoint.hurry.notified() => {}
-        }
+        rest(endpoint, failures, options).await;
+    }
+}
+
+async fn rest(endpoint: &Endpoint, failures: u32, options: &WebhookOptions) {
+    select! {
+        () = sleep(pause(failures, options)) => {}
+        () = endpoint.hurry.notified() => {}
     }
 }
 
