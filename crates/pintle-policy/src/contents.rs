@@ -51,7 +51,7 @@ struct Marks {
 impl Stamp {
     fn of(path: &Path) -> Result<Self, Error> {
         let own = std::fs::symlink_metadata(path)?;
-        let led_to = own.is_symlink().then(|| std::fs::metadata(path)).transpose()?;
+        let led_to = own.is_symlink().then(|| std::fs::metadata(path).ok()).flatten();
         Ok(Self { own: Marks::of(&own), led_to: led_to.as_ref().map(Marks::of) })
     }
 
@@ -96,16 +96,21 @@ impl Contents {
     }
 }
 
-/// A link is what it says, and the bytes it leads to. What the system brings is the system's to change.
+/// A link is what it says, and the bytes of the file it leads to. What the system brings is the system's to change; the
+/// files of a folder of the profile count by themselves; and a link to nothing says only where nothing is.
 fn bytes_of(folder: &Path, file: &str, path: &Path) -> Result<Vec<u8>, Error> {
     if Path::new(file).is_absolute() && !is_inside(folder, folder, path) {
         return read_inside(path.parent().unwrap_or(folder), file, MOST_BYTES);
     }
     let Ok(target) = std::fs::read_link(path) else { return read_inside(folder, file, MOST_BYTES) };
     let mut bytes = format!("link to {}\n", target.display()).into_bytes();
-    if !is_of_the_system(&resolve(folder, Path::new(file))?) {
-        bytes.extend(read_inside(folder, file, MOST_BYTES)?);
+    let reached = resolve(folder, Path::new(file))?;
+    let counts_by_itself = reached.is_dir() && is_inside(folder, folder, Path::new(file));
+    if is_of_the_system(&reached) || counts_by_itself || !reached.exists() {
+        return Ok(bytes);
     }
+    let place = reached.parent().unwrap_or(folder);
+    bytes.extend(read_inside(place, &reached.to_string_lossy(), MOST_BYTES)?);
     Ok(bytes)
 }
 

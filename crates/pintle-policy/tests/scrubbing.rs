@@ -79,6 +79,8 @@ fn whatever_a_writer_chooses_to_escape_hides_nothing() {
         r"ab\/c\u0026d\u003Ce=f g'h",
         r"ab/c\\u0026d\\u003ce\\u003df g\\u0027h",
         r"\u0061b/c&d<e=f g'h",
+        r"ab/c%5Cu0026d%5Cu003ce%3Df%20g%27h",
+        r"ab/c\\\\u0026d\\\\u003ce=f g'h",
     ] {
         assert_eq!(scrubber.scrub(&format!("x={form}&y")), "x=[secret]&y", "{form}");
     }

@@ -89,8 +89,8 @@ fn shows(command: &str, files: &[&str]) -> Vec<String> {
 // R10.9
 #[test]
 fn what_a_script_can_load_is_trusted_or_not_with_it() {
-    let beside = ["guard.py", "helper.py", "notes.txt", "lib/far.py"];
-    assert_eq!(shows(r#""argv": ["python3", "guard.py"]"#, &beside), ["guard.py", "helper.py"]);
+    let beside = ["guard.py", "helper.py", "notes.txt", "json/__init__.py"];
+    assert_eq!(shows(r#""argv": ["python3", "guard.py"]"#, &beside), beside);
     let below = ["hooks/guard.py", "hooks/lib/far.py", "hooks/data.txt", "other.py"];
     assert_eq!(
         shows(r#""argv": ["python3", "hooks/guard.py"]"#, &below),
@@ -117,6 +117,8 @@ fn of_a_command_that_does_not_name_what_it_runs_every_file_counts() {
         r#""argv": ["npm", "run", "check"]"#,
         r#""argv": ["python3", "-m", "hooks.judge"]"#,
         r#""argv": ["python3", "-m", "hooks.judge", "hooks/judge.py"]"#,
+        r#""argv": ["python3", "-m", "hooks"]"#,
+        r#""argv": ["python3", "-Bm", "hooks"]"#,
         r#""argv": ["python3", "-c", "import hooks.judge"]"#,
         r#""argv": ["env", "X=1", "make", "check"]"#,
         r#""argv": ["sh", "-c", "true && make check"]"#,
@@ -137,6 +139,10 @@ fn an_option_and_what_is_read_name_files_too() {
     let files = ["data/words", "rules/judge.awk", "more/input.txt", "notes.txt"];
     let command = r#""command": "awk -frules/judge.awk data/words < more/input.txt""#;
     assert_eq!(shows(command, &files), &files[..3]);
+    let command = r#""argv": ["jq", "-ef", "rules/judge.awk"]"#;
+    assert_eq!(shows(command, &files), [files[1]]);
+    let handed_on = r#""command": "cp rules/judge.awk /nowhere/x && cat notes.txt""#;
+    assert_eq!(shows(handed_on, &files), [files[1]]);
     let server =
         r#""mcpServers": { "x": { "command": "sh", "args": ["-c", "python3 rules/judge.awk"] } }"#;
     let folder = tempfile::tempdir().unwrap();
@@ -157,6 +163,7 @@ fn a_command_that_runs_nothing_but_itself_makes_no_file_count() {
         r#""command": "env > seen""#,
         r#""command": "cat >> seen; exit 2""#,
         r#""command": "while [ -e notes.txt ]; do sleep 0.1; done""#,
+        r#""command": "cp notes.txt seen && cat seen""#,
         r#""command": "jq -e '.toolInput.path | startswith(\"/srv\") | not'""#,
         r#""argv": ["sh", "-c", "echo no >&2; exit 1"]"#,
         r#""command": "curl -sf http://127.0.0.1:9/ -d @-""#,
@@ -187,7 +194,10 @@ fn a_program_that_a_script_speaks_of_is_trusted_or_not_with_it() {
         (". \"$PINTLE_PROFILE_DIR/lib/common.sh\"", "lib/common.sh"),
         (". \"$(dirname \"$0\")/../lib/common.sh\"", "lib/common.sh"),
         ("exec python3 tools/judge.py \"$@\"", "tools/judge.py"),
-        ("exec node tools/judge", "tools/judge.sh"),
+        ("exec tools/judge", "tools/judge.sh"),
+        ("for f in \"$PINTLE_PROFILE_DIR\"/rules.d/*.sh; do . \"$f\"; done", "rules.d/a.sh"),
+        ("cd lib && . ./rules.sh", "lib/rules.sh"),
+        ("exec make -s check", "Makefile"),
     ] {
         assert!(reaches(&[("hooks/check.sh", says), (reached, "as it was")], reached), "{says}");
     }
@@ -202,6 +212,18 @@ fn a_program_that_a_script_speaks_of_is_trusted_or_not_with_it() {
     assert!(reaches(&chain, "tools/helper.py"));
     assert!(reaches(&chain, "tools/more/rules.py"));
     assert!(!reaches(&chain, "tools/other.py"), "nothing speaks of it");
+    let package = [
+        ("hooks/check.sh", "python3 tools/judge.py; node tools/judge.js"),
+        ("tools/judge.py", "sys.path.insert(0, root)\nfrom lib import rules\nimport more"),
+        ("tools/judge.js", "require('./far'); require('mm')"),
+        ("lib/rules.py", ""),
+        ("more/__init__.py", ""),
+        ("tools/far/index.js", ""),
+        ("node_modules/mm/index.js", ""),
+    ];
+    for (file, _) in &package {
+        assert!(reaches(&package, file), "{file}");
+    }
     assert!(!reaches(&chain, "src/main.py"), "the agent may work there");
     assert!(reaches(&[("hooks/check.sh", "[ -f lib/more.sh ] && . lib/more.sh")], "lib/more.sh"));
 }
@@ -217,7 +239,8 @@ fn a_script_outside_the_folder_counts_and_what_the_system_brings_does_not() {
     lock.trust("p", fingerprint(folder.path()));
     assert_eq!(fingerprint(folder.path()).scripts.keys().collect::<Vec<_>>(), [&script]);
     write(elsewhere.path(), "judge.py", "as it is now\n");
-    assert_eq!(lock.changes("p", &fingerprint(folder.path())).len(), 1);
+    write(elsewhere.path(), "rules.py", "which it may import\n");
+    assert_eq!(lock.changes("p", &fingerprint(folder.path())).len(), 2);
     let system = with_command(r#""command": "sh /usr/bin/ldd""#);
     write(folder.path(), "agent.json", &system);
     assert!(fingerprint(folder.path()).scripts.is_empty());
@@ -237,14 +260,27 @@ fn links_count_as_what_they_say_and_what_they_lead_to() {
     lock.trust("p", fingerprint(dir));
     write(dir, "lib/far.py", "as it is now\n");
     assert_eq!(lock.changes("p", &fingerprint(dir))[0].what, "hooks/near.py");
-    let load = || Fingerprint::of(&Profile::load(dir).unwrap(), &mut Contents::default());
+    let trusts = |lock: &mut TrustLock| lock.trust("p", fingerprint(dir));
+    let changes = |lock: &TrustLock| lock.changes("p", &fingerprint(dir));
+    // As a virtual environment and an installer of modules make them; and as an editor does.
     let elsewhere = tempfile::tempdir().unwrap();
-    write(elsewhere.path(), "x.py", "");
-    std::os::unix::fs::symlink(elsewhere.path().join("x.py"), dir.join("hooks/out.py")).unwrap();
-    assert_eq!(load().unwrap_err().script, "hooks/out.py");
-    std::fs::remove_file(dir.join("hooks/out.py")).unwrap();
-    std::os::unix::fs::symlink("../lib", dir.join("hooks/lib")).unwrap();
-    assert_eq!(load().unwrap_err().script, "hooks/lib");
+    write(elsewhere.path(), "python3", "as it was\n");
+    let link = |to: &Path, at: &str| std::os::unix::fs::symlink(to, dir.join(at)).unwrap();
+    link(&elsewhere.path().join("python3"), "hooks/.venv/bin/python3");
+    link(Path::new("../lib"), "hooks/lib");
+    link(Path::new("."), "hooks/loop");
+    link(Path::new("somebody@somewhere.123"), "hooks/.#guard.py");
+    trusts(&mut lock);
+    assert!(changes(&lock).is_empty());
+    write(dir, "lib/more.py", "new\n");
+    assert!(changes(&lock).iter().any(|change| change.what == "lib/more.py"));
+    trusts(&mut lock);
+    write(elsewhere.path(), "python3", "as it is now\n");
+    assert_eq!(changes(&lock)[0].what, "hooks/.venv/bin/python3");
+    link(elsewhere.path(), "hooks/out");
+    let profile = Profile::load(dir).unwrap();
+    let error = Fingerprint::of(&profile, &mut Contents::default()).unwrap_err();
+    assert_eq!(error.script, "hooks/out");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Programs of a profile that its scripts speak of: a script may run or load any of them.
 
-use super::scripts::entries;
+use super::scripts::{MOST_FILES, entries};
 use crate::contents::Contents;
 use crate::paths::{is_inside, normal};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -14,6 +14,18 @@ const INSTALLED: [&str; 3] = ["node_modules", ".venv", ".git"];
 const PROGRAMS: [&str; 21] = [
     "awk", "bash", "cjs", "cts", "jq", "js", "jsx", "lua", "mjs", "mts", "php", "pl", "pm", "ps1",
     "py", "rb", "sed", "sh", "ts", "tsx", "zsh",
+];
+
+/// What runners read when they are not told what.
+const RUNNERS: &[(&str, &[&str])] = &[
+    ("just", &["justfile", "Justfile"]),
+    ("make", &["GNUmakefile", "Makefile", "makefile"]),
+    ("npm", &["package.json"]),
+    ("npx", &["package.json"]),
+    ("pnpm", &["package.json"]),
+    ("rake", &["Rakefile", "rakefile"]),
+    ("tox", &["tox.ini"]),
+    ("yarn", &["package.json"]),
 ];
 
 /// Adds to `files` each program that one of them speaks of, and so on until nothing is new.
@@ -45,32 +57,86 @@ impl Places<'_> {
         let beside = script.parent().unwrap_or(Path::new(""));
         let kind = script.extension().and_then(|kind| kind.to_str()).unwrap_or_default();
         let mut found = BTreeSet::new();
-        for word in words.iter().filter(|word| word.contains(['/', '.'])) {
-            let path = word.trim_end_matches('.');
+        for word in words {
+            let path = word.trim_end_matches(['.', '/']);
             // `$HERE/../lib/x.sh`: what stands before the slash is known only when it runs.
             let behind = path.split_once('/').map_or("", |(_, behind)| behind);
-            let module = format!("{}.{kind}", path.replace('.', "/"));
-            let spellings = [path.into(), behind.into(), format!("{path}.{kind}"), module];
-            for spelling in &spellings {
+            // `lib.rules` of Python is `lib/rules`.
+            let module = path.replace('.', "/");
+            for spelling in [path, behind, &module].into_iter().filter(|it| !it.is_empty()) {
                 for place in [Path::new(""), beside] {
                     let candidate = normal(&place.join(spelling).to_string_lossy());
-                    let candidate = candidate.trim_start_matches('/');
-                    if self.is_program(Path::new(candidate)) {
-                        found.insert(candidate.to_owned());
-                    }
+                    self.reach(Path::new(candidate.trim_start_matches('/')), kind, &mut found);
                 }
             }
         }
-        // `import helper`: a neighbour of the same kind needs no path.
-        let neighbours = self.list(beside).iter().map(Path::new).filter(|neighbour| {
-            let stem = neighbour.file_stem().and_then(OsStr::to_str);
-            let same_kind = !kind.is_empty() && neighbour.extension() == script.extension();
-            same_kind && stem.is_some_and(|stem| words.contains(stem))
-        });
-        let neighbours: Vec<PathBuf> = neighbours.map(|name| beside.join(name)).collect();
-        let programs = neighbours.into_iter().filter(|neighbour| self.is_program(neighbour));
-        found.extend(programs.map(|program| program.to_string_lossy().into_owned()));
+        self.what_runners_read(words, kind, &mut found);
         found
+    }
+
+    /// The program there, by this name or with the ending that its like has; or, of a folder, its programs of that kind.
+    fn reach(&mut self, place: &Path, kind: &str, found: &mut BTreeSet<String>) {
+        let mut add = |place: PathBuf| found.insert(place.to_string_lossy().into_owned());
+        let with_ending = PathBuf::from(format!("{}.{kind}", place.display()));
+        if self.has(place) && self.folder.join(place).is_dir() {
+            if !INSTALLED.iter().any(|name| place.ends_with(name))
+                && is_inside(self.folder, self.folder, place)
+            {
+                for file in self.of_kind(place, kind) {
+                    add(file);
+                }
+            }
+        } else if self.has(place) && self.is_program(place) {
+            add(place.to_owned());
+        }
+        if self.has(&with_ending) && self.is_program(&with_ending) {
+            add(with_ending);
+        }
+    }
+
+    /// Programs of the same kind in and below a folder that a script speaks of: `. rules.d/*.sh`, `from lib import rules`.
+    fn of_kind(&mut self, start: &Path, kind: &str) -> Vec<PathBuf> {
+        let same =
+            |file: &Path| file.extension().and_then(OsStr::to_str).unwrap_or_default() == kind;
+        let mut pending = vec![start.to_owned()];
+        let mut files = Vec::new();
+        while let Some(place) = pending.pop() {
+            for (file, is_folder) in entries(self.folder, &place) {
+                match is_folder {
+                    true if files.len() < MOST_FILES => pending.push(file),
+                    false if same(&file) => files.push(file),
+                    _ => {}
+                }
+            }
+        }
+        files
+    }
+
+    /// A runner that a script starts reads files that nobody names; Node finds its modules without a path.
+    fn what_runners_read(
+        &mut self,
+        words: &HashSet<String>,
+        kind: &str,
+        found: &mut BTreeSet<String>,
+    ) {
+        let mut reads: Vec<&str> = Vec::new();
+        for (runner, files) in RUNNERS {
+            if words.contains(*runner) {
+                reads.extend(*files);
+            }
+        }
+        if matches!(kind, "js" | "mjs" | "cjs" | "ts") {
+            reads.push("package.json");
+            let modules = self.of_kind(Path::new("node_modules"), "js");
+            found.extend(modules.into_iter().map(|file| file.to_string_lossy().into_owned()));
+        }
+        let there = reads.into_iter().filter(|file| self.folder.join(file).is_file());
+        found.extend(there.map(str::to_owned));
+    }
+
+    fn has(&mut self, place: &Path) -> bool {
+        let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else { return false };
+        self.list(parent).contains(name)
     }
 
     fn list(&mut self, place: &Path) -> &HashSet<OsString> {
@@ -80,15 +146,12 @@ impl Places<'_> {
         self.listed.entry(place.to_owned()).or_insert_with(|| names().collect())
     }
 
-    fn is_program(&mut self, place: &Path) -> bool {
-        let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else { return false };
-        self.list(parent).contains(name)
-            && is_program(&self.folder.join(place))
-            && is_inside(self.folder, self.folder, place)
+    fn is_program(&self, place: &Path) -> bool {
+        is_program(&self.folder.join(place)) && is_inside(self.folder, self.folder, place)
     }
 }
 
-fn is_program(path: &Path) -> bool {
+pub(super) fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     let named_so = path.extension().and_then(|kind| kind.to_str());
     std::fs::metadata(path).is_ok_and(|meta| {

@@ -1,14 +1,14 @@
 //! Which files a profile's programs are made of: what trust is about (R10.9) and what no event may be saved to (R10.6).
 //!
 //! A command names files; what those load is not known. So their company counts too: all that is in the folder of a
-//! script, or in one that the command names, and every program of the profile that a script speaks of. In the profile's
-//! own folder, where the agent may work, it is the files of the same kind. A command that does not name what it runs
-//! (`make check`, `python3 -m judge`) could run any file: then all of them count.
+//! script, or in one that the command names, and every program of the profile that a script speaks of. A script in the
+//! profile's own folder could load any file there, and a command that does not name what it runs (`make check`,
+//! `python3 -m judge`) could run any: then all of them count.
 
 use super::document::Node;
 use super::mentions;
 use crate::contents::{Contents, is_of_the_system};
-use crate::paths::{is_inside, normal};
+use crate::paths::{is_inside, normal, resolve};
 use crate::profile::AGENT_FILE;
 use crate::shell::{
     SimpleCommand, Word, commands_of_words, is_variable_name, loads_nothing, simple_commands,
@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// More files than anybody looks at: a folder with more of them is not trusted.
-const MOST_FILES: usize = 20_000;
+pub(super) const MOST_FILES: usize = 20_000;
 
 /// The files that a profile's programs are made of, as they are on the disk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Scripts {
     pub files: BTreeSet<String>,
     /// The folders of which every file counts, also one that is yet to come. The profile's own is the empty path.
     pub folders: BTreeSet<PathBuf>,
-    /// The first command that does not name what it runs: because of it, the profile's own folder is among them.
+    /// The first command that could run any file: because of it, the profile's own folder is among them.
     pub unnamed: Option<String>,
 }
 
@@ -142,7 +142,9 @@ impl Search<'_> {
         }
         for command in commands {
             self.variables(command, &places);
-            if !loads_nothing(command) {
+            if loads_nothing(command) {
+                self.handed_on(command, &places);
+            } else {
                 self.command(command, &places);
             }
         }
@@ -165,6 +167,17 @@ impl Search<'_> {
         }
     }
 
+    /// `cp rules.sh /tmp/x && sh /tmp/x`: what only reads a program may hand it to one that runs it.
+    fn handed_on(&mut self, command: &SimpleCommand, places: &[PathBuf]) {
+        for word in command.args.iter().filter_map(Word::literal) {
+            if let Some(Named::Script(script)) = self.named_from(places, word)
+                && mentions::is_program(&self.folder.join(&script))
+            {
+                self.found.files.insert(script);
+            }
+        }
+    }
+
     fn command(&mut self, command: &SimpleCommand, places: &[PathBuf]) {
         let named = |word: &Word| {
             let text = word.literal()?;
@@ -174,9 +187,11 @@ impl Search<'_> {
             self.named_from(places, valued).or_else(|| self.named_from(places, glued))
         };
         let program = named(&command.name);
-        let is_operand = |word: &&Word| !word.text().starts_with(['-', '+']);
-        let operand = command.args.iter().find(is_operand).and_then(named);
-        let says_what_it_runs = program.is_some() || operand.is_some();
+        let is_option = |word: &&Word| word.text().starts_with(['-', '+']);
+        let mut options = command.args.iter().take_while(is_option);
+        let operand = command.args.iter().find(|word| !is_option(word)).and_then(named);
+        let says_what_it_runs =
+            program.is_some() || (operand.is_some() && !options.any(takes_a_program));
         let input = command.redirects.iter().filter(|it| !it.writes()).map(|it| &it.target);
         let words = command.args.iter().chain(input);
         let found: Vec<Named> = words.filter_map(named).chain(program).collect();
@@ -192,10 +207,8 @@ impl Search<'_> {
         match found {
             Named::Folder(place) if place.as_os_str().is_empty() => self.all(&command.summary()),
             Named::Folder(place) => self.below(&place),
-            Named::Script(script) => self.with_company(&script),
-            Named::Outside(path) => {
-                self.found.files.insert(path);
-            }
+            Named::Script(script) => self.with_company(&script, command),
+            Named::Outside(path) => self.with_its_like(Path::new(&path)),
         }
     }
 
@@ -225,18 +238,33 @@ impl Search<'_> {
         self.found.unnamed.get_or_insert_with(|| command.to_owned());
     }
 
-    fn with_company(&mut self, script: &str) {
-        let path = Path::new(script);
-        match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+    fn with_company(&mut self, script: &str, command: &SimpleCommand) {
+        match Path::new(script).parent().filter(|parent| !parent.as_os_str().is_empty()) {
             Some(parent) => self.below(parent),
-            None => self.found.files.extend(
-                entries(self.folder, Path::new(""))
-                    .filter(|(file, is_folder)| !is_folder && file.extension().is_some())
-                    .filter(|(file, _)| file.extension() == path.extension())
-                    .map(|(file, _)| file.to_string_lossy().into_owned()),
-            ),
+            None => self.all(&command.summary()),
         }
         self.found.files.insert(script.to_owned());
+    }
+
+    /// Outside the profile there is no telling whose folder it is: the files of the same kind beside it.
+    fn with_its_like(&mut self, script: &Path) {
+        let folder = script.parent().unwrap_or(script);
+        let beside = folder.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+        let like = beside.filter(|file| file.extension() == script.extension() && file.is_file());
+        let kept = like.take(MOST_FILES).filter(|_| script.extension().is_some());
+        self.found.files.extend(kept.map(|file| file.to_string_lossy().into_owned()));
+        self.found.files.insert(script.to_string_lossy().into_owned());
+    }
+
+    /// The folder of the profile that a link leads to.
+    fn linked_folder(&self, link: &Path) -> Option<PathBuf> {
+        let path = self.folder.join(link);
+        if !path.is_symlink() || !path.is_dir() {
+            return None;
+        }
+        let reached = resolve(self.folder, link).ok()?;
+        let inner = reached.strip_prefix(resolve(self.folder, Path::new("")).ok()?).ok()?;
+        Some(inner.to_owned())
     }
 
     fn below(&mut self, start: &Path) {
@@ -246,6 +274,7 @@ impl Search<'_> {
         self.found.folders.insert(start.to_owned());
         let mut pending = vec![start.to_owned()];
         let mut seen = 0_usize;
+        let mut linked = BTreeSet::new();
         while let Some(place) = pending.pop() {
             for (file, is_folder) in entries(self.folder, &place) {
                 seen = seen.saturating_add(1);
@@ -254,15 +283,21 @@ impl Search<'_> {
                     self.too_large = Some(whole.to_string_lossy().into_owned());
                     return;
                 }
-                match is_folder {
-                    true => pending.push(file),
-                    false => {
-                        self.found.files.insert(file.to_string_lossy().into_owned());
-                    }
+                if is_folder {
+                    pending.push(file);
+                    continue;
                 }
+                pending.extend(self.linked_folder(&file).filter(|it| linked.insert(it.clone())));
+                self.found.files.insert(file.to_string_lossy().into_owned());
             }
         }
     }
+}
+
+/// `-m judge`, `-c TEXT`, `-e TEXT`: what follows is no file.
+fn takes_a_program(option: &Word) -> bool {
+    let text = option.text();
+    !text.starts_with("--") && text.ends_with(['m', 'c', 'e'])
 }
 
 #[derive(Clone)]

@@ -19,6 +19,8 @@ pub const SHORTEST_SECRET: usize = 4;
 const SHORTEST_LINE: usize = 12;
 /// A piece of base64 shorter than this could be any word.
 const SHORTEST_BASE64: usize = 4;
+/// How many times a text may have been encoded, in whichever ways.
+const DEPTH: usize = 3;
 /// Digits with a line break among them are looked for from this length on: fewer could be words of two lines.
 const SHORTEST_BROKEN: usize = 12;
 
@@ -82,17 +84,20 @@ impl Scrubber {
         if let (Some(digits), Some(view)) = (&self.digits, whole.unbroken()) {
             find(digits, &view);
         }
-        // Twice each: a writer may have put a text that was encoded already into another.
-        let unescaped = whole.unescaped();
-        let twice = unescaped.as_ref().and_then(View::unescaped);
-        let decoded = whole.percent_decoded();
-        let again = decoded.as_ref().and_then(View::percent_decoded);
-        for view in [unescaped, twice, decoded, again].iter().flatten() {
-            find(needles, view);
-        }
         let form = whole.with_spaces();
         if let Some(form) = &form {
             find(needles, form.percent_decoded().as_ref().unwrap_or(form));
+        }
+        // A writer may have put a text that was encoded already into another, and so on.
+        let mut outer = vec![whole];
+        for _ in 0..DEPTH {
+            let decoded = outer.iter().flat_map(|view| {
+                let inner = [view.unescaped(), view.percent_decoded()].into_iter().flatten();
+                inner.filter(|inner| inner.bytes.len() < view.bytes.len())
+            });
+            let inner: Vec<View> = decoded.collect();
+            inner.iter().for_each(|view| find(needles, view));
+            outer = inner;
         }
     }
 

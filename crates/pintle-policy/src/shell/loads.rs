@@ -113,6 +113,6 @@ fn is_given_a_string(args: &[Word]) -> bool {
 
 fn brings_modules(arg: &Word) -> bool {
     let text = arg.text();
-    let option = text.starts_with("-L") || text.starts_with("-f") || text == "--from-file";
-    option || text.contains("import") || text.contains("include")
+    let short = text.starts_with('-') && !text.starts_with("--") && text.contains(['f', 'L']);
+    short || text == "--from-file" || text.contains("import") || text.contains("include")
 }
