@@ -79,7 +79,7 @@ where
     Fut: Future + Send,
     U: Fn(Fut::Output) -> Said<A> + Send,
 {
-    #[inline]
+    #[inline(always)]
     fn poll(&mut self, answered: &mut Answered<A>, cx: &mut Context<'_>) {
         let Some(future) = self.future.as_mut().as_pin_mut() else {
             *answered = Some(Said::failed(Failure::new(FailureKind::Gone, "polled after its end")));
