@@ -269,7 +269,8 @@ impl<P: Point> State<P> {
 }
 
 impl<P: Point> Fire<P> {
-    #[inline]
+    /// Not inlined, so that the outcome is made where the caller wants it.
+    #[inline(never)]
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<OutcomeOf<P>> {
         let Self { more, event, slot } = self;
         let mut fresh = Progress::<P>::default();

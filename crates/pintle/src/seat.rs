@@ -10,7 +10,7 @@ use std::{
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::atomic::{AtomicU8, Ordering},
     task::{Context, Poll},
 };
 
@@ -93,7 +93,7 @@ where
 }
 
 /// How many places a thread keeps, and how large the futures in them may be: no more than 256 KiB per thread.
-const PLACES: usize = 256;
+const PLACES: usize = 1 << u8::BITS;
 const LARGEST: usize = 1024;
 
 thread_local! {
@@ -103,18 +103,18 @@ thread_local! {
 
 /// A handler's place in each thread. Two handlers may have the same: then they take turns.
 #[derive(Clone, Copy)]
-pub(crate) struct Place(usize);
+pub(crate) struct Place(u8);
 
 impl Place {
     pub(crate) fn new() -> Self {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        Self(NEXT.fetch_add(1, Ordering::Relaxed) % PLACES)
+        static NEXT: AtomicU8 = AtomicU8::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
     /// What this handler left there, if it is there: it is not while the handler waits or calls itself.
     #[inline]
     fn take<S: 'static>(self) -> Option<Box<S>> {
-        let kept = KEPT.try_with(|kept| kept.get(self.0)?.take()).ok().flatten()?;
+        let kept = KEPT.try_with(|kept| kept.get(usize::from(self.0))?.take()).ok().flatten()?;
         kept.downcast().ok()
     }
 
@@ -122,7 +122,8 @@ impl Place {
     fn keep<Fut: 'static, U: 'static>(self, seat: Box<Seat<Fut, U>>) {
         if size_of::<Fut>() <= LARGEST {
             // A thread that is about to end keeps nothing.
-            let _ = KEPT.try_with(|kept| kept.get(self.0).map(|place| place.set(Some(seat))));
+            let _ = KEPT
+                .try_with(|kept| kept.get(usize::from(self.0)).map(|place| place.set(Some(seat))));
         }
     }
 }

@@ -106,14 +106,15 @@ impl<F: Force> IsGate for Gate<F> {}
 
 /// The first block ends it where blocks bind.
 pub struct Judging<F> {
-    gate: GateOutcome,
+    /// Nothing, as long as all just allow.
+    gate: Option<GateOutcome>,
     force: PhantomData<F>,
 }
 
 impl<F> Default for Judging<F> {
     #[inline]
     fn default() -> Self {
-        Self { gate: GateOutcome::default(), force: PhantomData }
+        Self { gate: None, force: PhantomData }
     }
 }
 
@@ -133,7 +134,7 @@ impl<F: Force, P: Point<Model = Gate<F>>> Chain<P> for Judging<F> {
     }
 
     fn end(&mut self, _: &mut Calls<'_, P>) -> GateOutcome {
-        let mut gate = std::mem::take(&mut self.gate);
+        let Some(mut gate) = self.gate.take() else { return GateOutcome::default() };
         gate.settle_questions();
         gate
     }
@@ -148,6 +149,7 @@ impl<F: Force> Judging<F> {
         reached: &Reached<'_, P>,
         answered: &mut Answered<Verdict>,
     ) -> ControlFlow<()> {
+        let gate = self.gate.get_or_insert_default();
         let (block, failure, words) = match Said::heard(answered.take()).and_then(can_ask::<P, F>) {
             Ok((Verdict { said: None }, notes)) => {
                 calls.finish(reached, Outcome::Allowed, notes);
@@ -163,7 +165,7 @@ impl<F: Force> Judging<F> {
                 };
                 calls.finish(reached, outcome, notes);
                 let question = |reason| Question { handler: reached.name().clone(), reason };
-                self.gate.asks.extend(ask.map(question));
+                gate.asks.extend(ask.map(question));
                 (block, None, Words { output, additional_context })
             }
             Err(failure) => {
@@ -175,12 +177,12 @@ impl<F: Force> Judging<F> {
         let handler = reached.name().clone();
         match block {
             Some(reason) => {
-                self.gate.blocks.push(Block { handler, reason, failure, words });
+                gate.blocks.push(Block { handler, reason, failure, words });
                 if F::BINDING {
                     return ControlFlow::Break(());
                 }
             }
-            None if words != Words::default() => self.gate.notes.push(Note { handler, words }),
+            None if words != Words::default() => gate.notes.push(Note { handler, words }),
             None => {}
         }
         ControlFlow::Continue(())
