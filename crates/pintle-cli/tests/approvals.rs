@@ -294,6 +294,10 @@ fn a_yes_for_the_session_is_not_asked_again_for_the_same_call() {
     let other = world.run(&["chat", "-q", "run echo other >> marker"]);
     assert!(text(&other.stdout).contains("no one to ask"), "{}", text(&other.stdout));
     assert_eq!(world.times_run(), 2);
+    // A yes lasts no longer than the right to say it.
+    world.operator("approvers = [\"somebody-else\"]\n");
+    world.run(&["chat", "-q", "run echo ran >> marker"]);
+    assert_eq!(world.times_run(), 2);
 }
 
 // R11.6: whenever the power goes, the tool has run at most once, and the session goes on.

@@ -192,28 +192,33 @@ impl SqliteStore {
             .await
     }
 
-    /// Whether somebody allowed this tool with these arguments for the rest of the session. Only in the folder they were
-    /// asked about, and for the reason they were told: elsewhere the same arguments mean something else.
-    pub async fn session_allows(
+    /// Who allowed this tool with these arguments for the rest of the session. Only in the folder they were asked about, and
+    /// for the reason they were told: elsewhere the same arguments mean something else. Whether they still may is for
+    /// whoever asks to say.
+    pub async fn allowed_for_session_by(
         &self,
         session_id: &str,
         tool: &str,
         args_hash: &str,
         reason: &str,
         workspace: &Path,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<Vec<String>, StoreError> {
         let (session_id, tool) = (session_id.to_owned(), tool.to_owned());
         let (args_hash, reason) = (args_hash.to_owned(), reason.to_owned());
         // As it stands in the JSON; a folder without a name in Unicode was never stored.
-        let Some(workspace) = workspace.to_str().map(str::to_owned) else { return Ok(false) };
+        let Some(workspace) = workspace.to_str().map(str::to_owned) else { return Ok(Vec::new()) };
         self.worker()
             .read("looking for a standing approval", move |conn| {
                 let mut statement = conn.prepare_cached(
-                    "SELECT 1 FROM approvals WHERE session_id = ?1 AND tool = ?2 AND args_hash = ?3
-                     AND state = 'approved' AND scope = 'session' AND reason = ?4
-                     AND json_extract(origin, '$.workspace') = ?5",
+                    "SELECT answered_by FROM approvals WHERE session_id = ?1 AND tool = ?2
+                     AND args_hash = ?3 AND state = 'approved' AND scope = 'session' AND reason = ?4
+                     AND json_extract(origin, '$.workspace') = ?5 AND answered_by IS NOT NULL",
                 )?;
-                Ok(statement.exists(params![session_id, tool, args_hash, reason, workspace])?)
+                let by = statement
+                    .query_map(params![session_id, tool, args_hash, reason, workspace], |row| {
+                        row.get(0)
+                    })?;
+                Ok(by.collect::<Result<_, _>>()?)
             })
             .await
     }

@@ -110,9 +110,12 @@ impl Inner {
         } = &request;
         let workspace = &self.origin.workspace;
         // The reason counts as well: it names the places that the arguments lead to, and links can be turned.
-        let allowed =
-            self.store.session_allows(session_id, tool_name, args_hash, reason, workspace);
-        if allowed.await? {
+        let allowed = self
+            .store
+            .allowed_for_session_by(session_id, tool_name, args_hash, reason, workspace)
+            .await?;
+        // A yes lasts no longer than the right to say it.
+        if allowed.iter().any(|by| self.asked.approvers.contains(by)) {
             let by = "an earlier answer for this session".to_string();
             return Ok(Prepared::Settled(ApprovalOutcome::Approved { by }));
         }

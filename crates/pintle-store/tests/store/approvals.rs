@@ -220,7 +220,11 @@ async fn a_yes_for_the_session_covers_the_same_tool_and_arguments_only() {
         (store.create(key("a")).await.unwrap(), store.create(key("b")).await.unwrap());
     let asked = store.request_approval(question(&mine)).await.unwrap();
     let allows = async |session: &str, tool: &str, hash: &str| {
-        store.session_allows(session, tool, hash, &asked.reason, &origin().workspace).await.unwrap()
+        !store
+            .allowed_for_session_by(session, tool, hash, &asked.reason, &origin().workspace)
+            .await
+            .unwrap()
+            .is_empty()
     };
     assert!(!allows(&mine.id, "terminal", &asked.args_hash).await, "not answered yet");
     let mut answer = yes(&asked);
@@ -234,7 +238,11 @@ async fn a_yes_for_the_session_covers_the_same_tool_and_arguments_only() {
     assert!(!allows(&mine.id, "terminal", &args_hash(&json!({"command": "ls"}))).await);
     let (hash, folder) = (&asked.args_hash, origin().workspace);
     let elsewhere = "notes/a.txt is /home/ann/project/other.txt";
-    let moved = store.session_allows(&mine.id, "terminal", hash, elsewhere, &folder).await.unwrap();
+    let moved = !store
+        .allowed_for_session_by(&mine.id, "terminal", hash, elsewhere, &folder)
+        .await
+        .unwrap()
+        .is_empty();
     assert!(!moved, "P3: the same words, and another place");
 
     let once = store
@@ -254,7 +262,11 @@ async fn a_yes_for_the_session_holds_in_its_folder_only() {
     let allowed = async |folder: &str| {
         let NewApproval { args, reason, .. } = question(&session);
         let (id, hash) = (&session.id, args_hash(&args));
-        store.session_allows(id, "terminal", &hash, &reason, folder.as_ref()).await.unwrap()
+        !store
+            .allowed_for_session_by(id, "terminal", &hash, &reason, folder.as_ref())
+            .await
+            .unwrap()
+            .is_empty()
     };
     for origin in [None, Some(origin())] {
         let asked =
