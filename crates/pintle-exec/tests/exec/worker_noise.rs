@@ -110,10 +110,14 @@ async fn whoever_waits_in_vain_for_an_answer_with_the_wrong_id_is_told_of_it() {
     assert!(failure.message.contains("an id that nobody asked"), "{failure:?}");
 }
 
+fn copy(profile: &Profile, library: &str) {
+    fs::copy(Path::new(LIBRARIES).join(library), profile.path().join(library)).unwrap();
+}
+
 /// A worker written with one of the libraries, whose guard runs a program that reads all its input, prints this file
 /// and more, and then blocks.
 fn with_a_program(profile: &Profile, library: &str, hook: &str) -> Worker {
-    fs::copy(Path::new(LIBRARIES).join(library), profile.path().join(library)).unwrap();
+    copy(profile, library);
     fs::write(
         profile.path().join("victim"),
         "{\"id\":1,\"result\":{\"continue\":true}}\nnot JSON\n",
@@ -173,4 +177,22 @@ async fn a_program_that_a_node_worker_runs_can_neither_answer_nor_eat_requests()
         });\n";
     let worker = with_a_program(&profile, "pintle-worker.mjs", hook);
     its_own_verdict_counts(&profile, worker).await;
+}
+
+#[tokio::test]
+async fn a_command_hook_that_borrows_from_a_library_is_heard() {
+    let python = "#!/usr/bin/env python3\n\
+        import json\n\
+        from pintle_worker import block\n\
+        print(json.dumps(block('no')))\n";
+    let node = "#!/usr/bin/env node\n\
+        import('./pintle-worker.mjs').then(({ block }) => console.log(JSON.stringify(block('no'))));\n";
+    for (library, hook) in [("pintle_worker.py", python), ("pintle-worker.mjs", node)] {
+        let profile = Profile::new();
+        copy(&profile, library);
+        profile.script("hook", hook);
+        let judged = profile.judge(profile.argv(["./hook"])).await;
+        assert!(!judged.tool_ran, "{library}: {judged:?}");
+        assert_eq!((judged.reason(), judged.kind()), ("no", None), "{library}");
+    }
 }
