@@ -10,12 +10,12 @@ use std::{
 };
 
 use pintle::{Failure, FailureKind};
-use tokio::process::{ChildStdin, Command};
+use tokio::process::ChildStdin;
 
 use crate::{
     leash::Leash,
     mark::{self, Mark},
-    session::set_apart,
+    session::{set_apart, settle},
     spec::{CommandSpec, Program},
     watchdog,
 };
@@ -25,8 +25,8 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Starts the process with pipes on all three of its streams.
 ///
-/// Unless the host has a terminal to be kept from it, nothing here runs between fork and exec, and the program is found
-/// before: so the standard library can use `posix_spawn`, whose cost does not grow with the host's memory.
+/// Nothing here runs between fork and exec, with one exception that [`set_apart`] has, and the program is found before:
+/// so the standard library can use `posix_spawn`, whose cost does not grow with the host's memory.
 pub(crate) fn spawn<'a>(
     spec: &CommandSpec,
     event_env: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -46,7 +46,8 @@ pub(crate) fn spawn<'a>(
     };
     watchdog::stand_by();
     let mark = Mark::new();
-    let mut command = Command::new(&program);
+    let not_started = |error: io::Error| failed(why(&error, &program, spec.folder()));
+    let mut command = set_apart(&program).map_err(not_started)?;
     command
         .args(args)
         .current_dir(spec.folder())
@@ -58,9 +59,10 @@ pub(crate) fn spawn<'a>(
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    set_apart(&mut command).map_err(|error| failed(error.to_string()))?;
     let since = Instant::now();
-    let child = command.spawn().map_err(|error| failed(why(&error, &program, spec.folder())))?;
+    let mut child =
+        command.spawn().map_err(|error| failed(why(&error, &program, spec.folder())))?;
+    settle(&mut child).map_err(|reason| failed(format!("`{}`: {reason}", program.display())))?;
     Leash::new(child, mark, since).ok_or_else(|| failed("it has no pipes".into()))
 }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use pintle::{
-    FailureKind::{Spawn, TimedOut},
+    FailureKind::{Exit, Signal, Spawn, TimedOut},
     Hooks, ModelKind,
 };
 use pintle_exec::{CommandHook, CommandSpec, Worker, WorkerSpec};
@@ -111,36 +111,113 @@ print(told, flush=True)
 sys.stdin.readline()
 ";
 
+/// Whether this is the test as a host with a terminal. If not, it is run again as one, and has to succeed.
+fn has_a_terminal(test: &str) -> bool {
+    if folder().is_some() {
+        assert!(fs::File::open("/dev/tty").is_ok(), "or this test would show nothing");
+        return true;
+    }
+    let run = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
+    let status = Command::new("python3")
+        .args(["-c", run])
+        .args(again(test))
+        .env(FOLDER, "any")
+        .stdin(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    false
+}
+
 #[test]
 fn a_hook_cannot_take_the_hosts_terminal() {
-    const TEST: &str = "a_hook_cannot_take_the_hosts_terminal";
-    let profile = Profile::new();
-    if folder().is_none() {
-        let run =
-            "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
-        let status = Command::new("python3")
-            .args(["-c", run])
-            .args(again(TEST))
-            .env(FOLDER, profile.path())
-            .stdin(Stdio::null())
-            .status()
-            .unwrap();
-        assert!(status.success());
+    if !has_a_terminal("a_hook_cannot_take_the_hosts_terminal") {
         return;
     }
-    assert!(fs::File::open("/dev/tty").is_ok(), "or this test would show nothing");
+    let profile = Profile::new();
     fs::write(profile.path().join("grabber.py"), GRABBER).unwrap();
+    profile.script("grabber", &format!("#!/usr/bin/env python3\n{GRABBER}"));
+    // Its interpreter is a script itself.
+    profile.script("python", "#!/bin/sh\nexec python3 \"$@\"\n");
+    let python = profile.path().join("python");
+    profile.script("nested", &format!("#!{}\n{GRABBER}", python.display()));
     runtime().block_on(async {
-        let judged = profile.judge(profile.argv(["python3", "grabber.py"])).await.allowed();
-        assert_eq!(judged.output(), Some("no terminal"));
-        // What cannot be started is told apart as it is without a terminal.
-        let judged = profile.judge(profile.argv(["./nowhere.sh"])).await.failed(Spawn);
-        assert!(judged.reason().contains("there is no file"), "{judged:?}");
+        let line = "exec python3 grabber.py";
+        for spec in [
+            profile.argv(["python3", "grabber.py"]),
+            profile.argv(["./grabber"]),
+            profile.argv(["./nested"]),
+            profile.shell(line),
+        ] {
+            let judged = profile.judge(spec).await.allowed();
+            assert_eq!(judged.output(), Some("no terminal"));
+        }
         let worker =
             Worker::new(WorkerSpec::new(profile.argv(["python3", "grabber.py", "worker"])));
         let answer = profile.ask(&worker, json!({})).await.unwrap();
         assert_eq!(answer["output"], "no terminal");
         worker.shutdown().await;
         profile.nobody_left().await;
+    });
+}
+
+#[test]
+fn at_a_terminal_a_hook_that_cannot_be_started_fails_as_it_does_elsewhere() {
+    if !has_a_terminal("at_a_terminal_a_hook_that_cannot_be_started_fails_as_it_does_elsewhere") {
+        return;
+    }
+    let profile = Profile::new();
+    profile.script("no-interpreter", "#!/opt/no/such/python\n");
+    profile.script("dos", "#!/bin/sh\r\nexit 0\r\n");
+    profile.script("no-first-line", "exit 0\n");
+    let interpreter = profile.script("empty", "");
+    profile.script("empty-interpreter", &format!("#!{}\nexit 0\n", interpreter.display()));
+    let interpreter = profile.path().join("circle");
+    profile.script("circle", &format!("#!{}\nexit 0\n", interpreter.display()));
+    fs::write(profile.path().join("no-run-bit"), "#!/bin/sh\n").unwrap();
+    fs::create_dir(profile.path().join("folder")).unwrap();
+    let mut no_folder = profile.shell("exit 0");
+    no_folder.profile_dir = "/no/such/folder".into();
+    runtime().block_on(async {
+        for (spec, words) in [
+            (profile.argv(["./missing"]), "there is no file"),
+            (profile.argv(["--help"]), "on the PATH"),
+            (profile.argv(["./no-interpreter"]), "interpreter"),
+            (profile.argv(["./dos"]), "interpreter"),
+            (profile.argv(["./no-first-line"]), "#!/bin/sh"),
+            (profile.argv(["./empty"]), "#!/bin/sh"),
+            (profile.argv(["./empty-interpreter"]), "#!/bin/sh"),
+            (profile.argv(["./circle"]), "symbolic links"),
+            (profile.argv(["./no-run-bit"]), "chmod +x"),
+            (profile.argv(["./folder"]), "denied"),
+            (profile.argv(["sh", "nul\0byte"]), "nul byte"),
+            (no_folder, "/no/such/folder"),
+        ] {
+            let judged = profile.judge(spec).await.failed(Spawn);
+            assert!(judged.reason().contains(words), "{judged:?}");
+        }
+        profile.judge(profile.shell("exit 126")).await.failed(Exit(126));
+        profile.judge(profile.shell("kill -9 $$")).await.failed(Signal(9));
+    });
+}
+
+#[test]
+fn at_a_terminal_nothing_of_a_hook_outlives_its_deadline() {
+    if !has_a_terminal("at_a_terminal_nothing_of_a_hook_outlives_its_deadline") {
+        return;
+    }
+    let profile = Profile::new();
+    runtime().block_on(async {
+        let line = "sleep 300 & setsid sleep 300 & trap '' TERM; \
+                    env -i sh -c 'echo $$ >> left; exec sleep 300' & \
+                    cat >/dev/null; while :; do sleep 300; done";
+        let spec = profile.shell(line).timeout(Duration::from_secs(3));
+        profile.judge(spec).await.failed(TimedOut); // P5
+        profile.gone("left").await;
+        // Also when that comes before the program itself has begun.
+        for _ in 0..20 {
+            let spec = profile.shell("sleep 300 & sleep 300").timeout(Duration::ZERO);
+            profile.judge(spec).await.failed(TimedOut);
+        }
     });
 }
