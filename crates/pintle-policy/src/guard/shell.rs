@@ -128,12 +128,24 @@ impl Rule {
 
 /// Whether the arguments could be the ones the patterns describe.
 fn may_follow(patterns: &[Pattern], args: &[Word]) -> bool {
+    if is_another_subcommand(patterns, args) {
+        return false;
+    }
     if args.iter().any(is_anything) {
         return true;
     }
     let (options, operands): (Vec<&Pattern>, Vec<&Pattern>) =
         patterns.iter().partition(|p| p.as_str().starts_with('-') && p.as_str().len() > 1);
     options.iter().all(|option| has_option(option, args)) && operands_in_order(&operands, args)
+}
+
+/// `git commit -m "$MESSAGE"` is not `git push`, whatever the message is.
+fn is_another_subcommand(patterns: &[Pattern], args: &[Word]) -> bool {
+    let (Some(wanted), Some(Word::Literal(first))) = (patterns.first(), args.first()) else {
+        return false;
+    };
+    let plain = !wanted.as_str().contains(['-', '/', '.', '*', '?', '[']);
+    plain && !first.starts_with('-') && !wanted.matches(first)
 }
 
 /// A word that could expand to anything, an option or several words included.
