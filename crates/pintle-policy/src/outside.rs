@@ -43,39 +43,87 @@ pub(crate) fn outside_path(command: &SimpleCommand, reach: &Reach) -> Option<Str
         return Some("~".into());
     }
     let leads = |word: &&Word| {
-        word.readings()
-            .iter()
-            .flat_map(|text| candidates(text))
-            .any(|text| outside(text, word.is_dynamic()))
+        let readings = word.readings();
+        let mut texts = readings.iter().flat_map(|text| match array(text) {
+            Some(items) if word.is_dynamic() => {
+                items.split(['(', ')', ' ', '\t', '\n']).flat_map(candidates).collect()
+            }
+            _ => candidates(text),
+        });
+        texts.any(|text| outside(text, word.is_dynamic()))
     };
     words.into_iter().find(leads).map(|word| word.text().trim_matches(['"', '\'']).to_owned())
 }
 
-/// The parts of a text that could be a path: all of it, what follows `=`, `,` or `:`, and what is glued to a short option.
+/// What stands in `name=(…)`.
+fn array(text: &str) -> Option<&str> {
+    let (name, items) = text.split_once("=(")?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "_+".contains(c);
+    name.chars().all(is_name).then_some(items)
+}
+
+/// A short option is a letter or a few, and its value may be glued to them.
+const MOST_LETTERS: usize = 8;
+
+/// The parts of a text that could be a path: all of it, what follows `=`, `,`, `:` or `@`, and what is glued to a short option.
 fn candidates(text: &str) -> Vec<&str> {
     let mut parts = vec![text];
-    for piece in text.split(['=', ',', '(', ')']) {
+    // `curl -F name=<file`
+    parts.extend(text.split("=<").skip(1));
+    for piece in text.split(['=', ',']) {
         parts.push(piece);
-        let is_url = piece.split_once("://").is_some_and(|(scheme, _)| {
-            scheme != "file"
-                && !scheme.is_empty()
-                && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+')
-        });
-        if !is_url {
-            parts.extend(piece.split(':').skip(1));
+        if !is_url(piece) {
+            parts.extend(piece.split([':', '@']).skip(1));
         }
     }
     let option = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-    parts.extend(option.and_then(|rest| rest.find(['/', '~']).and_then(|at| rest.get(at..))));
+    if let Some(rest) = option {
+        let glued = rest.char_indices().skip(1).take(MOST_LETTERS);
+        parts.extend(glued.filter_map(|(at, _)| rest.get(at..)));
+        parts.extend(rest.find(['/', '~']).and_then(|at| rest.get(at..)));
+    }
     parts
+}
+
+/// Whether it is an address on the network, and no way out of a folder that is named like one.
+fn is_url(text: &str) -> bool {
+    const SCHEMES: &[&str] = &["http", "https", "ws", "wss", "ssh", "git", "ftp"];
+    let known = |scheme: &str| SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    text.split_once("://")
+        .is_some_and(|(scheme, rest)| known(scheme) && rest.split('/').all(|part| part != ".."))
+}
+
+/// Whether it is made of dots and of at least two parts, of which one is decided at run time: it may become `..`.
+fn may_become_dots(text: &str) -> bool {
+    let mut parts = 0_usize;
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        rest = rest.get(first.len_utf8()..).unwrap_or_default();
+        match first {
+            '.' => {}
+            '$' if rest.starts_with("()") => rest = rest.get(2..).unwrap_or_default(),
+            '$' if rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') => {
+                rest = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            }
+            '$' if rest.starts_with(|c: char| c.is_ascii_digit() || "@*#?$!-".contains(c)) => {
+                rest = rest.get(1..).unwrap_or_default();
+            }
+            _ => return false,
+        }
+        parts = parts.saturating_add(1);
+    }
+    parts > 1
 }
 
 /// Variables that name a place outside, whatever stands beside them.
 const PLACES: &[&str] = &["$HOME", "$OLDPWD", "$TMPDIR"];
 
 fn leads_outside(text: &str, dynamic: bool, reach: &Reach) -> bool {
-    if text.contains("://") {
+    if is_url(text) {
         return false;
+    }
+    if dynamic && text.contains(Word::ANYWHERE) {
+        return true;
     }
     if text.starts_with('~')
         || PLACES.iter().any(|place| text.starts_with(place) || (dynamic && text.contains(place)))
@@ -94,7 +142,9 @@ fn leads_outside(text: &str, dynamic: bool, reach: &Reach) -> bool {
     if dynamic && text.contains('$') {
         let is_path =
             |piece: &str| piece.contains('$') && (piece.contains('/') || piece.contains(".."));
-        return text.starts_with('/') || text.split_whitespace().any(is_path);
+        return text.starts_with('/')
+            || may_become_dots(&text)
+            || text.split_whitespace().any(is_path);
     }
     // Where the command starts; a folder that nobody can resolve has raised the call already.
     let Ok(cwd) = (match reach.path("cwd") {

@@ -6,10 +6,13 @@ use super::Word;
 const MOST: usize = 64;
 /// A default value in a default value in a default value…
 const DEEPEST: usize = 8;
-/// Stands for what could be any place.
-const ANYWHERE: &str = "$()/..";
+/// Longer words are not read, so that judging stays cheap.
+const LONGEST: usize = 4096;
 
 impl Word {
+    /// Stands, in [`Word::readings`], for what could be any place: what nobody can tell from the text.
+    pub const ANYWHERE: &'static str = "$()/..";
+
     /// The texts that this word may become: quotes taken off, each of `{a,b}` chosen, each default (`${X:-/}`) put in its place.
     /// What only running it would tell stays as `$NAME`, or as `$()` for a substitution; file patterns stay as they are.
     ///
@@ -22,97 +25,176 @@ impl Word {
     pub fn readings(&self) -> Vec<String> {
         match self {
             Self::Literal(text) => vec![text.clone()],
+            Self::Dynamic(raw) if raw.len() > LONGEST => anywhere(),
             Self::Dynamic(raw) => alternatives(raw, 0),
         }
     }
 }
 
+fn anywhere() -> Vec<String> {
+    vec![Word::ANYWHERE.to_owned()]
+}
+
 fn alternatives(raw: &str, depth: usize) -> Vec<String> {
     let mut found = vec![String::new()];
     let mut rest = raw;
-    while !rest.is_empty() {
-        let (choices, used) = next(rest, depth);
+    let mut quoted = false;
+    while let Some(first) = rest.chars().next() {
+        let (choices, used) = match first {
+            '"' => {
+                quoted = !quoted;
+                (vec![String::new()], 1)
+            }
+            '\'' | '{' if quoted => (vec![first.to_string()], 1),
+            _ => next(rest, depth).unwrap_or((anywhere(), rest.len())),
+        };
         if found.len().saturating_mul(choices.len()) > MOST {
-            return vec![ANYWHERE.to_owned()];
+            return anywhere();
         }
-        found = found
-            .iter()
-            .flat_map(|start| choices.iter().map(move |choice| format!("{start}{choice}")))
-            .collect();
+        found = match choices.as_slice() {
+            [only] => {
+                found.iter_mut().for_each(|start| start.push_str(only));
+                found
+            }
+            _ => found
+                .iter()
+                .flat_map(|start| choices.iter().map(move |choice| format!("{start}{choice}")))
+                .collect(),
+        };
         rest = rest.get(used.max(1)..).unwrap_or_default();
     }
     found
 }
 
-/// The choices for what `rest` starts with, and how many bytes that was.
-fn next(rest: &str, depth: usize) -> (Vec<String>, usize) {
-    let one = |text: &str, used: usize| (vec![text.to_owned()], used);
-    let first = rest.chars().next().unwrap_or_default();
-    let after = rest.get(first.len_utf8()..).unwrap_or_default();
-    match (first, after.chars().next()) {
-        ('"' | '\'', _) => one("", 1),
+/// The choices for what `rest` starts with, and how many bytes that was; `None` when it does not end.
+fn next(rest: &str, depth: usize) -> Option<(Vec<String>, usize)> {
+    let one = |text: &str, used: usize| Some((vec![text.to_owned()], used));
+    let mut chars = rest.chars();
+    let first = chars.next()?;
+    let after = chars.as_str();
+    match (first, chars.next()) {
+        ('\'', _) => {
+            let end = after.find('\'')?;
+            one(after.get(..end)?, end.saturating_add(2))
+        }
         ('\\', Some('\n')) => one("", 2),
         ('\\', Some(escaped)) => one(escaped.encode_utf8(&mut [0; 4]), 1 + escaped.len_utf8()),
-        ('`', _) => one("$()", after.find('`').map_or(rest.len(), |end| end.saturating_add(2))),
-        ('$', Some('(')) => one("$()", 1 + balanced(after, '(', ')').unwrap_or(after.len())),
+        ('`', _) => one("$()", 1 + closed(after, Inside::Backquotes)?),
+        ('$' | '<' | '>', Some('(')) => {
+            one("$()", 2 + closed(after.get(1..)?, Inside::Parentheses)?)
+        }
         ('$', Some('\'')) => {
-            let end = after
-                .get(1..)
-                .and_then(|text| text.find('\''))
-                .map_or(after.len(), |end| end.saturating_add(2));
-            match after.get(1..end.saturating_sub(1)) {
-                Some(text) if !text.contains('\\') => one(text, 1 + end),
-                _ => one(ANYWHERE, 1 + end),
-            }
+            let end = after.get(1..)?.find('\'')?;
+            let text = after.get(1..)?.get(..end)?;
+            one(if text.contains('\\') { Word::ANYWHERE } else { text }, end.saturating_add(3))
         }
         ('$', Some('{')) => {
-            let end = balanced(after, '{', '}').unwrap_or(after.len());
-            let inside = after.get(1..end.saturating_sub(1)).unwrap_or_default();
-            (expansion(inside, depth), 1 + end)
+            let end = closed(after.get(1..)?, Inside::Expansion)?;
+            Some((expansion(after.get(1..end)?, depth), 2 + end))
         }
-        ('{', _) => match balanced(rest, '{', '}')
-            .and_then(|end| Some((rest.get(1..end.saturating_sub(1))?, end)))
-        {
-            Some((inside, end)) if parts(inside).len() > 1 && depth < DEEPEST => {
-                let choices = parts(inside).into_iter();
-                (
-                    choices.flat_map(|part| alternatives(part, depth.saturating_add(1))).collect(),
-                    end,
-                )
+        ('{', _) => {
+            let end = closed(after, Inside::Braces)?;
+            let inside = after.get(..end.saturating_sub(1))?;
+            match parts(inside).as_slice() {
+                _ if depth >= DEEPEST => None,
+                [only] if is_letters(only) => one("?", 1 + end),
+                [_] => one("{", 1),
+                parts => {
+                    let choices =
+                        parts.iter().flat_map(|part| alternatives(part, depth.saturating_add(1)));
+                    Some((choices.collect(), 1 + end))
+                }
             }
-            _ => one("{", 1),
-        },
+        }
         (c, _) => one(c.encode_utf8(&mut [0; 4]), c.len_utf8()),
     }
 }
 
-/// Where the bracket that `text` starts with is closed: the number of bytes up to there.
-fn balanced(text: &str, open: char, close: char) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (at, c) in text.char_indices() {
-        if c == open {
-            depth = depth.saturating_add(1);
-        } else if c == close {
-            depth = depth.saturating_sub(1);
-            if depth == 0 {
-                return Some(at.saturating_add(c.len_utf8()));
+/// `a..z`
+fn is_letters(inside: &str) -> bool {
+    inside.split_once("..").is_some_and(|(from, _)| from.bytes().all(|b| b.is_ascii_alphabetic()))
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Inside {
+    Parentheses,
+    Expansion,
+    Braces,
+    Quotes,
+    Backquotes,
+}
+
+/// How many bytes it is to the end of what has just been opened, its bracket included. `None` when there is no end, or when only a
+/// whole shell could tell.
+fn closed(text: &str, opened: Inside) -> Option<usize> {
+    let mut open = vec![opened];
+    let mut chars = text.char_indices().peekable();
+    let mut before = ' ';
+    while let Some((at, c)) = chars.next() {
+        let inside = *open.last()?;
+        let follows = chars.peek().map(|(_, c)| *c);
+        let is_end = match inside {
+            Inside::Parentheses => c == ')',
+            Inside::Expansion | Inside::Braces => c == '}',
+            Inside::Quotes => c == '"',
+            Inside::Backquotes => c == '`',
+        };
+        match c {
+            '\\' => drop(chars.next()),
+            _ if is_end => {
+                open.pop();
+                if open.is_empty() {
+                    return Some(at.saturating_add(1));
+                }
             }
+            _ if inside == Inside::Backquotes => {}
+            '`' => open.push(Inside::Backquotes),
+            '"' => open.push(Inside::Quotes),
+            '$' if follows == Some('{') => {
+                chars.next();
+                open.push(Inside::Expansion);
+            }
+            '$' if follows == Some('(') => {
+                chars.next();
+                open.push(Inside::Parentheses);
+            }
+            // Whether it quotes there depends on the quotes around it all.
+            '\'' if inside == Inside::Expansion => return None,
+            '\'' if inside != Inside::Quotes => drop(chars.find(|(_, c)| *c == '\'')?),
+            '(' if inside == Inside::Parentheses => open.push(inside),
+            '{' if inside == Inside::Braces => open.push(inside),
+            // A `)` in a comment, in a here-document or after a pattern of `case` closes nothing.
+            '#' if inside == Inside::Parentheses && " \t\n;&|(".contains(before) => return None,
+            '<' if inside == Inside::Parentheses && follows == Some('<') => return None,
+            'c' if inside == Inside::Parentheses
+                && text.get(at..).is_some_and(|rest| rest.starts_with("case")) =>
+            {
+                return None;
+            }
+            _ => {}
         }
+        before = c;
     }
     None
 }
 
-/// Splits at the commas that are in no inner braces.
+/// Splits at the commas that are in no inner braces and no quotes.
 fn parts(inside: &str) -> Vec<&str> {
-    let mut depth = 0_usize;
+    let (mut depth, mut quote, mut escaped) = (0_usize, None, false);
     inside
         .split(|c| {
+            if std::mem::take(&mut escaped) {
+                return false;
+            }
             match c {
-                '{' => depth = depth.saturating_add(1),
-                '}' => depth = depth.saturating_sub(1),
+                '\\' if quote != Some('\'') => escaped = true,
+                '"' | '\'' if quote == Some(c) => quote = None,
+                '"' | '\'' if quote.is_none() => quote = Some(c),
+                '{' if quote.is_none() => depth = depth.saturating_add(1),
+                '}' if quote.is_none() => depth = depth.saturating_sub(1),
                 _ => {}
             }
-            c == ',' && depth == 0
+            c == ',' && depth == 0 && quote.is_none()
         })
         .collect()
 }
@@ -125,32 +207,27 @@ fn expansion(inside: &str, depth: usize) -> Vec<String> {
         // `${!X}` is whatever X names; `${#X}` and the like are numbers.
         let is_plain = matches!(operator, "@" | "*" | "#" | "?" | "-" | "$" | "!")
             || operator.starts_with('#');
-        return vec![if is_plain { "$()" } else { ANYWHERE }.to_owned()];
+        return if is_plain { vec!["$()".to_owned()] } else { anywhere() };
     }
-    if operator.starts_with('[') {
-        operator =
-            balanced(operator, '[', ']').and_then(|end| operator.get(end..)).unwrap_or_default();
+    if let Some(index) = operator.strip_prefix('[') {
+        match index.split_once(']') {
+            Some((index, rest)) if !index.contains(['[', '$', '`', '"', '\'']) => operator = rest,
+            _ => return anywhere(),
+        }
     }
     let variable = format!("${name}");
-    let default = [":-", ":=", ":+", "-", "=", "+"].iter().find_map(|op| operator.strip_prefix(op));
-    let replacement = operator.strip_prefix('/').map(|rest| {
-        rest.get(1..).and_then(|rest| rest.split_once('/')).map_or("", |(_, with)| with)
-    });
-    match default.or(replacement) {
+    let is_same =
+        operator.is_empty() || operator.starts_with(['?', '^', ',']) || operator.starts_with(":?");
+    if is_same {
+        return vec![variable];
+    }
+    match [":-", ":=", ":+", "-", "=", "+"].iter().find_map(|op| operator.strip_prefix(op)) {
         Some(text) => {
             let mut found = vec![variable];
             found.extend(alternatives(text, depth.saturating_add(1)));
             found
         }
-        // Cutting a piece off a place leads to another one.
-        None if !operator.is_empty() && is_place(name) => vec![ANYWHERE.to_owned()],
-        None => vec![variable],
+        // Cutting a piece off a place, or changing one, leads to another place.
+        None => anywhere(),
     }
-}
-
-fn is_place(name: &str) -> bool {
-    matches!(
-        name,
-        "PWD" | "OLDPWD" | "HOME" | "TMPDIR" | "PATH" | "SHELL" | "0" | "BASH" | "BASH_SOURCE"
-    )
 }
