@@ -70,6 +70,12 @@ const READERS: &[&str] = &[
     "whoami",
 ];
 
+/// Programs that are given names, versions and addresses all day: a word that is nothing but a run-time value does no harm there.
+const USUAL: &[&str] = &[
+    "cargo", "docker", "gcc", "git", "go", "kill", "make", "mkdir", "npm", "npx", "pnpm", "pytest",
+    "rustc", "ssh", "touch", "yarn",
+];
+
 /// Programs that put files into a folder under the names they had, or take folders away.
 const COPIERS: &[&str] = &["cp", "mv", "ln", "install", "rsync", "scp"];
 const REMOVERS: &[&str] =
@@ -126,20 +132,40 @@ impl Look<'_> {
         let program = command.program().unwrap_or_default();
         let looks = READERS.contains(&program) || (program == "find" && !finds_and_writes(command));
         let targets = command.redirects.iter().map(|r| (&r.target, r.writes()));
-        let args = command.args.iter().map(|word| (word, !looks));
-        let words = args.chain(targets).find(|(word, writes)| self.word(word, *writes, bases));
+        let usual = USUAL.contains(&program);
+        let message = message(program, &command.args);
+        let args = command
+            .args
+            .iter()
+            .filter(|word| !message.is_some_and(|said| std::ptr::eq(said, *word)));
+        let args = args.map(|word| (word, !looks));
+        let words = args
+            .map(|(word, writes)| (word, writes, usual))
+            .chain(targets.map(|(word, writes)| (word, writes, false)))
+            .find(|(word, writes, usual)| self.word(word, *writes, *usual, bases));
         words
-            .map(|(word, _)| word.text().to_owned())
+            .map(|(word, ..)| word.text().to_owned())
             .or_else(|| self.by_folder(program, command, bases))
     }
 
-    fn word(&self, word: &Word, writes: bool, bases: &Bases) -> bool {
+    fn word(&self, word: &Word, writes: bool, usual: bool, bases: &Bases) -> bool {
         match word {
             Word::Literal(text) => pieces(text).iter().any(|piece| self.plain(piece, bases)),
             Word::Dynamic(_) if !writes => false,
+            // The mark that `find` and `xargs` put any file's name in place of.
+            Word::Dynamic(raw)
+                if raw.contains("{}")
+                    || !raw.contains(['$', '`', '{', '*', '?', '[', '~', '(']) =>
+            {
+                true
+            }
             Word::Dynamic(_) => word.readings().iter().any(|text| {
                 pieces(text).iter().any(|piece| {
-                    if piece.contains('$') || piece.starts_with('~') {
+                    if piece.contains(Word::ANYWHERE) {
+                        !usual
+                    } else if usual && is_bare(piece) {
+                        false
+                    } else if piece.contains('$') || piece.starts_with('~') {
                         self.ends_like(piece)
                     } else if piece.contains(['*', '?', '[']) {
                         self.found_by(piece, bases)
@@ -217,21 +243,38 @@ impl Look<'_> {
         let args: Vec<String> = command.args.iter().flat_map(Word::readings).collect();
         let operands: Vec<&str> =
             args.iter().map(String::as_str).filter(|a| !a.starts_with('-')).collect();
-        let touches = |path: &str| bases.known.iter().any(|base| self.touches(base, path));
+        let touches = |path: &str| {
+            bases.known.iter().any(|base| self.touches(base, path)) || self.plain(path, bases)
+        };
         let shown = || Some(command.summary());
         if unpacks(program, &operands, &args) && touches(".") {
             return shown();
         }
+        if program == "find" && finds_and_writes(command) {
+            let is_start = |arg: &&String| !arg.starts_with(['-', '(', '!']);
+            let mut starts = args.iter().skip_while(|a| is_find_option(a)).take_while(is_start);
+            let first = starts.next().map_or(".", String::as_str);
+            if touches(first) || starts.any(|start| touches(start)) {
+                return shown();
+            }
+        }
         if REMOVERS.contains(&program) && operands.iter().any(|operand| touches(operand)) {
             return shown();
         }
-        if COPIERS.contains(&program) {
+        let downloads = downloads(program, &args);
+        if COPIERS.contains(&program) || downloads {
             // `-t DIR` may stand anywhere, so each operand may be the folder.
-            let into = |folder: &&str| {
+            let into = |folder: &str| {
                 operands.iter().any(|source| {
                     let name = source.trim_end_matches('/').rsplit('/').next().unwrap_or(source);
+                    let name = match downloads {
+                        true => name.split(['?', '#']).next().unwrap_or(name),
+                        false => name,
+                    };
                     match name {
                         "." | ".." | "*" => touches(folder),
+                        // Such an address is decoded, or stands for several.
+                        name if downloads && name.contains(['%', '{', '[']) => touches(folder),
                         name if name.contains(['*', '?', '[']) => {
                             self.found_by(&format!("{folder}/{name}"), bases)
                         }
@@ -239,13 +282,24 @@ impl Look<'_> {
                     }
                 })
             };
-            let glued = args
-                .iter()
-                .filter_map(|a| a.strip_prefix("-t").or_else(|| a.split_once('=').map(|(_, v)| v)));
+            let letter = if downloads { 'P' } else { 't' };
+            let in_cluster = |arg: &'_ String| {
+                let rest = arg.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
+                rest.find(letter).map(|at| at.saturating_add(2))
+            };
+            let glued = args.iter().filter_map(|a| {
+                let by_letter = in_cluster(a).and_then(|at| a.get(at..));
+                by_letter.filter(|v| !v.is_empty()).or_else(|| a.split_once('=').map(|(_, v)| v))
+            });
+            let by_option = downloads
+                || args
+                    .iter()
+                    .any(|a| a.starts_with("--t") || in_cluster(a).is_some_and(|at| at == a.len()));
             let last = operands.last().copied();
-            let by_option = args.iter().any(|a| a == "-t" || a.starts_with("--t"));
             let folders = if by_option { operands.clone() } else { last.into_iter().collect() };
-            if folders.into_iter().chain(glued).any(|folder| into(&folder)) {
+            // With one name alone it is put here.
+            let here = (downloads || program == "ln").then_some(".");
+            if folders.into_iter().chain(glued).chain(here).any(into) {
                 return shown();
             }
         }
@@ -291,6 +345,48 @@ fn pieces(word: &str) -> Vec<&str> {
     let glued = option.filter(|rest| !rest.starts_with('j')).and_then(|rest| rest.get(1..));
     let value = word.rsplit('=').next();
     [Some(word), value, glued].into_iter().flatten().filter(|piece| !piece.is_empty()).collect()
+}
+
+/// Whether it is one run-time value and nothing else.
+fn is_bare(piece: &str) -> bool {
+    let name = |c: char| c.is_ascii_alphanumeric() || "_@*#?!-$".contains(c);
+    piece.strip_prefix('$').is_some_and(|rest| rest == "()" || rest.chars().all(name))
+}
+
+/// What is said about a change in `git`, which names no file.
+fn message<'a>(program: &str, args: &'a [Word]) -> Option<&'a Word> {
+    let mut words = args.iter();
+    let says = loop {
+        match words.next()?.text() {
+            "-C" | "-c" => drop(words.next()),
+            option if option.starts_with('-') => {}
+            verb => break matches!(verb, "commit" | "merge" | "notes" | "stash" | "tag"),
+        }
+    };
+    let by_option = |word: &str| {
+        let is_short = word.starts_with('-') && !word.starts_with("--") && word.ends_with('m');
+        is_short || word == "--message"
+    };
+    (program == "git" && says && words.any(|word| by_option(word.text())))
+        .then(|| words.next())
+        .flatten()
+}
+
+/// Programs that write a file named like the end of an address.
+fn downloads(program: &str, args: &[String]) -> bool {
+    let names = |arg: &String| {
+        arg.starts_with("--remote-n") || (!arg.starts_with("--") && is_option_with(arg, 'O'))
+    };
+    program == "wget" || (program == "curl" && args.iter().any(names))
+}
+
+fn is_option_with(arg: &str, letter: char) -> bool {
+    arg.strip_prefix('-').is_some_and(|letters| letters.contains(letter))
+}
+
+/// What `find` takes before the folders it starts in.
+fn is_find_option(arg: &str) -> bool {
+    matches!(arg, "-H" | "-L" | "-P") || arg.starts_with("-O")
 }
 
 fn finds_and_writes(command: &SimpleCommand) -> bool {
