@@ -247,7 +247,7 @@ impl Look<'_> {
             bases.known.iter().any(|base| self.touches(base, path)) || self.plain(path, bases)
         };
         let shown = || Some(command.summary());
-        if unpacks(program, &operands, &args) && touches(".") {
+        if (unpacks(program, &operands, &args) || is_told_names(program, &args)) && touches(".") {
             return shown();
         }
         if program == "find" && finds_and_writes(command) {
@@ -378,6 +378,19 @@ fn downloads(program: &str, args: &[String]) -> bool {
         arg.starts_with("--remote-n") || (!arg.starts_with("--") && is_option_with(arg, 'O'))
     };
     program == "wget" || (program == "curl" && args.iter().any(names))
+}
+
+/// Downloads whose files are named by the other side, or in a list.
+fn is_told_names(program: &str, args: &[String]) -> bool {
+    let (letters, long): (&[char], &[&str]) = match program {
+        "curl" => (&['J', 'K'], &["--remote-h", "--config"]),
+        "wget" => (&['i', 'r', 'm'], &["--i", "--rec", "--mi", "--content-d", "--trust"]),
+        _ => return false,
+    };
+    args.iter().any(|arg| match arg.starts_with("--") {
+        true => long.iter().any(|start| arg.starts_with(start)),
+        false => letters.iter().any(|letter| is_option_with(arg, *letter)),
+    })
 }
 
 fn is_option_with(arg: &str, letter: char) -> bool {

@@ -90,6 +90,8 @@ fn a_command_that_may_reach_the_agents_own_files_is_a_concern() {
         "curl --remote-name http://localhost/agent.json",
         "wget http://localhost/agent.json",
         "wget http://localhost/agent%2Ejson",
+        "curl -OJ http://localhost/a",
+        "wget -i list.txt",
         "wget -P hooks http://localhost/check.sh",
         "wget -Phooks http://localhost/check.sh",
         "cp a \"${X%x}\"",
