@@ -9,7 +9,7 @@ use pintle::{DynEvent, DynHandler, Failure, FailureKind, ModelKind};
 use serde_json::Value;
 use tokio::{
     io::{AsyncWrite, AsyncWriteExt},
-    process::ChildStdin,
+    net::unix::pipe::Sender,
     select,
     time::timeout,
 };
@@ -39,9 +39,9 @@ const VERDICT_GRACE: Duration = Duration::from_millis(800);
 /// `BadOutput`, `TooMuchOutput` (more than [`FLOOD_LIMIT`] on either stream), `TimedOut`. However it ends, and
 /// when its future is dropped too, no process of it lives on: its group gets TERM, then KILL after [`TERM_GRACE`],
 /// and on Linux what has left the group (a daemon) is found by a mark in its environment, `PINTLE_HOOK_ID`, and one in
-/// its limits, `RLIMIT_LOCKS`. What leaves the group and rids itself of both gets
-/// away, and so does what forks and wipes its environment in the first moment, before the limit is set. None of them has the
-/// host's terminal.
+/// its limits, `RLIMIT_LOCKS`, which are there before the hook's first instruction. What leaves the group and rids itself of
+/// both gets away. A container that forbids `unshare` does not let a process be held back: there the limit is set a
+/// moment later. None of them has the host's terminal.
 ///
 /// ```
 /// use pintle::{Hooks, ModelKind};
@@ -138,7 +138,7 @@ impl Said {
 /// Tells, listens and waits, all at once: a process may fill one pipe before it reads another.
 async fn converse(
     leash: &mut Leash,
-    stdin: ChildStdin,
+    stdin: Sender,
     context: &[u8],
     model: ModelKind,
 ) -> Result<Said, Failure> {

@@ -4,12 +4,16 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::{
-    process::{Child, ChildStderr, ChildStdin, ChildStdout},
+    net::unix::pipe::{Receiver, Sender},
     runtime::Handle,
     time,
 };
 
-use crate::{mark::Mark, strays::Search};
+use crate::{
+    mark::Mark,
+    start::{Child, Streams},
+    strays::Search,
+};
 
 /// How long a process group has between TERM and KILL.
 pub const TERM_GRACE: Duration = Duration::from_millis(300);
@@ -29,8 +33,8 @@ pub(crate) struct Leash {
 struct Held {
     child: Child,
     /// Open until the end: a process that is asked to end must not die of its last words instead.
-    stdout: ChildStdout,
-    stderr: ChildStderr,
+    stdout: Receiver,
+    stderr: Receiver,
     group: Pid,
     strays: Search,
 }
@@ -38,17 +42,19 @@ struct Held {
 /// A process and its two ends of what it writes.
 pub(crate) struct Talk<'a> {
     pub(crate) child: &'a mut Child,
-    pub(crate) stdout: &'a mut ChildStdout,
-    pub(crate) stderr: &'a mut ChildStderr,
+    pub(crate) stdout: &'a mut Receiver,
+    pub(crate) stderr: &'a mut Receiver,
 }
 
 impl Leash {
-    /// Takes hold of a process that leads a group of its own, and marks it. `None` when it has no pipes or no number.
-    pub(crate) fn new(mut child: Child, mark: Mark, since: Instant) -> Option<(Self, ChildStdin)> {
+    /// Takes hold of a process that leads a group of its own and carries its mark. `None` when it has no number.
+    pub(crate) fn new(
+        child: Child,
+        Streams { stdin, stdout, stderr }: Streams,
+        mark: Mark,
+        since: Instant,
+    ) -> Option<(Self, Sender)> {
         let group = Pid::from_raw(child.id()?.try_into().ok()?)?;
-        mark.put_on(group);
-        let (stdin, stdout, stderr) =
-            (child.stdin.take()?, child.stdout.take()?, child.stderr.take()?);
         let strays = Search { mark, leader: group, since };
         let held = Held { child, stdout, stderr, group, strays };
         Some((Self { held: Some(held) }, stdin))

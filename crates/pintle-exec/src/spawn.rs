@@ -1,36 +1,34 @@
-//! Starting a process: found, marked, set apart, in an environment of its own.
+//! What a hook's process is: its program, found; its arguments; and its environment.
 
 use std::{
+    collections::BTreeMap,
     ffi::{OsStr, OsString},
     io::{self, ErrorKind},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process::Stdio,
     time::Instant,
 };
 
 use pintle::{Failure, FailureKind};
-use tokio::process::ChildStdin;
+use tokio::net::unix::pipe::Sender;
 
 use crate::{
     leash::Leash,
     mark::{self, Mark},
-    session::{set_apart, settle},
     spec::{CommandSpec, Program},
+    start::{Order, start},
     watchdog,
 };
 
 /// Where programs are looked for when the hook's environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Starts the process with pipes on all three of its streams.
-///
-/// Nothing here runs between fork and exec, with one exception that [`set_apart`] has, and the program is found before:
-/// so the standard library can use `posix_spawn`, whose cost does not grow with the host's memory.
+/// Starts the process, with pipes on all three of its streams. The program is found first, and what keeps it from
+/// running is told in words that help whoever wrote the hook.
 pub(crate) fn spawn<'a>(
     spec: &CommandSpec,
     event_env: impl IntoIterator<Item = (&'a str, &'a str)>,
-) -> Result<(Leash, ChildStdin), Failure> {
+) -> Result<(Leash, Sender), Failure> {
     let failed = |message: String| Failure::new(FailureKind::Spawn, message);
     let (program, args) = match &spec.program {
         Program::Shell(line) => {
@@ -44,26 +42,17 @@ pub(crate) fn spawn<'a>(
             ),
         },
     };
-    watchdog::stand_by();
     let mark = Mark::new();
-    let not_started = |error: io::Error| failed(why(&error, &program, spec.folder()));
-    let mut command = set_apart(&program).map_err(not_started)?;
-    command
-        .args(args)
-        .current_dir(spec.folder())
-        .env_clear()
-        .envs(spec.env.iter().map(|(name, value)| (name, value)))
-        .env("PINTLE_PROFILE_DIR", spec.folder())
-        .envs(event_env)
-        .env(mark::VARIABLE, mark.text())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    let mut env: BTreeMap<OsString, OsString> = spec.env.iter().cloned().collect();
+    env.insert("PINTLE_PROFILE_DIR".into(), spec.folder().into());
+    env.extend(event_env.into_iter().map(|(name, value)| (name.into(), value.into())));
+    env.insert(mark::VARIABLE.into(), mark.text().into());
+    let lifeline = watchdog::stand_by();
     let since = Instant::now();
-    let mut child =
-        command.spawn().map_err(|error| failed(why(&error, &program, spec.folder())))?;
-    settle(&mut child).map_err(|reason| failed(format!("`{}`: {reason}", program.display())))?;
-    Leash::new(child, mark, since).ok_or_else(|| failed("it has no pipes".into()))
+    let order = Order { program: &program, args, env, folder: spec.folder(), mark, lifeline };
+    let (child, streams) =
+        start(&order).map_err(|error| failed(why(&error, &program, spec.folder())))?;
+    Leash::new(child, streams, mark, since).ok_or_else(|| failed("it has no number".into()))
 }
 
 fn find(program: &OsStr, spec: &CommandSpec) -> Result<PathBuf, String> {

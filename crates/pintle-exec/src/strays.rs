@@ -3,9 +3,9 @@
 //! A daemonised grandchild (`setsid`) is in no group of ours and has no parent of ours, but it carries the hook's
 //! [mark](crate::mark): in the environment it was born with, and as a limit. On Linux both are looked for in `/proc`.
 //!
-//! What gets away: a process that leaves the group, wipes its environment *and* sets that limit anew, or was forked before
-//! the mark was set, in the first moments of the hook (a hook that has read its context is past them); one that runs
-//! as another user; and whatever leaves the group on systems without `/proc`.
+//! What gets away: a process that leaves the group, wipes its environment *and* sets that limit anew; one that runs as
+//! another user; whatever leaves the group on systems without `/proc`; and in a container that forbids to
+//! [hold a process back](crate::start), what the hook forks before the limit is set, in its first moment.
 
 use std::time::Instant;
 

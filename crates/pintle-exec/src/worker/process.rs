@@ -5,7 +5,7 @@ use std::{process::ExitStatus, sync::Arc, time::Duration};
 use pintle::{Failure, FailureKind};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    process::{ChildStderr, ChildStdin},
+    net::unix::pipe::{Receiver, Sender},
     select,
     sync::{Notify, mpsc},
     time::{Instant, sleep_until, timeout},
@@ -31,7 +31,7 @@ pub(super) enum Ended {
 
 pub(super) struct Process {
     leash: Leash,
-    stdin: ChildStdin,
+    stdin: Sender,
     state: State,
 }
 
@@ -147,7 +147,7 @@ impl Process {
 }
 
 /// What a process that is gone still has to say on stderr, as far as it is at hand.
-async fn hear_last_words(state: &mut State, stderr: &mut ChildStderr) {
+async fn hear_last_words(state: &mut State, stderr: &mut Receiver) {
     let mut chunk = vec![0; 4 * 1024];
     let words = async {
         while let Ok(count @ 1..) = stderr.read(&mut chunk).await {

@@ -18,19 +18,19 @@ use serde_json::json;
 use crate::support::{Profile, cx, tool_call};
 
 /// In the environment of a test that is run as a host: the folder it works in.
-const FOLDER: &str = "PINTLE_TEST_HOST_IN";
+pub(crate) const FOLDER: &str = "PINTLE_TEST_HOST_IN";
 
-fn folder() -> Option<std::path::PathBuf> {
+pub(crate) fn folder() -> Option<std::path::PathBuf> {
     std::env::var_os(FOLDER).map(Into::into)
 }
 
-/// The command line that runs a test of this file again.
-fn again(test: &str) -> Vec<String> {
+/// The command line that runs a test again.
+pub(crate) fn again(module: &str, test: &str) -> Vec<String> {
     let program = std::env::current_exe().unwrap().to_str().unwrap().to_string();
-    vec![program, "--exact".into(), format!("host::{test}"), "--nocapture".into()]
+    vec![program, "--exact".into(), format!("{module}::{test}"), "--nocapture".into()]
 }
 
-fn runtime() -> tokio::runtime::Runtime {
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
@@ -61,7 +61,7 @@ fn a_host_that_is_killed_takes_its_hooks_along() {
         return be_a_host_in(&folder);
     }
     let profile = Profile::new();
-    let argv = again("a_host_that_is_killed_takes_its_hooks_along");
+    let argv = again("host", "a_host_that_is_killed_takes_its_hooks_along");
     let mut host = Command::new(&argv[0])
         .args(&argv[1..])
         .env(FOLDER, profile.path())
@@ -83,7 +83,8 @@ fn a_host_that_is_part_of_a_hook_takes_its_own_hooks_along_when_that_is_ended() 
     }
     let profile = Profile::new();
     let inner = tempfile::tempdir_in(profile.path()).unwrap();
-    let argv = again("a_host_that_is_part_of_a_hook_takes_its_own_hooks_along_when_that_is_ended");
+    let argv =
+        again("host", "a_host_that_is_part_of_a_hook_takes_its_own_hooks_along_when_that_is_ended");
     // Ignores being asked, so that it ends without a chance to clean up.
     let line = format!("trap '' TERM; {}", argv.join(" "));
     let spec = profile.shell(&line).env(FOLDER, inner.path()).timeout(Duration::from_secs(6));
@@ -95,7 +96,7 @@ fn a_host_that_is_part_of_a_hook_takes_its_own_hooks_along_when_that_is_ended() 
 }
 
 /// Tries to take the terminal, and tells what came of it.
-const GRABBER: &str = "import os, signal, sys
+pub(crate) const GRABBER: &str = "import os, signal, sys
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
 leads = os.getpid() == os.getpgrp() == os.getsid(0)
 try:
@@ -120,7 +121,7 @@ fn has_a_terminal(test: &str) -> bool {
     let run = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
     let status = Command::new("python3")
         .args(["-c", run])
-        .args(again(test))
+        .args(again("host", test))
         .env(FOLDER, "any")
         .stdin(Stdio::null())
         .status()

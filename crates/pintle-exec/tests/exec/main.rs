@@ -15,6 +15,7 @@ mod command_output;
 mod command_survival;
 mod failure_table;
 mod host;
+mod start;
 mod support;
 mod webhook_addresses;
 mod webhook_delivery;
