@@ -57,6 +57,6 @@ pub use leash::TERM_GRACE;
 pub use spec::{CommandSpec, Program, Scrub, default_environment};
 pub use webhook::{
     EndpointStats, KeptWebhooks, Lookup, Webhook, WebhookError, WebhookOptions, WebhookQueue,
-    WebhookSpec, kept_webhooks,
+    WebhookSecret, WebhookSpec, kept_webhooks,
 };
 pub use worker::{Worker, WorkerSpec};

@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 use pintle::{DynEvent, DynHandler, Failure, Hooks, ModelKind, RegisterError, Registrar};
 use pintle_exec::{
     CommandHook, CommandSpec, EndpointStats, KeptWebhooks, Program, WebhookOptions, WebhookQueue,
-    WebhookSpec, Worker, WorkerSpec,
+    WebhookSecret, WebhookSpec, Worker, WorkerSpec,
 };
 use pintle_policy::{
     Operator, Profile, Scrubber,
@@ -147,10 +147,7 @@ impl Binding<'_> {
                 let spec = WebhookSpec {
                     url: url.clone(),
                     profile: self.profile.name.clone(),
-                    secret: secret_env
-                        .as_deref()
-                        .map(|name| self.environment.secret(name))
-                        .transpose()?,
+                    secret: secret_env.as_deref().map(|name| self.secret(name)).transpose()?,
                     scrub: Some(Arc::new(move |text| scrubber.scrub(text).into_owned())),
                     proxy: self.operator.webhook_proxy.clone(),
                 };
@@ -189,6 +186,10 @@ impl Binding<'_> {
                 }
             }
         }
+    }
+
+    fn secret(&self, name: &str) -> Result<WebhookSecret, Problem> {
+        Ok(WebhookSecret { name: name.into(), value: self.environment.secret(name)? })
     }
 
     fn registrar(&self, hooks: &Hooks) -> Registrar {

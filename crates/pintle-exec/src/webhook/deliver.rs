@@ -13,7 +13,7 @@ use super::{
     send::Sent,
 };
 
-/// Sends what there is, oldest first, for as long as it lives.
+/// Sends what there is, oldest first, until the endpoint is left.
 ///
 /// A message that does not get through holds up the ones behind it: order is kept, and an endpoint that is down loses
 /// nothing however long it takes. Pauses grow for the endpoint, not for the message: they begin anew when it takes one.
@@ -21,10 +21,14 @@ use super::{
 /// What an endpoint cannot take while it takes others must not hold them up. So when a message has failed often enough,
 /// others are tried before it; and when it fails as often again, each time right after another has arrived, it counts as
 /// refused.
+///
+/// When the endpoint is left somebody waits, and what stays is sent next time: then there are no pauses, and the first
+/// failure of what is no suspect is the end.
 pub(super) async fn deliver(endpoint: &Endpoint, options: &WebhookOptions) {
     let mut failures = 0_u32;
     let mut others_arrive = false;
     loop {
+        let leaving = endpoint.is_left();
         let Some(Waiting { message, sender }) = endpoint.front() else {
             endpoint.ready.notified().await;
             continue;
@@ -53,19 +57,22 @@ pub(super) async fn deliver(endpoint: &Endpoint, options: &WebhookOptions) {
                     (failures, others_arrive) = (0, false);
                     continue;
                 }
-                let another = match tries >= enough {
-                    true => another_arrives(endpoint, enough).await,
-                    false => None,
+                let others = match tries >= enough {
+                    true => try_others(endpoint, enough).await,
+                    false => Others::Unknown,
                 };
-                others_arrive = another == Some(true);
+                others_arrive = others == Others::Arrive;
                 if others_arrive {
-                    // Not at once: of several machines behind one name, the next answer may come from the same sick one.
-                    failures = failures.saturating_add(1);
-                    rest(endpoint, failures, options).await;
+                    if !leaving {
+                        // Not at once: of several machines behind one name, the next answer may come from the same
+                        // sick one.
+                        failures = failures.saturating_add(1);
+                        rest(endpoint, failures, options).await;
+                    }
                     continue;
                 }
-                if another == Some(false) {
-                    // The other one fails as well: it is the endpoint.
+                if others == Others::Fail {
+                    // It is the endpoint.
                     endpoint.tried(&message, enough);
                 }
                 why
@@ -73,6 +80,9 @@ pub(super) async fn deliver(endpoint: &Endpoint, options: &WebhookOptions) {
             Sent::Away(why) => why,
         };
         endpoint.failed(why);
+        if leaving {
+            return endpoint.give_up();
+        }
         (failures, others_arrive) = (failures.saturating_add(1), false);
         rest(endpoint, failures, options).await;
     }
@@ -85,19 +95,35 @@ async fn rest(endpoint: &Endpoint, failures: u32, options: &WebhookOptions) {
     }
 }
 
-/// Tries the first message that nothing is known against, if there is one, and says whether it gets through.
-async fn another_arrives(endpoint: &Endpoint, enough: u32) -> Option<bool> {
-    let Waiting { message, sender } = endpoint.first_tried_less(enough)?;
-    match sender.send(&message).await {
-        Sent::Delivered => {
-            endpoint.delivered(&message);
-            return Some(true);
+/// What became of messages that nothing is known against.
+#[derive(PartialEq)]
+enum Others {
+    Arrive,
+    Fail,
+    Unknown,
+}
+
+/// Tries the first message that nothing is known against, if there is one; all of them when the endpoint is left.
+async fn try_others(endpoint: &Endpoint, enough: u32) -> Others {
+    let mut others = Others::Unknown;
+    while let Some(Waiting { message, sender }) = endpoint.first_tried_less(enough) {
+        match sender.send(&message).await {
+            Sent::Delivered => {
+                endpoint.delivered(&message);
+                others = Others::Arrive;
+            }
+            Sent::Refused(why) => endpoint.refused(&message, why),
+            Sent::Failed(_) => {
+                endpoint.tried(&message, message.tries + 1);
+                return Others::Fail;
+            }
+            Sent::Away(_) => return Others::Fail,
         }
-        Sent::Refused(why) => endpoint.refused(&message, why),
-        Sent::Failed(_) => endpoint.tried(&message, message.tries + 1),
-        Sent::Away(_) => {}
+        if !endpoint.is_left() {
+            break;
+        }
     }
-    Some(false)
+    others
 }
 
 /// Doubles with each failure, up to the longest; then between half of it and all of it, so that many hosts that

@@ -10,7 +10,7 @@ use std::{
 use tokio::{sync::Notify, task::spawn_blocking, time::sleep};
 
 use super::{
-    EndpointStats, WebhookOptions,
+    EndpointStats, WebhookOptions, WebhookSpec,
     journal::{Journal, Left, Line, Message},
     send::Sender,
     telling::Telling,
@@ -23,6 +23,8 @@ const GATHER: Duration = Duration::from_millis(50);
 pub(super) struct Endpoint {
     url: Arc<str>,
     owner: Arc<str>,
+    /// What is not delivered is sent next time.
+    keeps: bool,
     /// Held by whoever writes down: what comes later is written later. Taken before the state.
     journal: Mutex<Option<Journal>>,
     state: Mutex<State>,
@@ -34,12 +36,11 @@ pub(super) struct Endpoint {
     pub(super) ready: Notify,
     /// Rung when there is a reason to try again before time.
     pub(super) hurry: Notify,
-    /// Rung when the queue has become empty.
-    empty: Notify,
+    /// Rung when nothing is left to send, or will be sent.
+    over: Notify,
 }
 
-/// A message in the queue, and how it will be sent.
-#[derive(Clone)]
+/// A message in the queue, and how it is sent now.
 pub(super) struct Waiting {
     pub(super) message: Message,
     pub(super) sender: Arc<Sender>,
@@ -53,7 +54,11 @@ struct State {
     /// How many are unwritten or being written, and their size as far as it is known.
     coming: usize,
     coming_bytes: usize,
-    queue: VecDeque<Waiting>,
+    queue: VecDeque<Message>,
+    /// One for each secret.
+    senders: Vec<Arc<Sender>>,
+    /// Something was told, or nothing will be: whoever has a secret has given it.
+    begun: bool,
     bytes: usize,
     /// What happened since the journal was last written to.
     news: Vec<Line>,
@@ -62,6 +67,8 @@ struct State {
     /// When the last message was told.
     last: u64,
     closed: bool,
+    /// What is left will not be sent this time.
+    given_up: bool,
     stats: Counts,
 }
 
@@ -80,13 +87,13 @@ impl Endpoint {
     pub(super) fn new(
         url: Arc<str>,
         journal: Option<(Journal, Left)>,
-        sender: &Arc<Sender>,
         options: &WebhookOptions,
     ) -> Arc<Self> {
         let (journal, left) = journal.unzip();
         let endpoint = Self {
             url,
             owner: options.owner.as_str().into(),
+            keeps: journal.is_some(),
             journal: Mutex::new(journal),
             state: Mutex::default(),
             max_messages: options.max_messages,
@@ -94,7 +101,7 @@ impl Endpoint {
             bell: Notify::new(),
             ready: Notify::new(),
             hurry: Notify::new(),
-            empty: Notify::new(),
+            over: Notify::new(),
         };
         {
             let Left { messages, damaged } = left.unwrap_or_default();
@@ -103,13 +110,26 @@ impl Endpoint {
             state.last = messages.last().map_or(0, |message| message.at);
             for message in messages {
                 let gone = message.id.clone();
-                if !endpoint.admit(&mut state, Waiting { message, sender: sender.clone() }) {
+                if !endpoint.admit(&mut state, message) {
                     state.news.push(Line::Gone { gone });
                 }
             }
             endpoint.ring(state);
         }
         Arc::new(endpoint)
+    }
+
+    /// Whether messages are sent as this asks already.
+    pub(super) fn serves(&self, spec: &WebhookSpec) -> bool {
+        self.lock().senders.iter().any(|sender| sender.serves(spec))
+    }
+
+    /// From now on this is how messages with its secret are sent.
+    pub(super) fn send_by(&self, sender: Sender) {
+        let mut state = self.lock();
+        state.senders.retain(|other| other.secret_name() != sender.secret_name());
+        state.senders.push(Arc::new(sender));
+        self.told(state);
     }
 
     /// Takes an event, or counts it as dropped when the queue is full. Never waits.
@@ -120,6 +140,7 @@ impl Endpoint {
             state.stats.dropped += 1;
             return;
         }
+        state.begun = true;
         telling.now = telling.now.max(state.last);
         state.last = telling.now;
         state.coming += 1;
@@ -137,12 +158,12 @@ impl Endpoint {
     }
 
     /// Takes a message, or counts it as dropped when the queue is full.
-    fn admit(&self, state: &mut State, waiting: Waiting) -> bool {
-        let bytes = state.bytes + waiting.message.body.len();
+    fn admit(&self, state: &mut State, message: Message) -> bool {
+        let bytes = state.bytes + message.body.len();
         let fits = state.queue.len() < self.max_messages && bytes <= self.max_bytes;
         if fits {
             state.bytes = bytes;
-            state.queue.push_back(waiting);
+            state.queue.push_back(message);
         } else {
             state.stats.dropped += 1;
         }
@@ -167,16 +188,15 @@ impl Endpoint {
         let tellings = std::mem::take(&mut state.unwritten);
         drop(state);
         let (count, bytes) = (tellings.len(), tellings.iter().map(|it| it.size).sum::<usize>());
-        let written: Vec<Waiting> =
+        let written: Vec<Message> =
             tellings.into_iter().map(|it| it.write(&self.url, &self.owner)).collect();
 
         let mut state = self.lock();
         state.coming -= count;
         state.coming_bytes -= bytes;
         let mut news = std::mem::take(&mut state.news);
-        for waiting in written {
-            let message = waiting.message.clone();
-            if self.admit(&mut state, waiting) {
+        for message in written {
+            if self.admit(&mut state, message.clone()) {
                 news.push(Line::Message(message));
             }
         }
@@ -198,14 +218,14 @@ impl Endpoint {
         let waiting = state.waiting();
         drop(state);
         match waiting {
-            0 => self.empty.notify_waiters(),
+            0 => self.over.notify_waiters(),
             _ => self.ready.notify_one(),
         }
     }
 
-    /// The oldest message.
+    /// The oldest message, once it is known how it is sent.
     pub(super) fn front(&self) -> Option<Waiting> {
-        self.lock().queue.front().cloned()
+        self.first_tried_less(u32::MAX)
     }
 
     pub(super) fn delivered(&self, message: &Message) {
@@ -226,13 +246,13 @@ impl Endpoint {
         let mut state = self.lock();
         count(&mut state.stats);
         if let Some(at) = state.position(message)
-            && let Some(waiting) = state.queue.remove(at)
+            && let Some(message) = state.queue.remove(at)
         {
-            state.bytes -= waiting.message.body.len();
-            state.news.push(Line::Gone { gone: waiting.message.id });
+            state.bytes -= message.body.len();
+            state.news.push(Line::Gone { gone: message.id });
         }
         if state.waiting() == 0 {
-            self.empty.notify_waiters();
+            self.over.notify_waiters();
         }
         self.ring(state);
     }
@@ -246,7 +266,7 @@ impl Endpoint {
         let mut state = self.lock();
         let at = state.position(message);
         let Some(waiting) = at.and_then(|at| state.queue.get_mut(at)) else { return };
-        if std::mem::replace(&mut waiting.message.tries, tries) != tries {
+        if std::mem::replace(&mut waiting.tries, tries) != tries {
             state.news.push(Line::Tries { of: message.id.clone(), tries });
             self.ring(state);
         }
@@ -254,7 +274,10 @@ impl Endpoint {
 
     /// The oldest message that could not be taken less often than this.
     pub(super) fn first_tried_less(&self, often: u32) -> Option<Waiting> {
-        self.lock().queue.iter().find(|waiting| waiting.message.tries < often).cloned()
+        let state = self.lock();
+        let message = state.queue.iter().find(|message| message.tries < often)?.clone();
+        let sender = state.sender(&message)?.clone();
+        Some(Waiting { message, sender })
     }
 
     pub(super) fn stats(&self) -> EndpointStats {
@@ -275,18 +298,32 @@ impl Endpoint {
 
     /// Takes no more messages, and wakes the task up for a last attempt.
     pub(super) fn close(&self) {
-        self.lock().closed = true;
+        let mut state = self.lock();
+        (state.closed, state.begun) = (true, true);
+        drop(state);
         self.write();
         self.hurry.notify_one();
     }
 
-    pub(super) async fn emptied(&self) {
+    /// It is closed, and what it does not take now it gets next time.
+    pub(super) fn is_left(&self) -> bool {
+        self.keeps && self.lock().closed
+    }
+
+    /// Nothing more is sent this time.
+    pub(super) fn give_up(&self) {
+        self.lock().given_up = true;
+        self.over.notify_waiters();
+    }
+
+    /// Waits until nothing more is sent.
+    pub(super) async fn flushed(&self) {
         loop {
-            let emptied = self.empty.notified();
-            if self.lock().waiting() == 0 {
+            let over = self.over.notified();
+            if self.lock().is_over() {
                 return;
             }
-            emptied.await;
+            over.await;
         }
     }
 
@@ -325,12 +362,22 @@ impl State {
         self.queue.len() + self.coming
     }
 
+    fn is_over(&self) -> bool {
+        self.given_up || self.waiting() == 0
+    }
+
     fn position(&self, message: &Message) -> Option<usize> {
-        self.queue.iter().position(|waiting| waiting.message.id == message.id)
+        self.queue.iter().position(|other| other.id == message.id)
     }
 
     fn messages(&self) -> Vec<Message> {
-        self.queue.iter().map(|waiting| waiting.message.clone()).collect()
+        self.queue.iter().cloned().collect()
+    }
+
+    /// How this message is sent: signed with the secret of its name, or if nobody has that one any more, with another.
+    fn sender(&self, message: &Message) -> Option<&Arc<Sender>> {
+        let its = |sender: &&Arc<Sender>| sender.secret_name() == message.secret.as_deref();
+        self.senders.iter().find(its).or(self.senders.first().filter(|_| self.begun))
     }
 }
 

@@ -25,6 +25,9 @@ pub(super) struct Message {
     /// Where it goes, and whose it is: so that a file can be understood alone.
     pub(super) url: Arc<str>,
     pub(super) owner: Arc<str>,
+    /// The name of the secret that signs it; never its value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) secret: Option<Arc<str>>,
     /// How often the endpoint could not take it.
     #[serde(default)]
     pub(super) tries: u32,
@@ -282,7 +285,8 @@ mod tests {
 
     fn message(number: u64, body: &str) -> Message {
         let id = number.to_string().into();
-        Message { at: number, id, url: "u".into(), owner: "o".into(), tries: 0, body: body.into() }
+        let (url, owner) = ("u".into(), "o".into());
+        Message { at: number, id, url, owner, secret: None, tries: 0, body: body.into() }
     }
 
     #[test]

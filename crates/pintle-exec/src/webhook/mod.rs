@@ -96,7 +96,7 @@ pub struct WebhookSpec {
     /// The profile's name, for the body.
     pub profile: String,
     /// Signs each body: `X-Pintle-Signature: sha256=…`, the HMAC-SHA256 of the body's bytes.
-    pub secret: Option<String>,
+    pub secret: Option<WebhookSecret>,
     /// Takes secrets out of the context.
     pub scrub: Option<Scrub>,
     /// A proxy the operator wants to be used. Proxies named in the environment are not. It resolves names itself:
@@ -127,6 +127,22 @@ impl WebhookSpec {
 impl fmt::Debug for WebhookSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WebhookSpec").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// A secret that signs. By its name, what one process left is signed with the right one by the next, and with the value
+/// it has then. Several secrets of one name are one secret, whose value has changed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct WebhookSecret {
+    /// Where it is from, such as the variable it is in. This is written down.
+    pub name: String,
+    /// This is not.
+    pub value: String,
+}
+
+impl fmt::Debug for WebhookSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WebhookSecret").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -218,7 +234,6 @@ type Endpoints = BTreeMap<String, (Arc<Endpoint>, Option<JoinHandle<()>>)>;
 
 struct Inner {
     options: Arc<WebhookOptions>,
-    senders: Mutex<Vec<Arc<Sender>>>,
     endpoints: Mutex<Endpoints>,
 }
 
@@ -227,37 +242,41 @@ impl Inner {
         self.endpoints.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn sender(&self, target: Target, spec: &WebhookSpec) -> Result<Arc<Sender>, WebhookError> {
-        let mut senders = self.senders.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(sender) = senders.iter().find(|sender| sender.serves(&target, spec)) {
-            return Ok(sender.clone());
+    /// Where this sends to, with what was left for it last time.
+    fn endpoint(&self, spec: &WebhookSpec) -> Result<Arc<Endpoint>, WebhookError> {
+        let target = Target::parse(&spec.url)?;
+        let runtime = Handle::try_current().map_err(|_| WebhookError::NoRuntime)?;
+        let url = target.url.to_string();
+        let mut endpoints = self.lock();
+        let known = endpoints.get(&url).map(|(endpoint, _)| endpoint.clone());
+        if let Some(endpoint) = known.clone().filter(|endpoint| endpoint.serves(spec)) {
+            return Ok(endpoint);
         }
-        let sender = Arc::new(Sender::new(target, spec, &self.options)?);
-        senders.push(sender.clone());
-        Ok(sender)
+        let sender = Sender::new(target, spec, &self.options)?;
+        let endpoint = match known {
+            Some(endpoint) => endpoint,
+            None => self.open(url, &mut endpoints, &runtime)?,
+        };
+        endpoint.send_by(sender);
+        Ok(endpoint)
     }
 
-    /// With what was left for it last time.
-    fn endpoint(
+    fn open(
         &self,
-        url: &str,
-        sender: &Arc<Sender>,
+        url: String,
+        endpoints: &mut Endpoints,
         runtime: &Handle,
     ) -> Result<Arc<Endpoint>, WebhookError> {
-        let mut endpoints = self.lock();
-        if let Some((endpoint, _)) = endpoints.get(url) {
-            return Ok(endpoint.clone());
-        }
         let options = self.options.clone();
         let journal = options.spool.as_ref().map(|path| {
-            Journal::open(path, &options.owner, url).map_err(|error| unusable(path, error))
+            Journal::open(path, &options.owner, &url).map_err(|error| unusable(path, error))
         });
-        let endpoint = Endpoint::new(url.into(), journal.transpose()?, sender, &options);
+        let endpoint = Endpoint::new(url.as_str().into(), journal.transpose()?, &options);
         let its = endpoint.clone();
         let task = runtime.spawn(async move {
             join(its.clone().keep_writing(), deliver(&its, &options)).await;
         });
-        endpoints.insert(url.into(), (endpoint.clone(), Some(task)));
+        endpoints.insert(url, (endpoint.clone(), Some(task)));
         Ok(endpoint)
     }
 }
@@ -286,22 +305,20 @@ impl WebhookQueue {
         if let Some(path) = &options.spool {
             make_folder(path).map_err(|error| unusable(path, error))?;
         }
-        let (senders, endpoints) = Default::default();
-        Ok(Self { inner: Arc::new(Inner { options: Arc::new(options), senders, endpoints }) })
+        let inner = Inner { options: Arc::new(options), endpoints: Mutex::default() };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// An observer that queues each event for this endpoint. What this owner left for the same URL last time is sent
-    /// first, signed with the secret that is given now.
+    /// first, signed with the secret of the same name; when there is none of that name any more, with one that is given
+    /// now.
     ///
     /// # Errors
     /// When the URL is none a webhook may go to, there is no runtime to send from, or what was left cannot be read.
     pub fn webhook(&self, spec: WebhookSpec) -> Result<Webhook, WebhookError> {
-        let target = Target::parse(&spec.url)?;
-        let runtime = Handle::try_current().map_err(|_| WebhookError::NoRuntime)?;
-        let url = target.url.to_string();
-        let sender = self.inner.sender(target, &spec)?;
-        let endpoint = self.inner.endpoint(&url, &sender, &runtime)?;
-        let about = About { profile: spec.profile, scrub: spec.scrub, sender };
+        let endpoint = self.inner.endpoint(&spec)?;
+        let WebhookSpec { profile, secret, scrub, .. } = spec;
+        let about = About { profile, secret: secret.map(|secret| secret.name.into()), scrub };
         Ok(Webhook { endpoint, about: Arc::new(about), _queue: self.inner.clone() })
     }
 
@@ -310,14 +327,15 @@ impl WebhookQueue {
         self.inner.lock().values().map(|(endpoint, _)| endpoint.stats()).collect()
     }
 
-    /// Sends what there is within this limit, keeps the rest on disk, and takes no more.
+    /// Sends what there is within this limit, keeps the rest on disk, and takes no more. With a folder to keep the rest
+    /// in, an endpoint that fails now is not tried again: the limit is for those that are slow.
     pub async fn close(&self, limit: Duration) -> Vec<EndpointStats> {
         let endpoints: Vec<_> =
             self.inner.lock().values().map(|(endpoint, _)| endpoint.clone()).collect();
         for endpoint in &endpoints {
             endpoint.close();
         }
-        let _ = timeout(limit, join_all(endpoints.iter().map(|endpoint| endpoint.emptied()))).await;
+        let _ = timeout(limit, join_all(endpoints.iter().map(|endpoint| endpoint.flushed()))).await;
         let tasks: Vec<_> =
             self.inner.lock().values_mut().filter_map(|(_, task)| task.take()).collect();
         for task in tasks {

@@ -7,7 +7,7 @@ use reqwest::{Client, Proxy, StatusCode, redirect::Policy};
 use sha2::Sha256;
 
 use super::{
-    WebhookError, WebhookOptions, WebhookSpec,
+    WebhookError, WebhookOptions, WebhookSecret, WebhookSpec,
     address::{CheckedDns, RefusedAddress, Target},
     journal::Message,
 };
@@ -27,7 +27,7 @@ pub(super) enum Sent {
 pub(super) struct Sender {
     client: Client,
     target: Target,
-    secret: Option<String>,
+    secret: Option<WebhookSecret>,
     proxy: Option<String>,
 }
 
@@ -55,9 +55,13 @@ impl Sender {
         Ok(Self { client: client.build().map_err(bad)?, target, secret, proxy })
     }
 
-    /// Whether it sends as a sender for that would.
-    pub(super) fn serves(&self, target: &Target, spec: &WebhookSpec) -> bool {
-        self.target.url == target.url && self.secret == spec.secret && self.proxy == spec.proxy
+    /// Whether it sends to its endpoint as a sender for that would.
+    pub(super) fn serves(&self, spec: &WebhookSpec) -> bool {
+        self.secret == spec.secret && self.proxy == spec.proxy
+    }
+
+    pub(super) fn secret_name(&self) -> Option<&str> {
+        self.secret.as_ref().map(|secret| secret.name.as_str())
     }
 
     pub(super) async fn send(&self, message: &Message) -> Sent {
@@ -68,7 +72,7 @@ impl Sender {
             .header("x-pintle-delivery", &*message.id)
             .body(message.body.to_string());
         if let Some(secret) = &self.secret {
-            request = request.header("x-pintle-signature", signature(secret, &message.body));
+            request = request.header("x-pintle-signature", signature(&secret.value, &message.body));
         }
         match request.send().await {
             Ok(response) => judge(response.status()),

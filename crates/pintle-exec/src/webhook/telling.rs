@@ -11,17 +11,17 @@ use std::{
 use pintle::DynEvent;
 use serde::Serialize;
 
-use super::{endpoint::Waiting, journal::Message, send::Sender};
+use super::journal::Message;
 use crate::{context::Context, spec::Scrub};
 
 /// About what a body takes beside the payload.
 const ENVELOPE: usize = 512;
 
-/// Who tells, by which way, and what must not be told.
+/// Who tells, signed with which secret, and what must not be told.
 pub(super) struct About {
     pub(super) profile: String,
+    pub(super) secret: Option<Arc<str>>,
     pub(super) scrub: Option<Scrub>,
-    pub(super) sender: Arc<Sender>,
 }
 
 pub(super) struct Telling {
@@ -38,7 +38,7 @@ impl Telling {
         Self { event, about, now: now_millis(), size }
     }
 
-    pub(super) fn write(self, url: &Arc<str>, owner: &Arc<str>) -> Waiting {
+    pub(super) fn write(self, url: &Arc<str>, owner: &Arc<str>) -> Message {
         let Self { event, about, now, .. } = &self;
         let body = Body {
             v: 1,
@@ -49,9 +49,8 @@ impl Telling {
         };
         // A value that JSON cannot hold (there is none in an event) would leave an empty body, not a lost message.
         let body = serde_json::to_string(&body).unwrap_or_default().into();
-        let (url, owner) = (url.clone(), owner.clone());
-        let message = Message { at: *now, id: delivery_id(*now), url, owner, tries: 0, body };
-        Waiting { message, sender: about.sender.clone() }
+        let (url, owner, secret) = (url.clone(), owner.clone(), about.secret.clone());
+        Message { at: *now, id: delivery_id(*now), url, owner, secret, tries: 0, body }
     }
 }
 

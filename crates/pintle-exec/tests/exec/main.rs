@@ -20,6 +20,7 @@ mod support;
 mod webhook_addresses;
 mod webhook_delivery;
 mod webhook_keeping;
+mod webhook_leaving;
 mod webhook_server;
 mod worker_failures;
 mod worker_noise;

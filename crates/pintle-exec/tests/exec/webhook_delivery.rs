@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pintle::{Hooks, ModelKind};
-use pintle_exec::{WebhookOptions, WebhookQueue, WebhookSpec};
+use pintle_exec::{WebhookOptions, WebhookQueue, WebhookSecret, WebhookSpec};
 use serde_json::json;
 
 use crate::{
@@ -60,7 +60,8 @@ async fn the_body_says_what_happened_where_and_when() {
 async fn a_signature_is_the_hmac_of_the_very_bytes() {
     let server = Server::start([]).await;
     let queue = WebhookQueue::open(quick()).unwrap();
-    let spec = WebhookSpec { secret: Some("s3cret".into()), ..WebhookSpec::new(server.url(), "p") };
+    let secret = WebhookSecret { name: "KEY".into(), value: "s3cret".into() };
+    let spec = WebhookSpec { secret: Some(secret), ..WebhookSpec::new(server.url(), "p") };
     prompt(&observe(&queue, spec), "hello «ü»").await;
     let received = server.wait_for(1).await;
     // R10.5
@@ -151,6 +152,23 @@ async fn messages_an_endpoint_always_chokes_on_do_not_hold_up_the_rest() {
     taken.retain(|text| !text.starts_with("poison"));
     assert_eq!(taken, fine);
     assert_eq!((stats[0].delivered, stats[0].refused), (12, 2), "{stats:?}");
+}
+
+// Of two machines behind one name one is sick, and who asks again at once gets the same one: a message that fails there
+// while others arrive is not to blame.
+#[tokio::test]
+async fn a_suspect_is_not_asked_about_again_at_once() {
+    let pause = Duration::from_secs(1);
+    // It takes the word after a pause. Pauses are between half and all of what they are set to.
+    let server = Server::choking_in_haste_on("suspect", pause / 3).await;
+    let options = WebhookOptions { first_retry: pause, suspect_after: 1, ..quick() };
+    let queue = WebhookQueue::open(WebhookOptions { longest_retry: pause, ..options }).unwrap();
+    let hooks = observe(&queue, WebhookSpec::new(server.url(), "p"));
+    prompt(&hooks, "suspect").await;
+    prompt(&hooks, "another").await;
+    assert_eq!(prompts(&server.wait_for(3).await), ["suspect", "another", "suspect"]);
+    let stats = queue.close(SLACK).await;
+    assert_eq!((stats[0].delivered, stats[0].refused), (2, 0), "{stats:?}");
 }
 
 // Nine of ten answers are bad: that is the endpoint's fault, and no message's.

@@ -6,7 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pintle_exec::{EndpointStats, WebhookOptions, WebhookQueue, WebhookSpec, kept_webhooks};
+use pintle_exec::{
+    EndpointStats, WebhookOptions, WebhookQueue, WebhookSecret, WebhookSpec, kept_webhooks,
+};
 
 use crate::{
     support::SLACK,
@@ -15,18 +17,18 @@ use crate::{
 };
 
 /// A folder, and an endpoint nobody listens at until later.
-struct Place {
+pub(crate) struct Place {
     folder: tempfile::TempDir,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         Self::at(listener.local_addr().unwrap().port())
     }
 
-    fn at(port: u16) -> Self {
+    pub(crate) fn at(port: u16) -> Self {
         Self { folder: tempfile::tempdir().unwrap(), port }
     }
 
@@ -34,16 +36,17 @@ impl Place {
         self.folder.path().join("webhooks")
     }
 
-    fn options(&self) -> WebhookOptions {
+    pub(crate) fn options(&self) -> WebhookOptions {
         WebhookOptions { spool: Some(self.spool()), ..quick() }
     }
 
-    fn spec(&self) -> WebhookSpec {
+    pub(crate) fn spec(&self) -> WebhookSpec {
         WebhookSpec::new(format!("http://127.0.0.1:{}/hook", self.port), "p")
     }
 
-    fn signed(&self, secret: &str) -> WebhookSpec {
-        WebhookSpec { secret: Some(secret.into()), ..self.spec() }
+    fn signed(&self, name: &str, value: &str) -> WebhookSpec {
+        let secret = WebhookSecret { name: name.into(), value: value.into() };
+        WebhookSpec { secret: Some(secret), ..self.spec() }
     }
 
     /// A process that could not deliver.
@@ -56,7 +59,7 @@ impl Place {
         queue.close(Duration::from_millis(50)).await.remove(0)
     }
 
-    fn kept(&self) -> usize {
+    pub(crate) fn kept(&self) -> usize {
         kept_webhooks(&self.spool()).unwrap().iter().map(|kept| kept.messages).sum()
     }
 }
@@ -138,16 +141,45 @@ async fn what_was_delivered_before_a_crash_is_not_sent_again() {
     }
 }
 
+// R10.5
 #[tokio::test]
-async fn what_was_kept_is_signed_with_the_secret_of_today() {
+async fn what_was_kept_is_signed_with_its_own_secret_of_today() {
     let place = Place::new();
-    place.left(place.signed("old"), &["one"]).await;
+    let queue = WebhookQueue::open(place.options()).unwrap();
+    let specs = [place.signed("A", "old a"), place.spec(), place.signed("B", "old b")];
+    let hooks = specs.map(|spec| observe(&queue, spec));
+    for number in 0..6 {
+        prompt(&hooks[number % 3], &number.to_string()).await;
+    }
+    assert_eq!(queue.close(Duration::from_millis(50)).await[0].queued, 6);
+    drop((queue, hooks));
+
     let server = Server::start_at(place.port, []).await;
     let queue = WebhookQueue::open(place.options()).unwrap();
-    let hooks = observe(&queue, place.signed("new"));
-    prompt(&hooks, "two").await;
-    let received = server.wait_for(2).await;
-    assert_eq!(prompts(&received), ["one", "two"]);
+    // While only one of them is there, what the others left waits for them.
+    let _first = observe(&queue, place.signed("B", "new b"));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let _others = [place.spec(), place.signed("A", "new a")].map(|spec| observe(&queue, spec));
+    let received = server.wait_for(6).await;
+    assert_eq!(prompts(&received), ["0", "1", "2", "3", "4", "5"]);
+    let secrets = [Some("new a"), None, Some("new b")];
+    for (request, secret) in received.iter().zip(secrets.into_iter().cycle()) {
+        let signature = secret.map(|secret| request.signature(secret));
+        assert_eq!(request.header("x-pintle-signature"), signature.as_deref());
+    }
+}
+
+#[tokio::test]
+async fn what_was_kept_is_signed_with_another_secret_when_its_own_is_gone() {
+    let place = Place::new();
+    place.left(place.signed("OLD", "old"), &["one"]).await;
+    place.left(place.spec(), &["two"]).await;
+    let server = Server::start_at(place.port, []).await;
+    let queue = WebhookQueue::open(place.options()).unwrap();
+    let hooks = observe(&queue, place.signed("NEW", "new"));
+    prompt(&hooks, "three").await;
+    let received = server.wait_for(3).await;
+    assert_eq!(prompts(&received), ["one", "two", "three"]);
     for request in received {
         assert_eq!(request.header("x-pintle-signature"), Some(&*request.signature("new")));
     }
@@ -156,12 +188,9 @@ async fn what_was_kept_is_signed_with_the_secret_of_today() {
 #[tokio::test]
 async fn hooks_with_different_secrets_share_an_endpoint_and_its_order() {
     let server = Server::start([]).await;
+    let place = Place::at(server.port);
     let queue = WebhookQueue::open(quick()).unwrap();
-    let spec = |secret: &str| WebhookSpec {
-        secret: Some(secret.into()),
-        ..WebhookSpec::new(server.url(), "p")
-    };
-    let hooks = [observe(&queue, spec("a")), observe(&queue, spec("b"))];
+    let hooks = ["a", "b"].map(|secret| observe(&queue, place.signed(secret, secret)));
     for number in 0..6 {
         prompt(&hooks[number % 2], &number.to_string()).await;
     }

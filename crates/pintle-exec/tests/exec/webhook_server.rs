@@ -87,6 +87,16 @@ impl Server {
         Self::serve(0, move |request| Reply::Status(if choke(request) { 500 } else { 200 })).await
     }
 
+    /// Takes everything but this word when it comes sooner than this after another request.
+    pub(crate) async fn choking_in_haste_on(word: &'static str, pause: Duration) -> Self {
+        let mut last: Option<Instant> = None;
+        let reply = move |request: &Received| {
+            let haste = last.replace(Instant::now()).is_none_or(|last| last.elapsed() < pause);
+            Reply::Status(if haste && request.body.contains(word) { 500 } else { 200 })
+        };
+        Self::serve(0, reply).await
+    }
+
     async fn serve(port: u16, reply: impl FnMut(&Received) -> Reply + Send + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", port)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
