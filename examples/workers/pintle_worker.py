@@ -45,7 +45,7 @@ def _take_pipes():
     """The pipes from and to the host. What a program that the function runs prints must not be taken for its answer."""
     global _pipes
     if _pipes is None:
-        _pipes = os.fdopen(os.dup(0), encoding="utf-8"), os.dup(1)
+        _pipes = os.fdopen(os.dup(0), "rb"), os.dup(1)
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.close(nothing)
@@ -62,23 +62,28 @@ def serve(function, threads=1):
     """Answers requests until the host closes the pipe."""
     lines, answers = _take_pipes()
     lock = threading.Lock()
+    # Made once: `json.dumps` and `json.loads` look at their options for each request.
+    encode, decode = json.JSONEncoder(allow_nan=False).encode, json.JSONDecoder().raw_decode
 
     def write(message):
-        line = json.dumps(message, allow_nan=False).encode() + b"\n"
+        line = message.encode()
         with lock:
             while line:
                 line = line[os.write(answers, line):]
 
     def answer(request):
         try:
-            write({"id": request["id"], "result": function(request["event"], request["context"])})
+            result = function(request["event"], request["context"])
+            words = "null" if result is None else encode(result)
+            write('{"id":%d,"result":%s}\n' % (request["id"], words))
         except BaseException as error:  # one request's trouble is not the next one's
-            write({"id": request["id"], "error": f"{type(error).__name__}: {error}"})
+            words = encode(f"{type(error).__name__}: {error}")
+            write('{"id":%d,"error":%s}\n' % (request["id"], words))
             if isinstance(error, KeyboardInterrupt):
                 raise
 
-    write({"ready": True, "concurrent": threads > 1})
-    requests = (json.loads(line) for line in lines if line.strip())
+    write('{"ready":true,"concurrent":%s}\n' % encode(threads > 1))
+    requests = (decode(line.decode())[0] for line in lines if not line.isspace())
     if threads > 1:
         with ThreadPoolExecutor(threads) as pool:
             for request in requests:
