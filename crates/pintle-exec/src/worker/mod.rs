@@ -69,7 +69,8 @@ impl WorkerSpec {
 /// again); `TimedOut`; `Errored` (its own words); `BadOutput` (garbage); `TooMuchOutput` (a line over
 /// [`OUTPUT_CAP`](crate::OUTPUT_CAP), or a flood). Where it cannot be told which of several requests a line was meant
 /// for, none of them fails by it. A worker that lets a deadline pass is ended and started anew; one that serves
-/// concurrently, after three in a row; one that floods, on stdout or stderr, at once.
+/// concurrently, after three in a row, or when it has not even read the request; one that floods, on stdout or stderr,
+/// at once.
 ///
 /// Clones are handles on the same process. When the last one is dropped, or at [`shutdown`](Self::shutdown), the
 /// process ends with everything it started.

@@ -30,8 +30,7 @@ pub(super) struct State {
     lines: Lines,
     stderr: Tail,
     stderr_flow: Meter,
-    /// What still has to be written to it.
-    unsent: Vec<u8>,
+    unsent: Option<Unsent>,
     /// The oldest first.
     under_way: Vec<Request>,
     /// Requests that are over: another answer to one of them is not an answer to nothing.
@@ -47,6 +46,15 @@ pub(super) struct State {
     nonsense: Option<Nonsense>,
     /// The last thing it said that harmed nobody and still was wrong.
     oddity: Option<&'static str>,
+}
+
+/// The newest request, as long as some of its line still has to be written to the process.
+struct Unsent {
+    id: u64,
+    line: Vec<u8>,
+    sent: usize,
+    /// Who has not read it by then reads nothing, whatever became of the request.
+    overdue: Instant,
 }
 
 struct Over {
@@ -67,12 +75,16 @@ impl Nonsense {
 }
 
 impl State {
+    /// What still has to be written to it.
     pub(super) fn unsent(&self) -> &[u8] {
-        &self.unsent
+        self.unsent.as_ref().and_then(|unsent| unsent.line.get(unsent.sent..)).unwrap_or_default()
     }
 
     pub(super) fn sent(&mut self, count: usize) {
-        self.unsent.drain(..count);
+        if let Some(unsent) = &mut self.unsent {
+            unsent.sent += count;
+        }
+        self.unsent.take_if(|unsent| unsent.sent >= unsent.line.len());
     }
 
     /// Whether it has answered anything since this was last asked.
@@ -82,19 +94,22 @@ impl State {
 
     pub(super) fn has_room(&self) -> bool {
         let most = if self.concurrent { CONCURRENT } else { 1 };
-        self.unsent.is_empty() && self.nonsense.is_none() && self.under_way.len() < most
+        self.unsent.is_none() && self.nonsense.is_none() && self.under_way.len() < most
     }
 
-    pub(super) fn accept(&mut self, request: Request) {
+    pub(super) fn accept(&mut self, mut request: Request) {
         if !request.answer.is_closed() {
-            self.unsent.extend_from_slice(&request.line);
+            let (id, line) = (request.id, std::mem::take(&mut request.line));
+            self.unsent = Some(Unsent { id, line, sent: 0, overdue: request.deadline + LATE });
             self.under_way.push(request);
         }
     }
 
     /// The request of which it has not been told a single byte.
     pub(super) fn take_untold(&mut self) -> Option<Request> {
-        self.under_way.pop_if(|newest| newest.line.len() == self.unsent.len())
+        let Unsent { id, line, .. } = self.unsent.take_if(|unsent| unsent.sent == 0)?;
+        let request = self.under_way.pop_if(|newest| newest.id == id)?;
+        Some(Request { line, ..request })
     }
 
     /// What there is to say about a process that is gone, besides how it went.
@@ -238,7 +253,9 @@ impl State {
     /// When it has to be looked at even if nothing happens.
     pub(super) fn next_look(&self) -> Option<Instant> {
         let overdue = self.under_way.iter().map(|request| request.deadline + LATE);
-        overdue.chain(self.nonsense.as_ref().map(|nonsense| nonsense.quiet_at)).min()
+        let unread = self.unsent.as_ref().map(|unsent| unsent.overdue);
+        let quiet = self.nonsense.as_ref().map(|nonsense| nonsense.quiet_at);
+        overdue.chain(unread).chain(quiet).min()
     }
 
     /// # Errors
@@ -254,11 +271,13 @@ impl State {
             request.fail(Failure::new(FailureKind::TimedOut, "the worker did not answer in time"));
         }
         let most = if self.concurrent { MISSES } else { 1 };
-        match self.missed >= most {
-            true => {
-                Err(Failure::new(FailureKind::Gone, "the worker was silent and had to be ended"))
-            }
-            false => Ok(()),
+        let ended = |why| Err(Failure::new(FailureKind::Gone, why));
+        if self.unsent.as_ref().is_some_and(|unsent| unsent.overdue <= now) {
+            ended("the worker did not read its stdin and had to be ended")
+        } else if self.missed >= most {
+            ended("the worker was silent and had to be ended")
+        } else {
+            Ok(())
         }
     }
 

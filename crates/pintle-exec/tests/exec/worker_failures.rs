@@ -69,6 +69,22 @@ async fn a_silent_worker_is_ended_and_started_anew() {
 }
 
 #[tokio::test]
+async fn a_worker_that_stops_reading_in_the_middle_of_a_request_is_ended_and_started_anew() {
+    let profile = Profile::new();
+    let mut spec = profile.odd_spec(&["--concurrent"]);
+    spec.process.timeout = SHORT;
+    let worker = Worker::new(spec);
+    profile.ask(&worker, json!({})).await.unwrap();
+    let busy = profile.ask(&worker, json!({ "do": "late", "seconds": 3600 }));
+    // More than a pipe holds. Nothing else can be told before it.
+    let long = profile.ask(&worker, json!({ "content": "x".repeat(1 << 20) }));
+    let (busy, long) = tokio::join!(busy, long);
+    assert_eq!((busy.unwrap_err().kind, long.unwrap_err().kind), (TimedOut, TimedOut));
+    profile.ask(&worker, json!({})).await.unwrap(); // R8.7
+    assert_eq!(profile.starts(), 2);
+}
+
+#[tokio::test]
 async fn an_answer_that_is_only_a_little_late_costs_its_request_and_not_the_worker() {
     let profile = Profile::new();
     let mut spec = profile.odd_spec(&["--concurrent"]);
