@@ -202,6 +202,17 @@ async fn hooks_with_different_secrets_share_an_endpoint_and_its_order() {
 }
 
 #[tokio::test]
+async fn a_secret_whose_value_changes_while_messages_wait_signs_them_with_the_new_one() {
+    let place = Place::new();
+    let queue = WebhookQueue::open(place.options()).unwrap();
+    let hooks = ["old", "new"].map(|value| observe(&queue, place.signed("A", value)));
+    prompt(&hooks[0], "one").await;
+    let server = Server::start_at(place.port, []).await;
+    let received = server.wait_for(1).await;
+    assert_eq!(received[0].header("x-pintle-signature"), Some(&*received[0].signature("new")));
+}
+
+#[tokio::test]
 async fn damaged_lines_are_skipped_and_counted() {
     let place = Place::new();
     place.left(place.spec(), &["one", "two", "three"]).await;

@@ -17,7 +17,7 @@ use crate::{
     support::SLACK,
     webhook_delivery::{observe, prompt, prompts},
     webhook_keeping::Place,
-    webhook_server::{Reply, Server},
+    webhook_server::{Received, Reply, Server},
 };
 
 /// One that was under way, and one last chance.
@@ -102,4 +102,27 @@ async fn what_waits_behind_a_suspect_is_flushed_and_the_suspect_alone_holds_nobo
     let (poison, others): (Vec<_>, Vec<_>) = tried().into_iter().partition(|it| it == "poison");
     assert_eq!(others, fine);
     assert_eq!(poison.len(), 3, "at the start, before the others, after them");
+}
+
+#[tokio::test]
+async fn what_is_refused_behind_a_suspect_holds_up_nothing_either() {
+    let reply = |request: &Received| match request.prompt().as_str() {
+        "poison" => Reply::Status(500),
+        "refused" => Reply::Status(404),
+        _ => Reply::Status(200),
+    };
+    let server = Server::serve(0, reply).await;
+    let place = Place::at(server.port);
+    let options = WebhookOptions { suspect_after: 2, ..place.options() };
+    for texts in [&["poison"][..], &[], &["refused", "fine"]] {
+        let queue = WebhookQueue::open(options.clone()).unwrap();
+        let hooks = observe(&queue, place.spec());
+        for text in texts {
+            prompt(&hooks, text).await;
+        }
+        let stats = &queue.close(SLACK).await[0];
+        let expected = if texts.len() == 2 { (1, 1, 1) } else { (0, 0, 1) };
+        assert_eq!((stats.delivered, stats.refused, stats.queued), expected, "{stats:?}");
+    }
+    assert_eq!(server.received().len(), 6, "{:?}", prompts(&server.received()));
 }

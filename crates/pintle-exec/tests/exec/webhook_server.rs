@@ -97,7 +97,11 @@ impl Server {
         Self::serve(0, reply).await
     }
 
-    async fn serve(port: u16, reply: impl FnMut(&Received) -> Reply + Send + 'static) -> Self {
+    /// Replies to each request as this says.
+    pub(crate) async fn serve(
+        port: u16,
+        reply: impl FnMut(&Received) -> Reply + Send + 'static,
+    ) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", port)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let received = Arc::new(Mutex::new(Vec::new()));
