@@ -1,9 +1,14 @@
 //! An agent that changes the rules it works under, or runs the program that keeps them, is asked about, whatever the rules
 //! say.
 
+mod bases;
 mod commands;
+mod copies;
+mod effect;
+mod git;
 #[cfg(test)]
 mod tests;
+mod unpack;
 
 use std::path::{Path, PathBuf};
 

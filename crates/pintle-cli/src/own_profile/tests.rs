@@ -8,159 +8,105 @@ struct World {
     own: Own,
 }
 
-/// A profile that is the workspace itself, with a hook and a personality.
-fn world() -> World {
-    let folder = tempfile::tempdir().unwrap();
-    let work = folder.path().canonicalize().unwrap().join("work");
-    for place in ["hooks", "sub/hooks", "src", "personalities/guide"] {
-        std::fs::create_dir_all(work.join(place)).unwrap();
+impl World {
+    /// A profile in a folder of the workspace, or the workspace itself, with a hook and a personality; all in a work tree of git.
+    fn new(place: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let work = folder.path().canonicalize().unwrap().join("work");
+        let profile = work.join(place);
+        for place in ["hooks", "personalities/guide"] {
+            std::fs::create_dir_all(profile.join(place)).unwrap();
+        }
+        for file in ["agent.json", "hooks/check.sh", "personalities/guide/SOUL.md"] {
+            std::fs::write(profile.join(file), "").unwrap();
+        }
+        for place in [".git", "sub/hooks", "sub/profile", "src", "out"] {
+            std::fs::create_dir_all(work.join(place)).unwrap();
+        }
+        for file in ["sub/agent.json", "package.json", "a.txt", "src/a.rs"] {
+            std::fs::write(work.join(file), "").unwrap();
+        }
+        std::os::unix::fs::symlink(profile.join("agent.json"), work.join("link")).unwrap();
+        let data = folder.path().canonicalize().unwrap().join("data");
+        std::fs::create_dir(&data).unwrap();
+        let mut files = vec![data];
+        let own = ["hooks/check.sh", "agent.json", "personalities"];
+        files.extend(own.map(|name| profile.join(name)));
+        let program = std::env::current_exe().unwrap().canonicalize().unwrap();
+        Self { own: Own { files, program: Some(program), workspace: work }, folder }
     }
-    for file in [
-        "agent.json",
-        "hooks/check.sh",
-        "personalities/guide/SOUL.md",
-        "sub/agent.json",
-        "package.json",
-        "a.txt",
-    ] {
-        std::fs::write(work.join(file), "").unwrap();
+
+    fn concern(&self, command: &str) -> Option<String> {
+        self.own.concern("terminal", &json!({ "command": command }))
     }
-    std::os::unix::fs::symlink("agent.json", work.join("link")).unwrap();
-    let data = folder.path().canonicalize().unwrap().join("data");
-    std::fs::create_dir(&data).unwrap();
-    let mut files = vec![data];
-    files.extend(["hooks/check.sh", "agent.json", "personalities"].map(|name| work.join(name)));
-    let program = std::env::current_exe().unwrap().canonicalize().unwrap();
-    World { own: Own { files, program: Some(program), workspace: work }, folder }
+
+    fn data(&self) -> String {
+        self.folder.path().join("data").display().to_string()
+    }
+}
+
+/// One command in a line, with `\n` for a new one in it.
+fn commands(list: &str) -> impl Iterator<Item = String> {
+    let lines = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(|line| line.replace("\\n", "\n"))
 }
 
 #[test]
 fn a_command_that_may_reach_the_agents_own_files_is_a_concern() {
-    let world = world();
-    let asks = |command: &str| world.own.concern("terminal", &json!({ "command": command }));
-    let data = world.folder.path().join("data/pintle.toml").display().to_string();
-    for command in [
-        "echo {} > agent.json",
-        "cp sub/c.sh hook?/check.sh",
-        "cp sub/agent.json .",
-        "cp sub/* .",
-        "cp -r sub/hooks .",
-        "cp -r sub/. .",
-        "cp -t . sub/agent.json",
-        "cp a agent.jso?",
-        "cp a l*k",
-        "cp a {agent,b}.json",
-        "cp a \"$PWD/agent.json\"",
-        "cp a \"$X\"",
-        "cp a $X/agent.json",
-        "cp a $(echo agent).json",
-        "cp a ${X:-agent.json}",
-        "echo x > \"$X\"",
-        "echo x > *.json",
-        "sed -i s/a/b/ *.json",
-        "f=agent.json; tee $f",
-        "ls | xargs rm",
-        "cd hooks && cp ../a check.sh",
-        "cd sub; cd ..; cp a agent.json",
-        "cd $X && cp a agent.json",
-        "tar xf a.tar",
-        "tar -C . -xf a.tar",
-        "patch -p1 < a.diff",
-        "git apply a.diff",
-        "mv hooks old",
-        "rm -rf .",
-        "rm -rf *",
-        "chmod -R a+w .",
-        "rsync -a sub/ .",
-        "ln -sf sub/agent.json .",
-        "find . -name agent.json -delete",
-        "dd of=agent.json",
-        "find . -name '*.json' -delete",
-        "find -delete",
-        "find -L -name x -delete",
-        "find . -type f -exec cp a {} +",
-        "find . -type f -exec sh -c 'cp a {}' \\;",
-        "ls | xargs -I% cp a %",
-        "cp -at. sub/agent.json",
-        "cp -at . sub/agent.json",
-        "ln -sf sub/agent.json",
-        "cd $X && cp y/agent.json .",
-        "curl -O http://localhost/agent.json",
-        "curl -sSLO http://localhost/agent.json?x",
-        "curl --remote-name http://localhost/agent.json",
-        "wget http://localhost/agent.json",
-        "wget http://localhost/agent%2Ejson",
-        "curl -OJ http://localhost/a",
-        "wget -i list.txt",
-        "wget -P hooks http://localhost/check.sh",
-        "wget -Phooks http://localhost/check.sh",
-        "cp a \"${X%x}\"",
-        "mv a \"$X\"",
-        "tee \"$X\"",
-        "sed -i s/a/b/ \"$X\"",
-        "install a \"$X\"",
-        "ln -sf a \"$X\"",
-        "rsync a \"$X\"",
-        "dd of=\"$X\"",
-        "curl -o \"$X\" http://localhost",
-        "wget -O \"$X\" http://localhost",
-        "rm \"$X\"",
-        "git checkout \"$X/agent.json\"",
-        "git checkout -m agent.json",
-        "git log > \"$X\"",
-        "echo 'unclosed",
-        &format!("echo x > {data}"),
-        "sh -c 'cp a agent.json'",
-    ] {
-        let concern = asks(command).unwrap_or_else(|| panic!("{command}"));
-        assert!(concern.contains("the rules the agent works under"), "{command}: {concern}");
-    }
-    for command in [
-        "ls *.txt",
-        "ls *",
-        "ls -la",
-        "cat $X",
-        "grep -r foo .",
-        "grep foo *",
-        "cargo build",
-        "cargo test --workspace 2>&1 | tail -5",
-        "make -j$(nproc)",
-        "echo x > out.txt",
-        "cp a.txt b.txt",
-        "cp a.txt src/",
-        "cp src/* out/",
-        "rm -rf src/build",
-        "rm *.txt",
-        "mv a.txt src",
-        "touch src/{a,b}.rs",
-        "git status && git commit -m \"x $Y\"",
-        "for f in *.txt; do cat \"$f\"; done",
-        "gcc -o \"$f.o\" a.c",
-        "cd src && ls",
-        "tar czf out.tgz src",
-        "find . -name '*.json'",
-        "npm run build",
-        "git checkout \"$X\" && git tag \"v${X#v}\"",
-        "git commit -am \"$X\" && git commit -m agent.json",
-        "cargo test \"$X\" -- $(cat tests.txt)",
-        "make -j $(nproc) \"$X\"",
-        "mkdir -p \"$X\" && touch \"$X\"",
-        "kill $(cat a.pid)",
-        "docker run \"$X\" && ssh \"$X\" ls",
-        "find src -name '*.o' -delete",
-        "find . -type f -exec grep foo {} +",
-        "ln -s src/a b",
-        "cp -at src a.txt",
-        "curl -O http://localhost/a.tgz",
-        "wget http://localhost/a.tgz",
-    ] {
-        assert_eq!(asks(command), None, "{command}");
+    for (place, list) in
+        [("", include_str!("asked.txt")), ("profile", include_str!("asked_below.txt"))]
+    {
+        let world = World::new(place);
+        let asked = |command: &String| {
+            let concern = world.concern(&command.replace("DATA", &world.data()));
+            concern.is_some_and(|why| why.contains("the rules the agent works under"))
+        };
+        let missed: Vec<_> = commands(list).filter(|command| !asked(command)).collect();
+        assert!(missed.is_empty(), "with the profile in `{place}`: {missed:#?}");
     }
 }
 
 #[test]
+fn an_everyday_command_is_no_concern_where_the_rules_lie() {
+    for place in ["", "profile"] {
+        let world = World::new(place);
+        let asked: Vec<_> = commands(include_str!("everyday.txt"))
+            .filter_map(|command| world.concern(&command).map(|why| (command, why)))
+            .collect();
+        assert!(asked.is_empty(), "with the profile in `{place}`: {asked:#?}");
+    }
+}
+
+#[test]
+fn the_lists_are_long_enough_to_mean_something() {
+    assert!(commands(include_str!("everyday.txt")).count() > 100);
+    assert!(commands(include_str!("asked.txt")).count() > 150);
+}
+
+#[test]
+fn a_work_tree_that_does_not_hold_the_rules_may_change() {
+    let world = World::new("profile");
+    let repository = world.own.workspace.join("src");
+    std::fs::remove_dir(world.own.workspace.join(".git")).unwrap();
+    std::fs::create_dir(repository.join(".git")).unwrap();
+    let asks = |command: &str, cwd: &str| {
+        world.own.concern("terminal", &json!({ "command": command, "cwd": cwd })).is_some()
+    };
+    for command in ["git pull", "git checkout main", "git stash pop && git reset --hard X"] {
+        assert!(!asks(command, "src"), "{command}");
+        assert!(!asks(&format!("cd src && {command}"), ""), "{command}");
+        assert!(asks(command, ""), "{command}");
+    }
+    assert!(asks("git --work-tree=.. checkout -f x", "src"));
+    assert!(asks("GIT_WORK_TREE=.. git checkout -f x", "src"));
+    assert!(asks("git -c core.worktree=.. checkout -f x", "src"));
+    std::fs::create_dir(world.own.workspace.join(".git")).unwrap();
+    assert!(asks("rm -rf .git; git checkout main", "src"), "the tree around it is next");
+}
+
+#[test]
 fn a_command_that_runs_pintle_is_a_concern() {
-    let world = world();
+    let world = World::new("");
     let running = std::env::current_exe().unwrap().display().to_string();
     for command in [
         "pintle trust . --accept",
@@ -171,21 +117,17 @@ fn a_command_that_runs_pintle_is_a_concern() {
         &format!("{running} trust ."),
         "p\\intle trust .",
     ] {
-        let concern = world.own.concern("terminal", &json!({ "command": command }));
+        let concern = world.concern(command);
         assert!(concern.is_some_and(|why| why.contains("runs pintle itself")), "{command}");
     }
     for command in ["echo pintle", "ls crates/pintle", "cargo build -p pintle"] {
-        assert_eq!(
-            world.own.concern("terminal", &json!({ "command": command })),
-            None,
-            "{command}"
-        );
+        assert_eq!(world.concern(command), None, "{command}");
     }
 }
 
 #[test]
 fn any_text_of_a_strangers_tool_may_be_a_path() {
-    let world = world();
+    let world = World::new("");
     let concern = |tool: &str, input: Value| world.own.concern(tool, &input).is_some();
     assert!(concern("files__copy", json!({ "source": "a", "destination": "src/../agent.json" })));
     assert!(concern("files__delete", json!({ "paths": ["a", { "at": "personalities/guide" }] })));

@@ -1,0 +1,182 @@
+//! What a program may do to files, as far as its command line says.
+
+use pintle_policy::shell::{SimpleCommand, Word};
+
+use super::{copies, git, unpack};
+
+/// Programs that write no file, whatever they are told; and those in front of another, which is looked at by itself.
+const LOOKS: &[&str] = &[
+    "",
+    ":",
+    "[",
+    "[[",
+    "basename",
+    "break",
+    "cat",
+    "cd",
+    "cksum",
+    "cmp",
+    "column",
+    "comm",
+    "command",
+    "continue",
+    "cut",
+    "date",
+    "df",
+    "diff",
+    "dirname",
+    "du",
+    "echo",
+    "egrep",
+    "env",
+    "exit",
+    "export",
+    "expr",
+    "false",
+    "fgrep",
+    "fold",
+    "grep",
+    "head",
+    "hexdump",
+    "id",
+    "join",
+    "jq",
+    "local",
+    "ls",
+    "md5sum",
+    "nice",
+    "nl",
+    "nohup",
+    "od",
+    "paste",
+    "printf",
+    "ps",
+    "pushd",
+    "popd",
+    "pwd",
+    "read",
+    "readlink",
+    "realpath",
+    "return",
+    "rev",
+    "rg",
+    "seq",
+    "set",
+    "sha1sum",
+    "sha256sum",
+    "shift",
+    "sleep",
+    "stat",
+    "strings",
+    "sum",
+    "tac",
+    "tail",
+    "test",
+    "timeout",
+    "tr",
+    "true",
+    "type",
+    "uname",
+    "unset",
+    "wait",
+    "wc",
+    "which",
+    "whoami",
+    "xargs",
+    "zcat",
+    "zgrep",
+];
+
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh"];
+
+/// Programs that take away or change all that is in a folder.
+const WHOLE: &[&str] =
+    &["rm", "rmdir", "shred", "unlink", "chmod", "chown", "chgrp", "trash", "setfacl"];
+
+/// Other keepers of versions, with what leaves the files alone.
+const VERSIONS: &[&str] = &["bzr", "cvs", "darcs", "fossil", "hg", "jj", "p4", "sl", "svn"];
+const VERSIONS_LOOK: &[&str] = &[
+    "add", "annotate", "blame", "cat", "ci", "commit", "diff", "info", "log", "st", "stat",
+    "status",
+];
+
+/// Which files may be changed.
+#[derive(Default)]
+pub(super) struct Effect {
+    /// Those that a word names.
+    pub(super) named: bool,
+    /// But not by these words, which are only read from.
+    pub(super) read: Vec<String>,
+    /// All in these places, under names that are not in the command line.
+    pub(super) places: Vec<String>,
+    /// All in git's work tree.
+    pub(super) work_tree: bool,
+}
+
+impl Effect {
+    pub(super) fn nothing() -> Self {
+        Self::default()
+    }
+
+    pub(super) fn named() -> Self {
+        Self { named: true, ..Self::default() }
+    }
+
+    pub(super) fn places(places: Vec<String>) -> Self {
+        Self { places, ..Self::named() }
+    }
+
+    pub(super) fn work_tree() -> Self {
+        Self { work_tree: true, ..Self::named() }
+    }
+
+    pub(super) fn of(command: &SimpleCommand) -> Self {
+        let Some(program) = command.program() else { return Self::named() };
+        let args: Vec<String> = command.args.iter().flat_map(Word::readings).collect();
+        let first = operands(&args).next().unwrap_or_default();
+        match program {
+            _ if LOOKS.contains(&program) => Self::nothing(),
+            _ if SHELLS.contains(&program) && gives_a_script(&command.args) => Self::nothing(),
+            _ if WHOLE.contains(&program) => {
+                Self::places(operands(&args).map(str::to_owned).collect())
+            }
+            _ if VERSIONS.contains(&program) => match VERSIONS_LOOK.contains(&first) {
+                true => Self::named(),
+                false => Self::work_tree(),
+            },
+            "find" => find(&args),
+            "git" => git::effect(&command.args),
+            _ => copies::effect(program, &args)
+                .or_else(|| unpack::effect(program, &args))
+                .unwrap_or_else(Self::named),
+        }
+    }
+}
+
+/// The words that are no options.
+pub(super) fn operands(args: &[String]) -> impl Iterator<Item = &str> {
+    args.iter().map(String::as_str).filter(|arg| !arg.starts_with('-'))
+}
+
+/// The letters of a word of short options.
+pub(super) fn letters(arg: &str) -> Option<&str> {
+    arg.strip_prefix('-').filter(|letters| !letters.starts_with('-'))
+}
+
+/// `sh -c TEXT`: the text is looked at by itself, if it is known.
+fn gives_a_script(args: &[Word]) -> bool {
+    let mut options = args.iter().map_while(|arg| letters(arg.text()));
+    options.any(|letters| letters.contains('c')) && !args.iter().any(Word::is_dynamic)
+}
+
+fn find(args: &[String]) -> Effect {
+    if !args.iter().any(|arg| arg.starts_with("-delete") || arg.starts_with("-f")) {
+        return Effect::nothing();
+    }
+    let is_option =
+        |arg: &&String| matches!(arg.as_str(), "-H" | "-L" | "-P") || arg.starts_with("-O");
+    let is_start = |arg: &&String| !arg.starts_with(['-', '(', '!']);
+    let starts: Vec<String> =
+        args.iter().skip_while(is_option).take_while(is_start).cloned().collect();
+    Effect::places(if starts.is_empty() { vec![".".to_owned()] } else { starts })
+}

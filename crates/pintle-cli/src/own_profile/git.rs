@@ -1,0 +1,136 @@
+//! Which uses of git leave the files of the work tree alone.
+
+use pintle_policy::shell::Word;
+
+use super::{
+    copies,
+    effect::{Effect, letters, operands},
+};
+
+/// They read files, or write what is in no folder: the index, a branch, another machine.
+const LOOKS: &[&str] = &[
+    "add",
+    "blame",
+    "branch",
+    "cat-file",
+    "check-ignore",
+    "commit",
+    "count-objects",
+    "describe",
+    "diff",
+    "diff-index",
+    "diff-tree",
+    "fetch",
+    "for-each-ref",
+    "fsck",
+    "gc",
+    "grep",
+    "help",
+    "log",
+    "ls-files",
+    "ls-remote",
+    "ls-tree",
+    "merge-base",
+    "name-rev",
+    "notes",
+    "push",
+    "reflog",
+    "remote",
+    "rev-list",
+    "rev-parse",
+    "shortlog",
+    "show",
+    "show-branch",
+    "show-ref",
+    "stage",
+    "status",
+    "tag",
+    "update-index",
+    "var",
+    "version",
+    "whatchanged",
+];
+
+/// They write where their words say.
+const NAMES: &[&str] = &["archive", "config", "format-patch", "init", "worktree"];
+
+/// Options before the verb whose value is the next word.
+const VALUED: &[&str] =
+    &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--attr-source"];
+
+/// Whatever is not known to leave the work tree alone may write any file in it: aliases and verbs of tomorrow too.
+pub(super) fn effect(args: &[Word]) -> Effect {
+    let mut words = args.iter();
+    let verb = loop {
+        match words.next() {
+            None => return Effect::nothing(),
+            Some(Word::Dynamic(_)) => return Effect::work_tree(),
+            Some(Word::Literal(word)) if VALUED.contains(&word.as_str()) => drop(words.next()),
+            Some(Word::Literal(word)) if word.starts_with('-') => {}
+            Some(Word::Literal(verb)) => break verb.as_str(),
+        }
+    };
+    let rest = words.as_slice();
+    let first = rest.first().map_or("", Word::text);
+    let has = |starts: &[&str]| {
+        rest.iter().any(|word| starts.iter().any(|start| word.text().starts_with(start)))
+    };
+    let has_letter = |letter: char| {
+        rest.iter().any(|word| letters(word.text()).is_some_and(|letters| letters.contains(letter)))
+    };
+    match verb {
+        verb if LOOKS.contains(&verb) => match has(&["--ou"]) {
+            true => Effect::named(),
+            false => Effect::nothing(),
+        },
+        verb if NAMES.contains(&verb) => Effect::named(),
+        "mv" | "rm" | "clone" => {
+            let args: Vec<String> = rest.iter().flat_map(Word::readings).collect();
+            match verb {
+                "rm" => Effect::places(operands(&args).map(str::to_owned).collect()),
+                "clone" => copies::clone(&args),
+                _ => copies::effect(verb, &args).unwrap_or_else(Effect::work_tree),
+            }
+        }
+        "checkout" | "switch" if only_makes_a_branch(rest) => Effect::nothing(),
+        "stash" if ["list", "show", "drop", "clear", "create", "store"].contains(&first) => {
+            Effect::nothing()
+        }
+        "reset" if rest.iter().all(|w| !w.is_dynamic()) && !has(&["--h", "--k", "--me"]) => {
+            Effect::nothing()
+        }
+        "restore" if has(&["--staged", "-S"]) && !has(&["--w"]) && !has_letter('W') => {
+            Effect::nothing()
+        }
+        "apply" if ["--check", "--stat", "--numstat"].contains(&first) && !has(&["--ap", "-3"]) => {
+            Effect::nothing()
+        }
+        "clean" if matches!(first, "-n" | "--dry-run") => Effect::nothing(),
+        "restore" if !has(&["--p", "-p"]) => {
+            within(rest.iter().filter(|word| !word.text().starts_with('-')))
+        }
+        "checkout" | "stash" | "clean" => {
+            within(rest.iter().skip_while(|word| word.text() != "--").skip(1))
+        }
+        _ => Effect::work_tree(),
+    }
+}
+
+/// `checkout -b NAME` goes on with the files as they are; with a start it would take those of the start.
+fn only_makes_a_branch(words: &[Word]) -> bool {
+    let [option, name] = words else { return false };
+    let is_one = |name: &str| name.starts_with('"') && name.ends_with('"');
+    matches!(option.text(), "-b" | "-B" | "-c" | "-C" | "--create")
+        && (!name.is_dynamic() || is_one(name.text()))
+}
+
+/// Only what these name; git has patterns and signs of its own, which may name anything.
+fn within<'a>(paths: impl Iterator<Item = &'a Word>) -> Effect {
+    let paths: Vec<&str> = paths.map(Word::text).collect();
+    let is_plain =
+        |path: &&str| !path.starts_with(':') && !path.contains(['*', '?', '[', '$', '`', '{', '~']);
+    match !paths.is_empty() && paths.iter().all(is_plain) {
+        true => Effect::places(paths.into_iter().map(str::to_owned).collect()),
+        false => Effect::work_tree(),
+    }
+}
