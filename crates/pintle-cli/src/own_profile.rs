@@ -33,7 +33,8 @@ pub(crate) fn bind(
     files.extend(["agent.json", "personalities"].map(|name| profile.dir.join(name)));
     files.push(data.to_path_buf());
     let program = std::env::current_exe().and_then(|path| path.canonicalize()).ok();
-    let own = Own { files, program, workspace: workspace.to_path_buf() };
+    let scripts = profile.scripts.files.iter().map(|file| profile.dir.join(file)).collect();
+    let own = Own { files, scripts, program, workspace: workspace.to_path_buf() };
     let guard = move |e: Event<ToolPre>| {
         let found = (e.zone > Zone::Safe.number())
             .then(|| own.concern(&e.tool_name, &e.tool_input))
@@ -48,6 +49,8 @@ pub(crate) fn bind(
 struct Own {
     /// Files, and folders of which everything counts.
     files: Vec<PathBuf>,
+    /// What is known to be in them: a word that is decided at run time may end like one.
+    scripts: Vec<PathBuf>,
     /// The running program.
     program: Option<PathBuf>,
     workspace: PathBuf,

@@ -126,7 +126,7 @@ impl Look<'_> {
                         } else if usual && is_bare(piece) {
                             false
                         } else if piece.contains('$') || piece.starts_with('~') {
-                            self.ends_like(piece)
+                            self.ends_like(piece, false)
                         } else if has_signs(piece) {
                             self.found_by(piece, bases, false)
                         } else {
@@ -152,6 +152,10 @@ impl Look<'_> {
 
     /// Whether all that is in the place, or may come to be there, counts one of them.
     fn place(&self, place: &str, bases: &Bases) -> bool {
+        if place.contains('$') || place.starts_with('~') {
+            let leaves = place.split('/').any(|part| part == "..");
+            return leaves || self.ends_like(&lexical(Path::new(place)).to_string_lossy(), true);
+        }
         if has_signs(place) && self.found_by(place, bases, true) {
             return true;
         }
@@ -165,7 +169,7 @@ impl Look<'_> {
         let is_apart = |c: char| c.is_whitespace() || "'\"`()[]{}<>|&;,=:!".contains(c);
         let parts = text.split(is_apart).filter(|part| !part.is_empty() && part.len() < text.len());
         parts.into_iter().any(|part| match part.contains('$') {
-            true => !is_bare(part) && self.ends_like(part),
+            true => !is_bare(part) && self.ends_like(part, false),
             false => {
                 let leads = |base: &PathBuf| {
                     let path = lexical(&base.join(part));
@@ -191,7 +195,7 @@ impl Look<'_> {
 
     /// Whether a file pattern finds one of them, by its name or through a link; or also a folder above.
     fn found_by(&self, pattern: &str, bases: &Bases, above: bool) -> bool {
-        let loose = bases.anywhere && self.ends_like(pattern);
+        let loose = bases.anywhere && self.ends_like(pattern, above);
         loose
             || bases.known.iter().any(|base| {
                 let whole =
@@ -213,11 +217,15 @@ impl Look<'_> {
             })
     }
 
-    /// Whether one of them could be what a run-time word becomes: it ends as the word ends.
-    fn ends_like(&self, text: &str) -> bool {
+    /// Whether one of them, or also a folder above, could be what a run-time word becomes: it ends as the word ends.
+    fn ends_like(&self, text: &str, above: bool) -> bool {
         let mut pattern = String::new();
-        let mut rest =
-            text.strip_prefix('~').map_or_else(|| text.to_owned(), |rest| format!("$(){rest}"));
+        // `~`, `~+` and `~name` are folders.
+        let mut rest = match text.strip_prefix('~').map(|rest| rest.split_once('/')) {
+            None => text.to_owned(),
+            Some(None) => "$()".to_owned(),
+            Some(Some((_, rest))) => format!("$()/{rest}"),
+        };
         while let Some((before, after)) = rest.split_once('$') {
             pattern.push_str(before);
             pattern.push('*');
@@ -236,10 +244,13 @@ impl Look<'_> {
         };
         let Ok(pattern) = Pattern::new(&pattern) else { return true };
         let matches = |file: &Path| pattern.matches(&file.to_string_lossy());
-        self.own.files.iter().any(|file| {
-            let inside = ["pintle.toml", "new/SOUL.md"].map(|name| file.join(name));
-            matches(file) || inside.iter().any(|file| matches(file))
-        })
+        let mut scripts = self.own.scripts.iter();
+        scripts.any(|file| matches(file))
+            || self.own.files.iter().any(|file| {
+                let inside = ["pintle.toml", "new/SOUL.md"].map(|name| file.join(name));
+                let most = if above { usize::MAX } else { 1 };
+                file.ancestors().take(most).any(matches) || inside.iter().any(|file| matches(file))
+            })
     }
 }
 

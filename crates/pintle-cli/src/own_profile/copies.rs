@@ -34,10 +34,10 @@ pub(super) fn effect(program: &str, args: &[String]) -> Option<Effect> {
     }
 }
 
-/// The folders that copies of other repositories get by default, and those that are said.
+/// The folder that a copy of another repository gets.
 pub(super) fn clone(args: &[String]) -> Effect {
-    let folders = operands(args).flat_map(|from| [from, name_of(from).trim_end_matches(".git")]);
-    places(folders.collect())
+    let all = operands(args).flat_map(|from| [from, name_of(from).trim_end_matches(".git")]);
+    places(all.filter(|folder| !folder.contains('$')).collect())
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -83,8 +83,8 @@ impl Effect {
         for folder in folders {
             let others = operands(args).filter(|source| source != folder);
             self.places.extend(others.map(|source| match name_of(source) {
-                "" | "." | ".." | "*" => (*folder).to_owned(),
-                name => format!("{folder}/{name}"),
+                "" | "." | ".." | "*" | "{}" => (*folder).to_owned(),
+                name => format!("{}/{name}", folder.trim_end_matches('/')),
             }));
         }
         self

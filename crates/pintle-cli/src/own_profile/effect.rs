@@ -145,6 +145,7 @@ impl Effect {
                 false => Self::work_tree(),
             },
             "find" => find(&args),
+            "sed" => sed(&args),
             "git" => git::effect(&command.args),
             _ => copies::effect(program, &args)
                 .or_else(|| unpack::effect(program, &args))
@@ -179,4 +180,22 @@ fn find(args: &[String]) -> Effect {
     let starts: Vec<String> =
         args.iter().skip_while(is_option).take_while(is_start).cloned().collect();
     Effect::places(if starts.is_empty() { vec![".".to_owned()] } else { starts })
+}
+
+/// Without `-i` its files are only read, and its script says what it writes to.
+fn sed(args: &[String]) -> Effect {
+    let changes = |arg: &String| {
+        letters(arg).is_some_and(|letters| letters.contains(['i', 'e', 'f', 's']))
+            || ["--i", "--e", "--f", "--s"].iter().any(|start| arg.starts_with(start))
+    };
+    if args.iter().any(changes) {
+        return Effect::named();
+    }
+    let script = operands(args).next().unwrap_or_default();
+    let after_w =
+        script.match_indices('w').filter_map(|(at, _)| script.get(at.saturating_add(1)..));
+    let files = after_w.filter_map(|rest| rest.split([';', '\n', '}']).next()).map(str::trim);
+    let files = files.filter(|file| !file.is_empty() && !file.ends_with('/')).map(str::to_owned);
+    let read = operands(args).skip(1).map(str::to_owned).collect();
+    Effect { read, ..Effect::places(files.collect()) }
 }

@@ -30,10 +30,11 @@ impl World {
         let data = folder.path().canonicalize().unwrap().join("data");
         std::fs::create_dir(&data).unwrap();
         let mut files = vec![data];
-        let own = ["hooks/check.sh", "agent.json", "personalities"];
+        let own = ["hooks", "agent.json", "personalities"];
         files.extend(own.map(|name| profile.join(name)));
         let program = std::env::current_exe().unwrap().canonicalize().unwrap();
-        Self { own: Own { files, program: Some(program), workspace: work }, folder }
+        let scripts = vec![profile.join("hooks/check.sh")];
+        Self { own: Own { files, scripts, program: Some(program), workspace: work }, folder }
     }
 
     fn concern(&self, command: &str) -> Option<String> {

@@ -88,7 +88,7 @@ pub(super) fn effect(program: &str, args: &[String]) -> Option<Effect> {
                 first.starts_with("-o") || matches!(first, "--create" | "-t" | "-it" | "--list");
             (!only_packs).then(|| fill(program, args))
         }
-        "python" | "python3" | "py" if is_module(&["zipfile", "tarfile"]) => {
+        _ if program.starts_with("py") && is_module(&["zipfile", "tarfile"]) => {
             let looks = args.iter().any(|arg| {
                 matches!(arg.as_str(), "-l" | "--list" | "-t" | "--test" | "-c" | "--create")
             });

@@ -121,11 +121,20 @@ fn a_shell_command_that_reaches_for_the_rules_is_asked_about_at_any_level() {
         "cd profile && cp ../sub/agent.json .",
         "cp sub/agent.json \"$PWD/profile/agent.json\"",
         "sed -i s/a/b/ profile/*.json",
+        "tar xf evil.tar",
+        "git checkout evil",
+        "git mv -f sub/agent.json profile",
+        "python3 -c \"open('profile/agent.json', 'w')\"",
     ] {
         let said = world.ask(&format!("run {command}"));
         assert!(said.out.contains("the rules the agent works under"), "{command}: {said:?}");
     }
     assert!(world.ask("run echo x > ran.txt").ok && world.path("ran.txt").exists());
+    for command in ["cat profile/agent.json", "cp sub/agent.json .", "mkdir out && cd out && ls"] {
+        let said = world.ask(&format!("run {command}"));
+        assert!(!said.out.contains("the rules the agent works under"), "{command}: {said:?}");
+    }
+    assert!(world.path("agent.json").exists(), "what lies beside the profile is no rule of it");
 }
 
 #[test]
