@@ -10,7 +10,10 @@ mod git;
 mod tests;
 mod unpack;
 
-use std::path::{Path, PathBuf};
+use std::{
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
 
 use pintle::{Event, Hooks, Verdict, points::ToolPre};
 use pintle_policy::{PATH_FIELDS, Profile, Zone, resolve};
@@ -60,7 +63,12 @@ impl Own {
     /// Why a person must see the call first.
     fn concern(&self, tool: &str, input: &Value) -> Option<String> {
         let real = self.files.iter().filter_map(|file| resolve(file, Path::new("")).ok());
-        let look = Look { own: self, real: real.collect() };
+        let all = self.files.iter().chain(self.scripts.iter().take(MOST_LOOKED_AT));
+        let look = Look {
+            own: self,
+            real: real.collect(),
+            identities: all.filter_map(|file| identity(file)).collect(),
+        };
         let changes =
             |path: &str| format!("it may change the rules the agent works under ({path})");
         let text = |field: &str| input.get(field).and_then(Value::as_str);
@@ -83,21 +91,34 @@ struct Look<'a> {
     own: &'a Own,
     /// The files as they really are.
     real: Vec<PathBuf>,
+    /// The same as the system tells files apart: a file may have a second name, or be written in other letters.
+    identities: Vec<(u64, u64)>,
+}
+
+/// For each call the files of a profile are looked at.
+const MOST_LOOKED_AT: usize = 256;
+
+fn identity(file: &Path) -> Option<(u64, u64)> {
+    file.metadata().ok().map(|it| (it.dev(), it.ino()))
 }
 
 impl Look<'_> {
     /// Whether the path is one of the files, or in one of the folders.
     fn leads(&self, base: &Path, path: &str) -> bool {
-        !path.is_empty()
-            && resolve(base, Path::new(path))
-                .is_ok_and(|path| self.real.iter().any(|file| path.starts_with(file)))
+        !path.is_empty() && resolve(base, Path::new(path)).is_ok_and(|path| self.holds(&path))
+    }
+
+    fn holds(&self, path: &Path) -> bool {
+        let mut known = path.ancestors().filter_map(identity);
+        self.real.iter().any(|file| path.starts_with(file))
+            || known.any(|found| self.identities.contains(&found))
     }
 
     /// The same, or a folder above one of them.
     fn touches(&self, base: &Path, path: &str) -> bool {
         !path.is_empty()
             && resolve(base, Path::new(path)).is_ok_and(|path| {
-                self.real.iter().any(|file| path.starts_with(file) || file.starts_with(&path))
+                self.holds(&path) || self.real.iter().any(|file| file.starts_with(&path))
             })
     }
 }

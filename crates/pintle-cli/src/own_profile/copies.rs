@@ -102,7 +102,7 @@ fn download(args: &[String], told: &[char]) -> Effect {
     folders.extend(glued(args, 'P'));
     let mut effect = Effect::default();
     for address in operands(args) {
-        let name = name_of(address).split(['?', '#']).next().unwrap_or_default();
+        let name = name_of(address.split(['?', '#']).next().unwrap_or_default());
         // Such an address is decoded, or stands for several.
         let is_unclear = name.is_empty() || name.contains(['%', '{', '[', '*']);
         effect.places.extend(folders.iter().filter(|folder| **folder != address).map(|folder| {

@@ -106,6 +106,20 @@ fn a_work_tree_that_does_not_hold_the_rules_may_change() {
 }
 
 #[test]
+fn a_second_name_of_a_rule_is_the_rule() {
+    let world = World::new("");
+    let work = &world.own.workspace;
+    std::fs::hard_link(work.join("agent.json"), work.join("src/innocent")).unwrap();
+    std::fs::hard_link(work.join("hooks/check.sh"), work.join("src/script")).unwrap();
+    for command in ["echo x > src/innocent", "cp a.txt src/script", "sed -i s/a/b/ src/*"] {
+        assert!(world.concern(command).is_some(), "{command}");
+    }
+    let input = json!({ "path": "src/innocent", "content": "x" });
+    assert!(world.own.concern("write_file", &input).is_some());
+    assert_eq!(world.concern("echo x > src/a.rs"), None);
+}
+
+#[test]
 fn a_command_that_runs_pintle_is_a_concern() {
     let world = World::new("");
     let running = std::env::current_exe().unwrap().display().to_string();
