@@ -39,6 +39,15 @@ impl Problem {
     }
 }
 
+/// What a person does must not be done by what an agent runs, not even by a script it wrote.
+pub(crate) fn refuse_agents(does: &str) -> Result<(), Problem> {
+    if !pintle_tools::is_run_by_an_agent() {
+        return Ok(());
+    }
+    Err(Problem::new(format_args!("this is run by an agent, and only a person {does}"))
+        .hint("run it in a terminal that no agent has opened"))
+}
+
 pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
 pub(crate) const GREEN: Style = AnsiColor::Green.on_default();

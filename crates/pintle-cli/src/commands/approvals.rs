@@ -17,7 +17,7 @@ use crate::{
     environment::Environment,
     origin::{ask, assemble, known},
     out::{say, say_json, say_pretty_json, tell},
-    problem::Problem,
+    problem::{Problem, refuse_agents},
     shown::{bold, cyan, dim, green, lines, pretty_json, text, yellow},
 };
 
@@ -67,6 +67,7 @@ async fn look_or_answer(environment: &Environment, approvals: Approvals) -> Resu
             (id, Said { decision: Decision::Deny, reason }, who)
         }
     };
+    refuse_agents("answers a question")?;
     let approval = find(&store, &id).await?;
     let by = answers_as(environment, &approval)?;
     if approval.origin.is_some() {

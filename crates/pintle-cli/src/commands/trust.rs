@@ -10,7 +10,7 @@ use crate::{
     bindings::{accept, changes},
     environment::Environment,
     out::{say, say_json},
-    problem::Problem,
+    problem::{Problem, refuse_agents},
     profile,
     shown::{cyan, green, red, text, yellow},
 };
@@ -19,6 +19,7 @@ pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, 
     let profile = profile::load(&environment.absolute(&trust.dir)?, environment)?;
     let changed = changes(environment, &profile)?;
     if trust.accept {
+        refuse_agents("trusts a profile")?;
         accept(environment, &profile)?;
     }
     if environment.json {

@@ -156,6 +156,37 @@ fn an_agent_asks_before_it_runs_the_program_that_keeps_the_rules() {
     }
 }
 
+// R11.5
+#[test]
+fn a_script_that_an_agent_runs_can_neither_trust_nor_answer() {
+    let world = World::new(&json!({
+        "hooks": { "onToolEnd": [{ "action": "command", "argv": ["./check.sh"] }] }
+    }));
+    let world = world.allowing_programs();
+    world.script("profile/check.sh", "exit 0");
+    std::fs::write(world.data("pintle.toml"), "level = \"permissive\"\n").unwrap();
+    let own = env!("CARGO_BIN_EXE_pintle");
+    let (data, home) = (world.data(""), world.path(""));
+    let clean = format!(
+        "setsid -w env -i PATH=/usr/bin:/bin HOME={} PINTLE_DATA={} PINTLE_ALLOW_COMMAND_HOOKS=1 {own}",
+        home.display(),
+        data.display()
+    );
+    world.write(
+        "innocent.sh",
+        &format!(
+            "{clean} trust profile --accept > trusts 2>&1\n\
+             {clean} approvals approve x > answers 2>&1\n\
+             {clean} trust profile > looks 2>&1\n"
+        ),
+    );
+    assert!(world.run(&["chat", "-q", "run sh innocent.sh"]).ok);
+    assert!(world.read("trusts").contains("only a person trusts a profile"));
+    assert!(world.read("answers").contains("only a person answers a question"));
+    assert!(world.read("looks").contains("check.sh"), "looking is free, and nothing is trusted");
+    world.trust();
+}
+
 // R11.4: the person sees the real arguments, all of them.
 #[test]
 fn what_a_person_is_asked_about_cannot_hide_or_move_anything() {
