@@ -194,11 +194,12 @@ fn trouble(stats: &EndpointStats) -> Vec<String> {
 /// All tools, also the one that the agent brings itself, as far as a profile speaks of them.
 pub(crate) fn known(tools: &[Arc<dyn Tool>]) -> Vec<KnownTool> {
     let fields = |spec: &ToolSpec| match spec.input_schema.get("properties") {
-        Some(Value::Object(fields)) => fields.keys().cloned().collect(),
-        _ => BTreeSet::new(),
+        Some(Value::Object(fields)) => Some(fields.keys().cloned().collect()),
+        _ => None,
     };
     let known = |spec: &ToolSpec| KnownTool { name: spec.name.clone(), fields: fields(spec) };
-    let own = KnownTool { name: "delegate".into(), fields: BTreeSet::new() };
+    let of_delegate = BTreeSet::from(["task", "personality"].map(str::to_owned));
+    let own = KnownTool { name: "delegate".into(), fields: Some(of_delegate) };
     tools.iter().map(|tool| known(tool.spec())).chain([own]).collect()
 }
 

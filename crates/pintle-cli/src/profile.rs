@@ -6,7 +6,7 @@ use pintle::points::PersonalityConfig;
 use pintle_agent::{Limits, Personalities, Personality, Policy};
 use pintle_policy::{
     Effective, Operator, Profile, ProfileErrors,
-    profile::{Bounds, KnownTool, ToolGlob, read_inside},
+    profile::{Bounds, KnownTool, Warning, read_inside},
 };
 use pintle_tools::TerminalConfig;
 
@@ -146,8 +146,16 @@ pub(crate) fn check_tools(
     let idle = profile
         .check_tools(tools)
         .map_err(|errors| does_not_load(environment, &profile.dir, &errors))?;
-    let told = |ToolGlob { glob, source }| format!("{source}: `{glob}` fits no tool there is");
     Ok(idle.into_iter().map(told).collect())
+}
+
+/// What its guards do that somebody might not expect.
+pub(crate) fn surprises(profile: &Profile, tools: &[KnownTool]) -> Vec<String> {
+    profile.surprises(tools).into_iter().map(told).collect()
+}
+
+fn told(Warning { source, message }: Warning) -> String {
+    format!("{source}: {message}")
 }
 
 pub(crate) fn does_not_load(

@@ -151,6 +151,48 @@ fn a_shell_guard_refuses_an_input_without_a_command() {
     }
 }
 
+// R11.1: `*` is wherever there is a command, or a path; who names a tool means that tool.
+#[test]
+fn a_guard_for_all_tools_lets_be_what_has_nothing_for_it_to_judge() {
+    let named = |tool: &str, kind, allow: &[&str]| {
+        let allow: Vec<String> = allow.iter().map(|rule| rule.to_string()).collect();
+        Guard::new(tool, kind, &allow, &["rm".into()], "").unwrap()
+    };
+    let (shell, path) = (GuardKind::Shell, GuardKind::Path);
+    let rows: &[(&str, GuardKind, &[&str], &str, Value, bool)] = &[
+        ("*", shell, &[], "read_file", json!({ "path": "x" }), false),
+        ("*", shell, &["ls"], "write_file", json!({ "path": "x", "content": "rm x" }), false),
+        ("*_file", shell, &[], "read_file", json!({ "path": "x" }), false),
+        ("*", shell, &[], "terminal", json!({ "command": "rm x" }), true),
+        ("*", shell, &[], "terminal", json!({}), true),
+        ("*", shell, &[], "mcp__a__run", json!({ "command": "rm x" }), true),
+        ("*", shell, &[], "mcp__a__run", json!({ "command": ["rm", "x"] }), true),
+        ("*", shell, &[], "mcp__a__run", json!({ "query": "x" }), false),
+        ("mcp__a__run", shell, &[], "mcp__a__run", json!({ "query": "x" }), true),
+        ("mcp__*", shell, &[], "mcp__a__run", json!({ "query": "x" }), true),
+        ("*", path, &["src"], "delegate", json!({ "task": "x" }), false),
+        ("delegate", path, &["src"], "delegate", json!({ "task": "x" }), false),
+        ("*", path, &["src"], "ticket_list", json!({}), false),
+        ("*", path, &["src"], "read_file", json!({}), true),
+        ("*", path, &["src"], "read_file", json!({ "path": "src/a" }), false),
+        // Without a `cwd` a command runs in the workspace.
+        ("*", path, &["src"], "terminal", json!({ "command": "ls" }), true),
+        ("*", path, &["src"], "terminal", json!({ "command": "ls", "cwd": "src" }), false),
+        ("*", path, &["."], "terminal", json!({ "command": "ls" }), false),
+        ("*", path, &["**"], "terminal", json!({ "command": "ls" }), false),
+        // Nobody knows which texts are paths; a call without any names none.
+        ("*", path, &["src"], "mcp__a__look", json!({ "n": 1 }), false),
+        ("*", path, &["src"], "mcp__a__look", json!({ "at": "src/a" }), false),
+        ("*", path, &["src"], "mcp__a__look", json!({ "for": "a word" }), true),
+        ("mcp__a__*", path, &["src"], "mcp__a__look", json!({ "n": 1 }), true),
+        ("mcp__a__*", path, &[], "mcp__a__look", json!({ "n": 1 }), false),
+    ];
+    for (tools, kind, allow, tool, input, refused) in rows {
+        let denial = judge(&named(tools, *kind, allow), tool, input, Path::new("/"));
+        assert_eq!(denial.is_some(), *refused, "{tools} {kind:?} {tool} {input}: {denial:?}");
+    }
+}
+
 #[test]
 fn a_guard_looks_only_at_the_tools_it_names() {
     let guard = Guard::new("write_*", GuardKind::Json, &[], &["/path".into()], "").unwrap();
@@ -198,6 +240,10 @@ fn path_guards_see_through_links_and_dots() {
         (&["src"], &[], "/etc/passwd", false),
         (&["away"], &[], "away/x", true),
         (&["**"], &[], "away/x", false),
+        (&["**"], &[], ".", true),
+        (&["src/**"], &[], "src", true),
+        (&[], &["src/**"], "src", false),
+        (&[], &["src/*"], "src", true),
         (&["src"], &["src/deep"], "src/deep/x", false),
         (&["src//**"], &[], "src/deep/x", true),
         (&["src//**"], &[], "/etc/passwd", false),
@@ -217,7 +263,7 @@ fn path_guards_see_through_links_and_dots() {
         assert_eq!(denial.is_none(), *passes, "allow {allow:?} deny {deny:?}: {path} {denial:?}");
     }
     let allow = guard(GuardKind::Path, &["src"], &[]);
-    assert!(judge(&allow, "x", &json!({}), &work).is_some(), "no path, nothing to allow");
+    assert!(judge(&allow, "read_file", &json!({}), &work).is_some(), "nothing to allow");
     assert!(judge(&allow, "x", &json!({ "path": 1 }), &work).is_some());
     assert!(
         judge(&allow, "x", &json!({ "path": "src/a", "cwd": "/" }), &work).is_some(),
@@ -270,7 +316,6 @@ fn a_path_guard_looks_at_every_text_of_a_tool_it_does_not_know() {
     for input in [
         json!({ "from": "src/a", "to": "b" }),
         json!({ "from": "src/a", "why": "a word" }),
-        json!({}),
     ] {
         assert!(judge(&allow, "files__copy", &input, &work).is_some(), "{input}");
     }

@@ -217,21 +217,29 @@ fn tools(names: &[&str]) -> Vec<KnownTool> {
 fn a_guard_that_looks_at_what_its_tools_do_not_take_is_a_slip() {
     let tool = |name: &str, fields: &[&str]| KnownTool {
         name: name.into(),
-        fields: fields.iter().map(|field| field.to_string()).collect(),
+        fields: Some(fields.iter().map(|field| field.to_string()).collect()),
     };
     let known = [
         tool("terminal", &["command", "cwd"]),
         tool("write_file", &["path", "content"]),
         tool("delegate", &["task"]),
-        tool("mcp__x", &[]),
+        tool("mcp__x", &["cmd", "from"]),
+        KnownTool { name: "mcp__y".into(), fields: None },
+        tool("mcp__z", &[]),
     ];
     for (guard, said) in [
         (r#""tool": "write_*", "kind": "shell", "deny": ["rm"]"#, "takes a `command`"),
         (r#""tool": "delegate", "kind": "path", "deny": ["x"]"#, "takes a path"),
         (r#""tool": "terminal", "kind": "json", "deny": ["/comand=*rm*"]"#, "takes `comand`"),
         (r#""tool": "terminal", "kind": "json", "allow": ["/cwd/x"], "deny": ["/a"]"#, "takes `a`"),
+        (r#""tool": "mcp__x", "kind": "shell", "deny": ["rm"]"#, "takes a `command`"),
+        (r#""tool": "mcp__z", "kind": "path", "deny": ["a"]"#, "takes nothing at all"),
         (r#""tool": "*", "kind": "json", "deny": ["/anything"]"#, ""),
+        (r#""tool": "*", "kind": "shell", "deny": ["rm"]"#, ""),
+        (r#""tool": "*", "kind": "path", "allow": ["src"]"#, ""),
         (r#""tool": "mcp__*", "kind": "shell", "deny": ["rm"]"#, ""),
+        // Any of its fields may hold a path.
+        (r#""tool": "mcp__x", "kind": "path", "allow": ["src"]"#, ""),
         (r#""tool": "terminal", "kind": "path", "deny": ["x"]"#, ""),
     ] {
         let folder = folder();
@@ -266,16 +274,19 @@ fn every_way_of_speaking_of_tools_is_known_with_its_line() {
     std::fs::write(folder.path().join("agent.json"), source).unwrap();
     let profile = Profile::load(folder.path()).unwrap();
     let idle = profile.check_tools(&tools(&["terminal"])).unwrap();
-    let found: Vec<String> = idle.into_iter().map(|g| format!("{} {}", g.glob, g.source)).collect();
+    let found: Vec<String> =
+        idle.into_iter().map(|w| format!("{}: {}", w.source, w.message)).collect();
     let expected = [
-        "a agent.json:1",
-        "b agent.json:2",
-        "c agent.json:3",
-        "d agent.json:4",
-        "e agent.json:4",
-        "f personalities/reader/config.json",
+        ("agent.json:1", "a"),
+        ("agent.json:2", "b"),
+        ("agent.json:3", "c"),
+        ("agent.json:4", "d"),
+        ("agent.json:4", "e"),
+        ("personalities/reader/config.json", "f"),
     ];
-    assert_eq!(found, expected);
+    let told =
+        |(place, glob)| format!("{place}: `{glob}` fits no tool there is; the tools are terminal");
+    assert_eq!(found, expected.map(told));
     assert!(
         profile.check_tools(&tools(&["abcdef", "a", "b", "c", "d", "e", "f"])).unwrap().is_empty()
     );

@@ -22,11 +22,9 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
             let (dir, operator) = (environment.absolute(&dir)?, environment.operator()?);
             let found = profile::load_allowed(&dir, environment, &operator)?;
             profile::model(&found)?;
-            // Which tools a server brings is known only when it runs.
-            let warnings = match found.mcp_servers.is_empty() {
-                true => profile::check_tools(environment, &found, &profile::built_in_tools())?,
-                false => Vec::new(),
-            };
+            let tools = profile::built_in_tools();
+            let mut warnings = profile::check_tools(environment, &found, &tools)?;
+            warnings.extend(profile::surprises(&found, &tools));
             if environment.json {
                 say_json(&json!({ "ok": true, "profile": found.name, "warnings": warnings }))?;
             } else {

@@ -5,13 +5,18 @@
 //! unreadable command) may match any deny rule and matches no allow rule.
 //!
 //! - **shell**: the field `command`, parsed; its rules are described below.
-//! - **path**: the fields `path`, `file_path`, `filePath`, `cwd`, with links and `..` resolved. A rule is a glob relative to the
-//!   workspace, or absolute; `*` stays inside one folder, `**` does not. A rule that matches a folder covers what is in it.
+//! - **path**: the fields `path`, `file_path`, `filePath`, `cwd`, with links and `..` resolved. A command without a `cwd` runs in
+//!   the workspace, so that is its path. A rule is a glob relative to the workspace, or absolute; `*` stays inside one folder,
+//!   `**` does not. A rule that matches a folder covers what is in it, and `src/**` covers `src` too.
 //!   Of a tool that is not built in (an MCP server's, say) nobody knows which fields are paths: there every text in the input
 //!   counts as one, at any depth. So a deny rule holds whatever the field is called, and an allow rule lets a call through
 //!   only if all its texts are allowed paths; guard such a tool's other fields by a json rule.
 //! - **json**: a rule is `/pointer` (the field is there) or `/pointer=glob` (its text matches). In a list, a deny rule
 //!   looks for one matching element, an allow rule wants all to match.
+//!
+//! A guard has nothing to say to a built-in tool that takes no `command`, or no path: `tool: "*"` means wherever there is one. Of
+//! a tool that is not built in the guard for `*` looks at what is there; one that names it (`mcp__files__*`) refuses a call in
+//! which it finds nothing to judge, since whoever wrote it expected something.
 //!
 //! # Rules for commands
 //!
@@ -37,7 +42,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::Reach;
+use crate::{Reach, Zone};
 
 /// How a guard looks at a call's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -131,13 +136,34 @@ impl Guard {
         if !self.covers(tool) {
             return None;
         }
+        let may_be_without = |takes_it: bool| match Zone::of_tool(tool) {
+            Zone::External => is_for_all(&self.tool),
+            _ => !takes_it,
+        };
         let refusal = match &self.rules {
+            Rules::Shell(_)
+                if input.get("command").is_none() && may_be_without(tool == "terminal") =>
+            {
+                return None;
+            }
             Rules::Shell(rules) => rules.judge(input),
-            Rules::Path(rules) => rules.judge(tool, input, reach),
+            Rules::Path(rules) => {
+                rules.judge(tool, input, reach, may_be_without(takes_a_path(tool)))
+            }
             Rules::Json(rules) => rules.judge(input),
         }?;
         Some(Denial { reason: refusal.reason, rule: refusal.rule, source: self.source.clone() })
     }
+}
+
+/// Whether it names no tool in particular.
+fn is_for_all(tools: &Pattern) -> bool {
+    tools.as_str().bytes().all(|byte| byte == b'*')
+}
+
+/// Of the tools that are built in: whether one of its fields is a path.
+fn takes_a_path(tool: &str) -> bool {
+    matches!(tool, "terminal" | "read_file" | "write_file" | "edit_file" | "list_dir")
 }
 
 /// The first refusal among the guards, in the order written.

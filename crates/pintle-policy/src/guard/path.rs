@@ -38,7 +38,14 @@ impl Rules {
         Ok(Self { allow: allow.to_vec(), deny: deny.to_vec() })
     }
 
-    pub(crate) fn judge(&self, tool: &str, input: &Value, reach: &Reach) -> Option<Refusal> {
+    /// `may_name_none`: whether a call without any path is none of this guard's business.
+    pub(crate) fn judge(
+        &self,
+        tool: &str,
+        input: &Value,
+        reach: &Reach,
+        may_name_none: bool,
+    ) -> Option<Refusal> {
         let workspace = match reach.workspace() {
             Ok(workspace) => workspace,
             Err(why) => return Some(unknown(why)),
@@ -68,7 +75,13 @@ impl Rules {
                 }
             }
         }
-        (!named && !self.allow.is_empty()).then(|| {
+        if tool == "terminal" && input.get("cwd").is_none() {
+            named = true;
+            if let Some(refusal) = self.judge_one(workspace, workspace) {
+                return Some(refusal);
+            }
+        }
+        (!named && !may_name_none && !self.allow.is_empty()).then(|| {
             Refusal::unreadable("the call names no path, so the path guard cannot allow it")
         })
     }
@@ -106,7 +119,7 @@ fn matches(pattern: &Pattern, path: &Path) -> bool {
 }
 
 /// The rule as a pattern on resolved paths: the folders before its first glob are resolved like any path. And whether
-/// it could be written down exactly.
+/// it could be written down exactly. `src/**` is `src`: a rule covers what is in a folder anyway.
 fn absolute(rule: &str, workspace: &Path) -> Option<(Pattern, bool)> {
     let mut fixed = PathBuf::from(if rule.starts_with('/') { "/" } else { "" });
     let mut rest: Vec<&str> = Vec::new();
@@ -116,6 +129,9 @@ fn absolute(rule: &str, workspace: &Path) -> Option<(Pattern, bool)> {
         } else {
             rest.push(part);
         }
+    }
+    while rest.last() == Some(&"**") {
+        rest.pop();
     }
     let fixed = resolve(workspace, &fixed).ok()?;
     let mut text = Pattern::escape(&fixed.to_string_lossy());

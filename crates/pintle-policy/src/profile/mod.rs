@@ -14,6 +14,7 @@ mod rules;
 mod schema;
 mod scripts;
 mod shape;
+mod surprises;
 mod tools;
 
 pub use declared::{DeclaredHook, declared_hooks};
@@ -24,7 +25,7 @@ pub use read::read_inside;
 pub use report::{ProfileError, ProfileErrors};
 pub use schema::agent_schema;
 pub use scripts::Scripts;
-pub use tools::{KnownTool, ToolGlob};
+pub use tools::{KnownTool, Warning};
 
 pub(crate) use document::{Field, Node, parse};
 pub(crate) use report::{Problem, place};
@@ -126,10 +127,10 @@ impl Profile {
             asked.retain(|asked| problems.iter().all(|problem| problem.span != asked.span));
             problems.extend(asked);
         }
-        // Which tools a server brings is known only when it runs.
-        if !bounds.tools.is_empty() && document.get("mcpServers").is_none() {
-            problems.extend(tools::slips(&document, bounds.tools, |_| ()));
-            tools::of_folders(&folders, &document, bounds.tools, &mut errors, &mut Vec::new());
+        if !bounds.tools.is_empty() {
+            let tools = tools::Tools::new(bounds.tools, &document);
+            problems.extend(tools::slips(&document, &tools, |_| ()));
+            tools::of_folders(&folders, &document, &tools, &mut errors, &mut Vec::new());
         }
         errors.add(AGENT_FILE, &source, problems);
         if !errors.is_empty() {

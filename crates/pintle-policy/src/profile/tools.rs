@@ -2,7 +2,8 @@
 
 use super::document::Node;
 use super::report::{Problem, ProfileErrors, nearest};
-use super::{AGENT_FILE, Personality, Profile, written_at};
+use super::{AGENT_FILE, Personality, Profile, surprises, written_at};
+use crate::Zone;
 use crate::reach::PATH_FIELDS;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,57 +13,123 @@ pub struct KnownTool {
     /// Its name.
     pub name: String,
     /// The fields of its arguments; none when it does not say.
-    pub fields: BTreeSet<String>,
+    pub fields: Option<BTreeSet<String>>,
 }
 
-/// A glob of tools, and where it is written.
+/// Something in a profile that may be meant, and may be a slip.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolGlob {
-    /// The glob.
-    pub glob: String,
+pub struct Warning {
     /// Where, like `agent.json:14`.
     pub source: String,
+    /// What is odd about it, and what to do.
+    pub message: String,
 }
+
+/// How the names of servers' tools begin.
+const OF_A_SERVER: &str = "mcp__";
 
 impl Profile {
     /// Holds every glob by which the profile speaks of tools (in hooks, guards, personalities and its own selection)
-    /// against the tools there are. One that fits none may be for tools of another day: it is returned, to be told.
+    /// against the tools there are. Of a profile with servers, what could be about their tools is left alone unless they are
+    /// among them. A glob that fits none may be for tools of another day: it is returned, to be told.
     ///
     /// # Errors
     /// With each glob that fits no tool and nearly names one, and each rule about a field that no such tool has: slips
     /// of the pen that would guard nothing.
-    pub fn check_tools(&self, tools: &[KnownTool]) -> Result<Vec<ToolGlob>, ProfileErrors> {
+    pub fn check_tools(&self, tools: &[KnownTool]) -> Result<Vec<Warning>, ProfileErrors> {
         let mut errors = ProfileErrors::default();
+        let tools = Tools::new(tools, &self.document);
         let mut idle = Vec::new();
-        let slips = slips(&self.document, tools, |node| {
-            let glob = node.text().unwrap_or_default().to_owned();
-            idle.push(ToolGlob { glob, source: written_at(&self.source, node) });
+        let slips = slips(&self.document, &tools, |node| {
+            let glob = node.text().unwrap_or_default();
+            idle.push(tools.fits_none(glob, written_at(&self.source, node)));
         });
         errors.add(AGENT_FILE, &self.source, slips);
-        of_folders(&self.personalities, &self.document, tools, &mut errors, &mut idle);
+        of_folders(&self.personalities, &self.document, &tools, &mut errors, &mut idle);
         if errors.is_empty() { Ok(idle) } else { Err(errors) }
+    }
+
+    /// What its guards do that somebody might not expect: calls they refuse whatever is in them, and what they do not see.
+    #[must_use]
+    pub fn surprises(&self, tools: &[KnownTool]) -> Vec<Warning> {
+        let policies = self.document.get("policies").map(Node::items).unwrap_or_default();
+        let tools = Tools::new(tools, &self.document);
+        let told = |policy: &Node| {
+            let source = written_at(&self.source, policy);
+            let warn = move |message| Warning { source: source.clone(), message };
+            surprises::of_guard(policy, &tools).into_iter().map(warn).collect::<Vec<_>>()
+        };
+        policies.iter().flat_map(told).collect()
+    }
+}
+
+/// The tools that a profile can speak of.
+pub(super) struct Tools<'t> {
+    known: &'t [KnownTool],
+    /// Whether there are servers whose tools are not among them: which they bring is known only when they run.
+    pub(super) more_to_come: bool,
+}
+
+impl<'t> Tools<'t> {
+    pub(super) fn new(known: &'t [KnownTool], document: &Node) -> Self {
+        let servers = document.get("mcpServers").is_some_and(|it| !it.fields().is_empty());
+        let asked = known.iter().any(|tool| tool.name.starts_with(OF_A_SERVER));
+        Self { known, more_to_come: servers && !asked }
+    }
+
+    fn names(&self) -> impl Iterator<Item = &'t str> {
+        self.known.iter().map(|tool| tool.name.as_str())
+    }
+
+    pub(super) fn fitting(&self, glob: &str) -> Vec<&'t KnownTool> {
+        match glob::Pattern::new(glob) {
+            Ok(glob) => self.known.iter().filter(|tool| glob.matches(&tool.name)).collect(),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Whether every tool that the glob fits is known. One that is no glob at all is told as that.
+    fn knows_all_of(&self, glob: &str) -> bool {
+        glob::Pattern::new(glob).is_ok() && !(self.more_to_come && fits_a_server(glob))
+    }
+
+    fn fits_none(&self, glob: &str, source: String) -> Warning {
+        let names: Vec<&str> = self.names().collect();
+        let message = format!("`{glob}` fits no tool there is; the tools are {}", names.join(", "));
+        Warning { source, message }
+    }
+}
+
+/// Whether a tool of some server could have a name that the glob fits.
+pub(super) fn fits_a_server(glob: &str) -> bool {
+    match glob.split_once(['*', '?', '[']) {
+        None => glob.starts_with(OF_A_SERVER),
+        Some((start, _)) => start.starts_with(OF_A_SERVER) || OF_A_SERVER.starts_with(start),
     }
 }
 
 /// What is wrong in agent.json itself; `tell` gets each glob that fits nothing and resembles nothing.
 pub(super) fn slips(
     document: &Node,
-    tools: &[KnownTool],
+    tools: &Tools<'_>,
     mut tell: impl FnMut(&Node),
 ) -> Vec<Problem> {
     let mut slips = Vec::new();
     for node in globs(document) {
-        let Some(glob) = node.text().filter(|glob| fitting(glob, tools).is_empty()) else {
+        let Some(glob) = node.text().filter(|glob| tools.knows_all_of(glob)) else { continue };
+        if !tools.fitting(glob).is_empty() {
             continue;
-        };
-        match nearest(glob, tools.iter().map(|tool| tool.name.as_str())) {
+        }
+        match nearest(glob, tools.names()) {
             Some(near) => slips.push(no_such_tool(glob, node.span.clone(), near)),
             None => tell(&node),
         }
     }
     for policy in document.get("policies").map(Node::items).unwrap_or_default() {
         let glob = policy.get("tool").and_then(Node::text).unwrap_or_default();
-        rules_without_a_field(policy, &fitting(glob, tools), &mut slips);
+        if tools.knows_all_of(glob) {
+            rules_without_a_field(policy, &tools.fitting(glob), &mut slips);
+        }
     }
     slips
 }
@@ -70,9 +137,9 @@ pub(super) fn slips(
 pub(super) fn of_folders(
     personalities: &BTreeMap<String, Personality>,
     document: &Node,
-    tools: &[KnownTool],
+    tools: &Tools<'_>,
     errors: &mut ProfileErrors,
-    idle: &mut Vec<ToolGlob>,
+    idle: &mut Vec<Warning>,
 ) {
     let inline = document.get("personalities");
     for (name, personality) in personalities {
@@ -80,25 +147,14 @@ pub(super) fn of_folders(
             continue;
         }
         let file = format!("personalities/{name}/config.json");
-        for glob in personality.tools.iter().flatten().filter(|glob| fits_none(glob, tools)) {
-            match nearest(glob, tools.iter().map(|tool| tool.name.as_str())) {
+        let fits_none = |glob: &&String| tools.knows_all_of(glob) && tools.fitting(glob).is_empty();
+        for glob in personality.tools.iter().flatten().filter(fits_none) {
+            match nearest(glob, tools.names()) {
                 Some(near) => errors.add(&file, "", vec![no_such_tool(glob, 0..0, near)]),
-                None => idle.push(ToolGlob { glob: glob.clone(), source: file.clone() }),
+                None => idle.push(tools.fits_none(glob, file.clone())),
             }
         }
     }
-}
-
-fn fitting<'t>(glob: &str, tools: &'t [KnownTool]) -> Vec<&'t KnownTool> {
-    match glob::Pattern::new(glob) {
-        Ok(glob) => tools.iter().filter(|tool| glob.matches(&tool.name)).collect(),
-        Err(_) => Vec::new(),
-    }
-}
-
-/// One that is no glob at all is told as that.
-fn fits_none(glob: &str, tools: &[KnownTool]) -> bool {
-    glob::Pattern::new(glob).is_ok() && fitting(glob, tools).is_empty()
 }
 
 fn no_such_tool(glob: &str, span: std::ops::Range<usize>, near: &str) -> Problem {
@@ -109,24 +165,35 @@ fn no_such_tool(glob: &str, span: std::ops::Range<usize>, near: &str) -> Problem
 
 /// A guard looks at fields. One that none of its tools has is never there to be looked at.
 fn rules_without_a_field(policy: &Node, tools: &[&KnownTool], slips: &mut Vec<Problem>) {
-    if tools.is_empty() || tools.iter().any(|tool| tool.fields.is_empty()) {
-        return;
-    }
-    let fields: BTreeSet<&str> =
-        tools.iter().flat_map(|tool| tool.fields.iter().map(String::as_str)).collect();
+    let known: Option<Vec<_>> = tools.iter().map(|tool| tool.fields.as_ref()).collect();
+    let Some(known) = known.filter(|known| !known.is_empty()) else { return };
+    let fields: BTreeSet<&str> = known.into_iter().flatten().map(String::as_str).collect();
     let Some(kind) = policy.get("kind") else { return };
+    let is_path = |field: &&str| PATH_FIELDS.contains(field);
+    // Of a tool that is not built in, any field may hold a path.
+    let strange = tools.iter().any(|tool| Zone::of_tool(&tool.name) == Zone::External);
     let looks_at = match kind.text() {
         Some("shell") if !fields.contains("command") => "a `command`",
-        Some("path") if !PATH_FIELDS.iter().any(|field| fields.contains(field)) => "a path",
+        Some("path") if !fields.iter().any(is_path) && !(strange && !fields.is_empty()) => "a path",
         Some("json") => return pointers_to_nothing(policy, &fields, slips),
         _ => return,
     };
-    let names: Vec<&str> = fields.into_iter().collect();
     slips.push(
         Problem::new(kind.span.clone(), format!("no tool that this guard is for takes {looks_at}"))
-            .label("it would never apply")
-            .help(format!("what such a tool takes: {}", names.join(", "))),
+            .label("there would be nothing to look at")
+            .help(taken(&fields)),
     );
+}
+
+fn taken(fields: &BTreeSet<&str>) -> String {
+    let names: Vec<&str> = fields.iter().copied().collect();
+    match names.as_slice() {
+        [] => "such a tool takes nothing at all: remove the guard".to_owned(),
+        names => format!(
+            "what such a tool takes: {}; `kind: \"json\"` guards any field",
+            names.join(", ")
+        ),
+    }
 }
 
 fn pointers_to_nothing(policy: &Node, fields: &BTreeSet<&str>, slips: &mut Vec<Problem>) {
@@ -135,14 +202,13 @@ fn pointers_to_nothing(policy: &Node, fields: &BTreeSet<&str>, slips: &mut Vec<P
         let pointer = rule.text().and_then(|text| text.split('=').next()?.strip_prefix('/'));
         let Some(field) = pointer.and_then(|pointer| pointer.split('/').next()) else { continue };
         if !fields.contains(field) {
-            let names: Vec<&str> = fields.iter().copied().collect();
             let problem = Problem::new(
                 rule.span.clone(),
                 format!("no tool that this guard is for takes `{field}`"),
-            );
-            let mut problem = problem.label("it would never apply");
-            problem = problem.nearest(field, names.iter().copied());
-            slips.push(problem.help(format!("what such a tool takes: {}", names.join(", "))));
+            )
+            .label("it would never apply")
+            .nearest(field, fields.iter().copied());
+            slips.push(problem.help(taken(fields)));
         }
     }
 }

@@ -1,0 +1,112 @@
+//! What a guard does that whoever wrote it might not expect.
+
+use super::document::Node;
+use super::tools::{KnownTool, Tools, fits_a_server};
+use crate::Zone;
+use std::collections::BTreeSet;
+
+/// Fields in which a tool that takes no `command` may take one all the same.
+const LIKE_A_COMMAND: [&str; 11] = [
+    "argv",
+    "bash",
+    "cmd",
+    "code",
+    "command_line",
+    "commandline",
+    "commands",
+    "exec",
+    "run",
+    "script",
+    "shell",
+];
+
+pub(super) fn of_guard(policy: &Node, tools: &Tools<'_>) -> Vec<String> {
+    let glob = policy.get("tool").and_then(Node::text).unwrap_or_default();
+    let has_allow = policy.get("allow").is_some_and(|allow| !allow.items().is_empty());
+    let covered = tools.fitting(glob);
+    let strange = |tool: &&&KnownTool| Zone::of_tool(&tool.name) == Zone::External;
+    match policy.get("kind").and_then(Node::text) {
+        Some("shell") => {
+            let unseen = covered.iter().filter(strange).filter(|tool| !takes(tool, &["command"]));
+            unseen.filter_map(|tool| not_judged(tool, glob)).collect()
+        }
+        Some("path") => {
+            let terminal = covered.iter().any(|tool| tool.name == "terminal");
+            let mut found = Vec::new();
+            if terminal {
+                found.push(
+                    "of `terminal` a path guard sees the `cwd` and no file that a command names: guard commands by \
+                     `kind: \"shell\"`"
+                        .to_owned(),
+                );
+            }
+            let names: Vec<&str> =
+                covered.iter().filter(strange).map(|tool| tool.name.as_str()).collect();
+            let whose = match names.as_slice() {
+                [] if tools.more_to_come && fits_a_server(glob) => "MCP servers' tools".to_owned(),
+                [] => return found,
+                names => listed(names),
+            };
+            if has_allow {
+                found.push(format!(
+                    "nobody knows which fields of {whose} are paths: a call goes through only if every text in it is an \
+                     allowed path"
+                ));
+            }
+            found
+        }
+        Some("json") if has_allow => {
+            let fields = allowed_fields(policy);
+            let wanted: Vec<&str> = fields.iter().map(String::as_str).collect();
+            let refused: Vec<&str> = covered
+                .iter()
+                .filter(|tool| tool.fields.is_some() && !takes(tool, &wanted))
+                .map(|tool| tool.name.as_str())
+                .collect();
+            match refused.as_slice() {
+                [] => Vec::new(),
+                refused => vec![format!(
+                    "every call of {} is refused: {} none of the fields in `allow`",
+                    listed(refused),
+                    if refused.len() == 1 { "it has" } else { "they have" }
+                )],
+            }
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn takes(tool: &KnownTool, wanted: &[&str]) -> bool {
+    let is_one = |field: &String| wanted.contains(&field.as_str());
+    tool.fields.as_ref().is_some_and(|fields| fields.iter().any(is_one))
+}
+
+/// A tool of a server that a shell guard covers, without a `command`: the guard for all lets it through, another refuses it.
+fn not_judged(tool: &KnownTool, glob: &str) -> Option<String> {
+    let fields = tool.fields.as_ref()?;
+    let name = &tool.name;
+    if !glob.bytes().all(|byte| byte == b'*') {
+        return Some(format!(
+            "every call of `{name}` is refused: it takes no `command` to look at"
+        ));
+    }
+    let like = fields.iter().find(|it| LIKE_A_COMMAND.contains(&it.to_lowercase().as_str()))?;
+    Some(format!(
+        "`{name}` is not looked at, for it takes no `command`: guard its `{like}` by `kind: \"json\"`"
+    ))
+}
+
+/// The outermost field of each rule in `allow`.
+fn allowed_fields(policy: &Node) -> BTreeSet<String> {
+    let rules = policy.get("allow").map(Node::items).unwrap_or_default();
+    let field = |rule: &Node| {
+        let pointer = rule.text()?.split('=').next()?.strip_prefix('/')?.to_owned();
+        Some(pointer.split('/').next()?.to_owned())
+    };
+    rules.iter().filter_map(field).collect()
+}
+
+fn listed(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
+}

@@ -1,0 +1,79 @@
+//! What lint tells of guards that load and may not do what somebody thinks (R11.1, P6).
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+use insta::assert_snapshot;
+use pintle_policy::Profile;
+use pintle_policy::profile::{Bounds, KnownTool};
+
+fn tool(name: &str, fields: &[&str]) -> KnownTool {
+    let fields = fields.iter().map(|field| field.to_string()).collect();
+    KnownTool { name: name.into(), fields: Some(fields) }
+}
+
+fn built_in() -> Vec<KnownTool> {
+    vec![
+        tool("terminal", &["command", "cwd"]),
+        tool("write_file", &["path", "content"]),
+        tool("delegate", &["task"]),
+    ]
+}
+
+fn load(agent: &str, tools: &[KnownTool]) -> Result<Profile, String> {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("agent.json"), agent).unwrap();
+    let bounds = Bounds { tools, ..Bounds::default() };
+    Profile::load_within(folder.path(), bounds).map_err(|errors| errors.to_string())
+}
+
+const GUARDS: &str = r#""policies": [
+  { "tool": "*", "kind": "shell", "deny": ["rm"] },
+  { "tool": "mcp__*", "kind": "shell", "deny": ["rm"] },
+  { "tool": "*", "kind": "path", "allow": ["src"] },
+  { "tool": "*", "kind": "path", "deny": ["src"] },
+  { "tool": "write_*", "kind": "path", "deny": ["src"] },
+  { "tool": "*", "kind": "json", "allow": ["/path=src/*", "/cwd"] },
+  { "tool": "*", "kind": "json", "deny": ["/path=src/*"] }
+]"#;
+
+fn told(profile: &Profile, tools: &[KnownTool]) -> String {
+    let warnings = profile.surprises(tools);
+    let line = |w: pintle_policy::profile::Warning| format!("{}: {}", w.source, w.message);
+    warnings.into_iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn what_a_guard_refuses_whatever_it_is_and_what_it_does_not_see_is_told() {
+    let mut tools = built_in();
+    tools.push(tool("mcp__a__run", &["cmd"]));
+    tools.push(tool("mcp__a__look", &["for"]));
+    tools.push(tool("mcp__a__sh", &["command"]));
+    let profile = load(&format!("{{ {GUARDS} }}"), &tools).unwrap();
+    assert_snapshot!(told(&profile, &tools));
+}
+
+#[test]
+fn of_servers_that_do_not_run_yet_it_is_told_in_general() {
+    let servers = r#""mcpServers": { "a": { "command": "true" } }"#;
+    let profile = load(&format!("{{ {servers}, {GUARDS} }}"), &built_in()).unwrap();
+    assert_snapshot!(told(&profile, &built_in()));
+}
+
+// R10.4: a profile with servers is held against the tools that every agent has, as far as no server could bring others.
+#[test]
+fn servers_hide_no_slip_about_what_is_built_in() {
+    let agent = r#"{ "mcpServers": { "a": { "command": "true" } },
+  "tools": { "deny": ["mcp__a__wrte", "*_thing", "m*"] },
+  "policies": [
+    { "tool": "teminal", "kind": "shell", "deny": ["rm"] },
+    { "tool": "write_file", "kind": "shell", "deny": ["rm"] },
+    { "tool": "delegate", "kind": "path", "deny": ["src"] },
+    { "tool": "mcp__a__x", "kind": "shell", "deny": ["rm"] }
+  ] }"#;
+    assert_snapshot!(load(agent, &built_in()).unwrap_err());
+}
