@@ -12,7 +12,7 @@ use std::{
 
 use nix::unistd::{Uid, User};
 use pintle_llm::{ProviderConfig, Settings, key_variable, providers};
-use pintle_policy::{Operator, OperatorEnv};
+use pintle_policy::{OPERATOR_FILE, Operator, OperatorEnv, ProfileErrors};
 use pintle_store::OPERATOR;
 
 use crate::{args::Cli, problem::Problem};
@@ -114,11 +114,16 @@ impl Environment {
 
     /// Where the operator's file would be. Only looked for: what keeps no state makes no folder.
     pub(crate) fn operator_file(&self) -> Option<PathBuf> {
-        self.data.as_ref().map(|data| data.join("pintle.toml"))
+        self.data.as_ref().map(|data| data.join(OPERATOR_FILE))
     }
 
     /// The operator's policy: `pintle.toml` in the data folder, and the environment over it (R10.8).
     pub(crate) fn operator(&self) -> Result<Operator, Problem> {
+        self.settings()?.map_err(|errors| self.bad_settings(&errors))
+    }
+
+    /// The same, with what is wrong in it to be shown with what is wrong elsewhere.
+    pub(crate) fn settings(&self) -> Result<Result<Operator, ProfileErrors>, Problem> {
         let path = self.operator_file();
         let file = match path.as_ref().map(std::fs::read_to_string) {
             None => String::new(),
@@ -134,7 +139,31 @@ impl Environment {
             disable_hooks: self.variable("PINTLE_DISABLE_HOOKS"),
             webhook_allowlist: self.variable("PINTLE_WEBHOOK_ALLOWLIST"),
         };
-        Operator::new(&file, env).map_err(Problem::new)
+        Ok(Operator::new(&file, env))
+    }
+
+    pub(crate) fn bad_settings(&self, errors: &ProfileErrors) -> Problem {
+        let drawn = errors.render(self.stderr_is_terminal && !self.json);
+        let problem = Problem::new("the operator's settings cannot be used").drawn(drawn);
+        self.where_settings_are(problem)
+    }
+
+    pub(crate) fn where_settings_are(&self, problem: Problem) -> Problem {
+        match self.operator_file().filter(|file| file.exists()) {
+            Some(file) => problem.hint(format!("{OPERATOR_FILE} is {}", file.display())),
+            None => problem,
+        }
+    }
+
+    /// Whether somebody of this name can sit at this machine.
+    pub(crate) fn is_user(&self, name: &str) -> bool {
+        User::from_name(name).is_ok_and(|user| user.is_some())
+    }
+
+    /// Those who have an account of this machine's own.
+    pub(crate) fn users(&self) -> Vec<String> {
+        let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        accounts.lines().filter_map(|line| Some(line.split_once(':')?.0.to_string())).collect()
     }
 
     /// The values that must not leave this process: providers' keys and what the operator names.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pintle::points::PersonalityConfig;
 use pintle_agent::{Limits, Personalities, Personality, Policy};
 use pintle_policy::{
-    Effective, Operator, Profile, ProfileErrors,
+    Effective, OPERATOR_FILE, Operator, Profile, ProfileErrors,
     profile::{Bounds, KnownTool, Warning, read_inside},
 };
 use pintle_tools::TerminalConfig;
@@ -35,8 +35,7 @@ impl Plan {
         match dir {
             None => Self::without_profile(environment, environment.working_dir()?),
             Some(dir) => {
-                let operator = environment.operator()?;
-                let profile = load_allowed(&environment.absolute(dir)?, environment, &operator)?;
+                let (operator, profile) = load_allowed(&environment.absolute(dir)?, environment)?;
                 let effective = operator.judge(&profile);
                 Self::of_profile(environment, profile, operator, effective)
             }
@@ -112,14 +111,33 @@ pub(crate) fn load(dir: &Path, environment: &Environment) -> Result<Profile, Pro
     Profile::load(dir).map_err(|errors| does_not_load(environment, dir, &errors))
 }
 
-/// The same, and within what the operator allows.
+/// The same, and within what the operator allows. What is wrong with either is said in one go.
 pub(crate) fn load_allowed(
     dir: &Path,
     environment: &Environment,
-    operator: &Operator,
-) -> Result<Profile, Problem> {
-    let bounds = Bounds { operator: Some(operator), tools: &built_in_tools() };
-    Profile::load_within(dir, bounds).map_err(|errors| does_not_load(environment, dir, &errors))
+) -> Result<(Operator, Profile), Problem> {
+    let tools = built_in_tools();
+    match environment.settings()? {
+        Ok(operator) => {
+            let bounds = Bounds { operator: Some(&operator), tools: &tools };
+            match Profile::load_within(dir, bounds) {
+                Ok(profile) => Ok((operator, profile)),
+                Err(errors) => Err(does_not_load(environment, dir, &errors)),
+            }
+        }
+        Err(of_operator) => {
+            let bounds = Bounds { operator: None, tools: &tools };
+            Err(match Profile::load_within(dir, bounds) {
+                Ok(_) => environment.bad_settings(&of_operator),
+                Err(errors) => {
+                    let problem = does_not_load(environment, dir, &of_operator.and(errors));
+                    environment.where_settings_are(problem.hint(
+                        "what it asks of the operator was not looked at: their settings come first",
+                    ))
+                }
+            })
+        }
+    }
 }
 
 /// What keeps the profile from loading, by itself or by the operator's word.
@@ -127,9 +145,42 @@ pub(crate) fn faults(
     dir: &Path,
     environment: &Environment,
 ) -> Result<Option<ProfileErrors>, Problem> {
-    let operator = environment.operator()?;
-    let bounds = Bounds { operator: Some(&operator), tools: &built_in_tools() };
+    let operator = environment.settings()?.ok();
+    let bounds = Bounds { operator: operator.as_ref(), tools: &built_in_tools() };
     Ok(Profile::load_within(dir, bounds).err())
+}
+
+/// Who is to answer questions and cannot, and whether that is everybody.
+pub(crate) struct Unheard {
+    pub(crate) approvers: Vec<String>,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) all: bool,
+}
+
+/// Holds those who may answer against the users of this machine.
+pub(crate) fn unheard(
+    environment: &Environment,
+    operator: &Operator,
+    profile: Option<&Profile>,
+) -> Unheard {
+    let of_profile = profile.and_then(|profile| operator.judge(profile).ok());
+    let approvers = of_profile.map_or_else(|| operator.approvers.clone(), |it| it.approvers);
+    let strangers =
+        operator.strangers(&approvers, &environment.users(), |name| environment.is_user(name));
+    let all = strangers.len() == approvers.len();
+    Unheard { approvers, warnings: strangers.into_iter().map(told).collect(), all }
+}
+
+/// What nobody can answer will not be approved.
+pub(crate) const NOBODY_ANSWERS: &str = "nobody can answer: none of `approvers` is a user of this machine, so every call that needs a yes is refused";
+
+/// A file that looks like the operator's, where nobody reads it.
+pub(crate) fn stray_settings(environment: &Environment, dir: &Path) -> Option<String> {
+    let (stray, real) = (dir.join(OPERATOR_FILE), environment.operator_file()?);
+    let same = |a: &Path, b: &Path| a == b || a.canonicalize().ok() == b.canonicalize().ok();
+    (stray.is_file() && !same(&stray, &real)).then(|| {
+        format!("{} is not read: the operator's file is {}", stray.display(), real.display())
+    })
 }
 
 /// The tools that every agent has.

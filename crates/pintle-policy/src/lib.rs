@@ -20,7 +20,7 @@ pub use contents::Contents;
 pub use guard::{Denial, Guard, GuardKind};
 pub use judge::{Judged, zone_of};
 pub use level::{Floor, Level};
-pub use operator::{Effective, Operator, OperatorEnv, OperatorError};
+pub use operator::{Effective, OPERATOR_FILE, Operator, OperatorEnv};
 pub use outside::files_found;
 pub use paths::{is_inside, resolve};
 pub use profile::{Profile, ProfileError, ProfileErrors, agent_schema};

@@ -1,31 +1,17 @@
 //! What the operator allows: the floor under every profile (R10.8, R11.3).
 
+mod file;
+
+pub use file::OPERATOR_FILE;
+
 use crate::Level;
-use crate::profile::{AGENT_FILE, Field, Limits, Node, Problem, Profile, ProfileErrors};
-use crate::webhook::{WebhookAllowlist, is_loopback};
-use serde::Deserialize;
+use crate::profile::{
+    AGENT_FILE, Field, Limits, Node, Problem, Profile, ProfileErrors, Warning, nearest, place,
+};
+use crate::webhook::{WebhookAllowlist, allowlist_entry, is_loopback};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
-use thiserror::Error;
 use url::{Host, Url};
-
-/// `pintle.toml` in the data folder. Everything in it may be left out.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct OperatorFile {
-    level: Level,
-    allow_command_hooks: bool,
-    disable_hooks: bool,
-    webhook_allowlist: Vec<String>,
-    approvers: Option<Vec<String>>,
-    approval_timeout_ms: Option<u64>,
-    max_turns: Option<u32>,
-    max_cost_usd: Option<f64>,
-    max_seconds: Option<u64>,
-    secrets: Vec<String>,
-    hook_env: BTreeMap<String, String>,
-    webhook_proxy: Option<String>,
-}
 
 /// The values of the operator's environment variables, read by the program and passed in.
 #[derive(Debug, Clone, Copy, Default)]
@@ -61,25 +47,8 @@ pub struct Operator {
     pub hook_env: BTreeMap<String, String>,
     /// What webhooks are sent through; nothing in the environment says so (R10.5).
     pub webhook_proxy: Option<String>,
-}
-
-/// What is wrong with the operator's own settings. The program must not start with half of them.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum OperatorError {
-    /// The file is not what it should be; the message shows the line.
-    #[error("pintle.toml: {0}")]
-    File(String),
-    /// A switch is neither on nor off.
-    #[error("{name} is `{value}`: write 1 for on or 0 for off")]
-    Switch {
-        /// The variable.
-        name: &'static str,
-        /// What it holds.
-        value: String,
-    },
-    /// A webhook entry cannot be used.
-    #[error("{0}")]
-    Webhook(String),
+    /// Where in the file each approver is named.
+    named_at: BTreeMap<String, String>,
 }
 
 /// What holds for a profile once the operator has had their say.
@@ -103,39 +72,69 @@ impl Operator {
     /// Reads the text of `pintle.toml` (empty if there is none) and the environment's values. The environment wins.
     ///
     /// # Errors
-    /// When either cannot be understood.
-    pub fn new(file: &str, env: OperatorEnv<'_>) -> Result<Self, OperatorError> {
-        let file: OperatorFile =
-            toml::from_str(file).map_err(|error| OperatorError::File(error.to_string()))?;
-        if let Some(name) = file.hook_env.keys().find(|n| n.is_empty() || n.contains(['=', '\0'])) {
-            let why = format!("`hook_env`: `{name}` is no name of a variable");
-            return Err(OperatorError::File(why));
+    /// With everything in either that cannot be understood, at once. The program must not start with half of it.
+    pub fn new(file: &str, env: OperatorEnv<'_>) -> Result<Self, ProfileErrors> {
+        let mut errors = ProfileErrors::default();
+        let (read, document, problems) = file::read(file);
+        errors.add(OPERATOR_FILE, file, problems);
+        let allow_command_hooks =
+            switch("PINTLE_ALLOW_COMMAND_HOOKS", env.allow_command_hooks, &mut errors);
+        let disable_hooks = switch("PINTLE_DISABLE_HOOKS", env.disable_hooks, &mut errors);
+        let from_env = listed(env.webhook_allowlist.unwrap_or_default(), &mut errors);
+        if !errors.is_empty() {
+            return Err(errors);
         }
-        let approvers = file.approvers.unwrap_or_else(|| vec![OPERATOR.to_owned()]);
-        if approvers.is_empty() || approvers.iter().any(|who| who.trim().is_empty()) {
-            let why = "`approvers` names nobody: then nothing could be approved. Name somebody, or leave it out";
-            return Err(OperatorError::File(why.into()));
-        }
-        let from_env = env.webhook_allowlist.unwrap_or_default().split([',', ' ', '\n', '\t']);
-        let entries = file.webhook_allowlist.iter().map(String::as_str).chain(from_env);
+        let named = document.get("approvers").map(Node::items).unwrap_or_default();
+        let at = |node: &Node| {
+            let (line, column) = place(file, node.span.start);
+            Some((node.text()?.to_owned(), format!("{OPERATOR_FILE}:{line}:{column}")))
+        };
+        let entries = read.webhook_allowlist.iter().map(String::as_str).chain(from_env);
         Ok(Self {
-            level: file.level,
-            allow_command_hooks: switch("PINTLE_ALLOW_COMMAND_HOOKS", env.allow_command_hooks)?
-                .unwrap_or(file.allow_command_hooks),
-            disable_hooks: switch("PINTLE_DISABLE_HOOKS", env.disable_hooks)?
-                .unwrap_or(file.disable_hooks),
-            webhooks: WebhookAllowlist::new(entries).map_err(OperatorError::Webhook)?,
-            approvers,
-            approval_timeout_ms: file.approval_timeout_ms,
+            level: read.level,
+            allow_command_hooks: allow_command_hooks.unwrap_or(read.allow_command_hooks),
+            disable_hooks: disable_hooks.unwrap_or(read.disable_hooks),
+            webhooks: WebhookAllowlist::new(entries).map_err(|why| {
+                errors.add(OPERATOR_FILE, file, vec![Problem::new(0..0, why)]);
+                errors
+            })?,
+            approvers: read.approvers.unwrap_or_else(|| vec![OPERATOR.to_owned()]),
+            approval_timeout_ms: read.approval_timeout_ms,
             limits: Limits {
-                max_turns: file.max_turns,
-                max_cost_usd: file.max_cost_usd,
-                max_seconds: file.max_seconds,
+                max_turns: read.max_turns,
+                max_cost_usd: read.max_cost_usd,
+                max_seconds: read.max_seconds,
             },
-            secrets: file.secrets,
-            hook_env: file.hook_env,
-            webhook_proxy: file.webhook_proxy,
+            secrets: read.secrets,
+            hook_env: read.hook_env,
+            webhook_proxy: read.webhook_proxy,
+            named_at: named.iter().filter_map(at).collect(),
         })
+    }
+
+    /// Of some approvers, each that nobody at this machine can be, with where it is named and whom it may mean. `users` are
+    /// the machine's, as far as they can be listed; `is_user` knows of each.
+    #[must_use]
+    pub fn strangers(
+        &self,
+        approvers: &[String],
+        users: &[String],
+        is_user: impl Fn(&str) -> bool,
+    ) -> Vec<Warning> {
+        let stranger = |who: &&String| who.as_str() != OPERATOR && !is_user(who);
+        let told = |who: &String| {
+            let valid = users.iter().map(String::as_str).chain([OPERATOR]);
+            let meant = match nearest(who, valid) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("name a user of it, or `{OPERATOR}` for whoever runs pintle"),
+            };
+            let source = self.named_at.get(who).map_or(OPERATOR_FILE, String::as_str).to_owned();
+            let message = format!(
+                "`{who}` in `approvers` is no user of this machine, so nobody answers by that name; {meant}"
+            );
+            Warning { source, message }
+        };
+        approvers.iter().filter(stranger).map(told).collect()
     }
 
     /// Whether a profile may send to this URL: it is on the list. Where there is no list, this machine is all there is.
@@ -359,7 +358,6 @@ impl Operator {
     }
 }
 
-/// The smaller one; of one that is not there, the other.
 /// What agent.json asks for in a field of a part, and where.
 fn asked<'f, T: DeserializeOwned>(
     file: &'f Node,
@@ -370,6 +368,7 @@ fn asked<'f, T: DeserializeOwned>(
     Some((serde_json::from_value(node.to_json()).ok()?, node))
 }
 
+/// The smaller one; of one that is not there, the other.
 fn least<T: PartialOrd>(own: Option<T>, most: Option<T>) -> Option<T> {
     match (own, most) {
         (Some(own), Some(most)) => Some(if own <= most { own } else { most }),
@@ -377,11 +376,36 @@ fn least<T: PartialOrd>(own: Option<T>, most: Option<T>) -> Option<T> {
     }
 }
 
-fn switch(name: &'static str, value: Option<&str>) -> Result<Option<bool>, OperatorError> {
-    match value.map(str::trim) {
-        None | Some("") => Ok(None),
-        Some("1" | "true") => Ok(Some(true)),
-        Some("0" | "false") => Ok(Some(false)),
-        Some(other) => Err(OperatorError::Switch { name, value: other.to_owned() }),
+/// What a variable switches, if it is set; what is wrong with it goes to `errors`.
+fn switch(name: &str, value: Option<&str>, errors: &mut ProfileErrors) -> Option<bool> {
+    let value = value.unwrap_or_default();
+    match value.trim() {
+        "" => None,
+        "1" | "true" => Some(true),
+        "0" | "false" => Some(false),
+        other => {
+            let problem = Problem::new(0..value.len(), format!("{name} is `{other}`"));
+            let problem = problem.label("expected 1 or 0").help("write 1 for on or 0 for off");
+            errors.add(name, value, vec![problem]);
+            None
+        }
     }
+}
+
+/// The entries of the list in the environment.
+fn listed<'v>(value: &'v str, errors: &mut ProfileErrors) -> Vec<&'v str> {
+    let mut problems = Vec::new();
+    let mut entries = Vec::new();
+    let mut start = 0_usize;
+    for entry in value.split([',', ' ', '\n', '\t']) {
+        let span = start..start.saturating_add(entry.len());
+        start = span.end.saturating_add(1);
+        match allowlist_entry(entry) {
+            _ if entry.is_empty() => {}
+            Ok(_) => entries.push(entry),
+            Err(why) => problems.push(file::bad_entry(span, why)),
+        }
+    }
+    errors.add("PINTLE_WEBHOOK_ALLOWLIST", value, problems);
+    entries
 }

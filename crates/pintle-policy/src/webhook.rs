@@ -130,18 +130,11 @@ impl WebhookAllowlist {
     /// # Errors
     /// With the entry that is not a webhook's URL, and why.
     pub fn new<'a>(entries: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
-        let read = |entry: &str| match webhook_url(entry) {
-            Ok(url) if url.query().is_some() || url.fragment().is_some() => Err(format!(
-                "webhook allowlist: `{entry}`: an entry has no `?` or `#`: write an origin and a path"
-            )),
-            Ok(url) => Ok(url),
-            Err(why) => Err(format!("webhook allowlist: `{entry}`: {why}")),
-        };
         let entries = entries
             .into_iter()
             .map(str::trim)
-            .filter(|e| !e.is_empty())
-            .map(read)
+            .filter(|entry| !entry.is_empty())
+            .map(|entry| allowlist_entry(entry).map_err(|why| format!("webhook allowlist: {why}")))
             .collect::<Result<_, _>>()?;
         Ok(Self { entries })
     }
@@ -162,6 +155,17 @@ impl WebhookAllowlist {
                 .entries
                 .iter()
                 .any(|entry| same_origin(entry, url) && path_covers(entry.path(), url.path()))
+    }
+}
+
+/// One entry of the operator's list.
+pub(crate) fn allowlist_entry(entry: &str) -> Result<Url, String> {
+    match webhook_url(entry.trim()) {
+        Ok(url) if url.query().is_some() || url.fragment().is_some() => {
+            Err(format!("`{entry}`: an entry has no `?` or `#`: write an origin and a path"))
+        }
+        Ok(url) => Ok(url),
+        Err(why) => Err(format!("`{entry}`: {why}")),
     }
 }
 

@@ -313,10 +313,9 @@ fn a_path_guard_looks_at_every_text_of_a_tool_it_does_not_know() {
         judge(&allow, "files__copy", &json!({ "from": "src/a", "to": ["src/b"] }), &work),
         None
     );
-    for input in [
-        json!({ "from": "src/a", "to": "b" }),
-        json!({ "from": "src/a", "why": "a word" }),
-    ] {
+    for input in
+        [json!({ "from": "src/a", "to": "b" }), json!({ "from": "src/a", "why": "a word" })]
+    {
         assert!(judge(&allow, "files__copy", &input, &work).is_some(), "{input}");
     }
 }

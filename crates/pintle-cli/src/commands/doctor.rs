@@ -16,6 +16,7 @@ use crate::{
     environment::Environment,
     out::{self, say, say_json, say_pretty_json},
     problem::Problem,
+    profile::{self, Unheard},
     shown::{Shown, bold, cyan, dim, green, lines, red, text, yellow},
 };
 
@@ -65,6 +66,14 @@ fn contribution(handler: &HandlerRecord) -> Shown {
 struct Check {
     what: &'static str,
     found: Result<String, Problem>,
+    /// What is odd about it, and no reason not to start.
+    warnings: Vec<String>,
+}
+
+impl Check {
+    fn new(what: &'static str, found: Result<String, Problem>) -> Self {
+        Self { what, found, warnings: Vec::new() }
+    }
 }
 
 /// Looked through to its last page: damage shows only where somebody looks.
@@ -85,6 +94,20 @@ fn trusted(environment: &Environment, profile: &Profile) -> Result<String, Probl
     }
 }
 
+/// A question that nobody can answer is a no, and nothing else would say why.
+fn approvers(environment: &Environment, assembled: &Assembled) -> Check {
+    let Unheard { approvers, warnings, all } =
+        profile::unheard(environment, &assembled.operator, assembled.profile.as_ref());
+    let found = match all {
+        true => {
+            let problem = Problem::new(profile::NOBODY_ANSWERS);
+            return Check::new("approvers", Err(warnings.into_iter().fold(problem, Problem::hint)));
+        }
+        false => Ok(approvers.join(", ")),
+    };
+    Check { warnings, ..Check::new("approvers", found) }
+}
+
 /// What waits for an endpoint, of whatever profile.
 fn webhooks(environment: &Environment) -> Vec<Result<String, Problem>> {
     let said = |KeptWebhooks { url, messages, damaged, file, .. }: &KeptWebhooks| match messages {
@@ -101,26 +124,27 @@ fn webhooks(environment: &Environment) -> Vec<Result<String, Problem>> {
 async fn check(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, Problem> {
     let mut checks = Vec::new();
     let data = environment.data_dir();
-    checks.push(Check { what: "data folder", found: data.map(|dir| dir.display().to_string()) });
+    checks.push(Check::new("data folder", data.map(|dir| dir.display().to_string())));
     let assembled = Assembled::new(environment, &doctor.who, Extras::mute()).await;
     match assembled {
-        Err(problem) => checks.push(Check { what: "agent", found: Err(problem) }),
+        Err(problem) => checks.push(Check::new("agent", Err(problem))),
         Ok(assembled) => {
-            checks.push(Check { what: "database", found: database(&assembled.store).await });
-            checks.push(Check { what: "model", found: Ok(assembled.model.clone()) });
+            checks.push(Check::new("database", database(&assembled.store).await));
+            checks.push(Check::new("model", Ok(assembled.model.clone())));
             let personalities: Vec<_> = assembled.agent.personalities().names().collect();
-            checks.push(Check { what: "personalities", found: Ok(personalities.join(", ")) });
+            checks.push(Check::new("personalities", Ok(personalities.join(", "))));
             let mut hooks = format!("{} bound", assembled.agent.hooks().list().len());
             if !assembled.bound.disabled.is_empty() {
                 let off = assembled.bound.disabled.len();
                 hooks.push_str(&format!(", {off} switched off by the operator"));
             }
-            checks.push(Check { what: "hooks", found: Ok(hooks) });
+            checks.push(Check::new("hooks", Ok(hooks)));
             if let Some(profile) = assembled.profile.as_ref().filter(|it| it.runs_programs()) {
-                checks.push(Check { what: "trust", found: trusted(environment, profile) });
+                checks.push(Check::new("trust", trusted(environment, profile)));
             }
+            checks.push(approvers(environment, &assembled));
             checks.extend(
-                webhooks(environment).into_iter().map(|found| Check { what: "webhooks", found }),
+                webhooks(environment).into_iter().map(|found| Check::new("webhooks", found)),
             );
             assembled.close().await;
         }
@@ -128,7 +152,12 @@ async fn check(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, P
     let failed = checks.iter().any(|check| check.found.is_err());
     if environment.json {
         let entry = |check: &Check| match &check.found {
-            Ok(found) => json!({ "check": check.what, "ok": true, "found": found }),
+            Ok(found) if check.warnings.is_empty() => {
+                json!({ "check": check.what, "ok": true, "found": found })
+            }
+            Ok(found) => {
+                json!({ "check": check.what, "ok": true, "found": found, "warnings": check.warnings })
+            }
             Err(problem) => {
                 json!({ "check": check.what, "ok": false, "problem": problem.to_json() })
             }
@@ -136,13 +165,16 @@ async fn check(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, P
         let all: Vec<Value> = checks.iter().map(entry).collect();
         say_json(&all)?;
     } else {
-        for Check { what, found } in &checks {
+        for Check { what, found, warnings } in &checks {
             match found {
                 Ok(found) => say!("{} {:<14} {}", green("✓"), what, found),
                 Err(problem) => say!("{} {:<14} {}", red("✗"), what, problem),
             }
+            for warning in warnings {
+                say!("{} {:<14} {}", yellow("!"), what, warning);
+            }
         }
-        if !failed {
+        if !failed && checks.iter().all(|check| check.warnings.is_empty()) {
             say!(
                 "{} all is well; `pintle doctor --show-prompt` shows what the model is told",
                 yellow("→")

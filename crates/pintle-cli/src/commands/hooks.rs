@@ -19,12 +19,16 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
     match hooks.command {
         HooksCommand::List { who } => return super::listing::run(environment, &who).await,
         HooksCommand::Lint { dir } => {
-            let (dir, operator) = (environment.absolute(&dir)?, environment.operator()?);
-            let found = profile::load_allowed(&dir, environment, &operator)?;
+            let dir = environment.absolute(&dir)?;
+            let (operator, found) = profile::load_allowed(&dir, environment)?;
             profile::model(&found)?;
             let tools = profile::built_in_tools();
             let mut warnings = profile::check_tools(environment, &found, &tools)?;
             warnings.extend(profile::surprises(&found, &tools));
+            let unheard = profile::unheard(environment, &operator, Some(&found));
+            warnings.extend(unheard.warnings);
+            warnings.extend(unheard.all.then(|| profile::NOBODY_ANSWERS.to_string()));
+            warnings.extend(profile::stray_settings(environment, &dir));
             if environment.json {
                 say_json(&json!({ "ok": true, "profile": found.name, "warnings": warnings }))?;
             } else {

@@ -63,7 +63,7 @@ async fn of_broken(
 ) -> Result<ExitCode, Problem> {
     let store = SqliteStore::open(environment.database()?).await?;
     let fired = store.fired_hooks().await?;
-    let disabled = environment.operator()?.disable_hooks;
+    let disabled = environment.settings()?.is_ok_and(|operator| operator.disable_hooks);
     let built_ins = Registry::new();
     bind_built_ins(&built_ins)?;
     let mut rows: Vec<Row> = built_ins
@@ -82,7 +82,12 @@ async fn of_broken(
         Row::declared(hook, state)
     }));
     print(environment, &rows)?;
-    let problem = profile::does_not_load(environment, dir, errors);
+    let problem = match environment.settings()? {
+        Ok(_) => profile::does_not_load(environment, dir, errors),
+        Err(of_operator) => {
+            profile::does_not_load(environment, dir, &of_operator.and(errors.clone()))
+        }
+    };
     // With `--json` the rows say it all, and are the one thing on standard output.
     tell!("{}", problem);
     Ok(ExitCode::FAILURE)

@@ -24,6 +24,7 @@ mod resuming;
 mod screen;
 mod server;
 mod sessions;
+mod settings;
 mod sharing;
 mod streaming;
 mod support;

@@ -27,8 +27,10 @@ pub use schema::agent_schema;
 pub use scripts::Scripts;
 pub use tools::{KnownTool, Warning};
 
-pub(crate) use document::{Field, Node, parse};
-pub(crate) use report::{Problem, place};
+pub(crate) use document::{Field, Kind, Node, parse};
+pub(crate) use report::{Problem, nearest, place};
+pub(crate) use schema::schema_of;
+pub(crate) use shape::check as check_shape;
 
 use crate::contents::Contents;
 use crate::guard::Guard;

@@ -1,5 +1,6 @@
 //! What is wrong with a profile, drawn like a compiler's.
 
+use crate::operator::OPERATOR_FILE;
 use crate::visible::on_one_line;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet, renderer::DecorStyle};
 use std::fmt;
@@ -153,13 +154,25 @@ impl ProfileErrors {
         let drawn: Vec<String> =
             self.errors.iter().take(MOST_DRAWN).map(|error| self.draw(error, &renderer)).collect();
         let count = match self.errors.len() {
-            1 => "1 error: the profile was not loaded".to_owned(),
-            n if n > MOST_DRAWN => {
-                format!("{n} errors, of which {MOST_DRAWN} are shown: the profile was not loaded")
-            }
-            n => format!("{n} errors: the profile was not loaded"),
+            1 => "1 error".to_owned(),
+            n if n > MOST_DRAWN => format!("{n} errors, of which {MOST_DRAWN} are shown"),
+            n => format!("{n} errors"),
         };
-        format!("{}\n\n{count}", drawn.join("\n\n"))
+        let of_operator =
+            |error: &ProfileError| error.file == OPERATOR_FILE || error.file.starts_with("PINTLE_");
+        let so = match self.errors.iter().all(of_operator) {
+            true => "the operator's settings cannot be used",
+            false => "the profile was not loaded",
+        };
+        format!("{}\n\n{count}: {so}", drawn.join("\n\n"))
+    }
+
+    /// These, and others after them: what is wrong in several places is shown in one go.
+    #[must_use]
+    pub fn and(mut self, others: Self) -> Self {
+        self.errors.extend(others.errors);
+        self.sources.extend(others.sources);
+        self
     }
 
     fn draw(&self, error: &ProfileError, renderer: &Renderer) -> String {

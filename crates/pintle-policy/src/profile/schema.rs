@@ -14,7 +14,8 @@ pub(crate) fn personality_schema() -> Value {
     schema_of::<PersonalityFile>()
 }
 
-fn schema_of<T: JsonSchema>() -> Value {
+/// What is held against a file of this type.
+pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     let mut schema =
         SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>().to_value();
     without_null(&mut schema);

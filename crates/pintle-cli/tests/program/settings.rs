@@ -1,0 +1,81 @@
+//! `pintle.toml` and agent.json, wrong in every way at once: lint, doctor and chat say it all.
+
+use insta::assert_snapshot;
+
+use crate::support::World;
+
+// R10.4, R10.8
+#[test]
+fn what_is_wrong_in_both_files_is_said_at_once() {
+    let world = World::new();
+    world.run(&["doctor"]);
+    let file = "levl = \"strict\"\napprovers = \"alice\"\n";
+    std::fs::write(world.data().join("pintle.toml"), file).unwrap();
+    world.write(
+        "bad/agent.json",
+        "{\n  \"nam\": \"x\",\n  \"limits\": { \"maxTurns\": \"3\" }\n}\n",
+    );
+    world.write("good/agent.json", "{}");
+    let chat = ["chat", "-q", "list .", "--profile", "bad"];
+    assert_snapshot!(world.transcript(&[
+        &["hooks", "lint", "bad"],
+        &["hooks", "lint", "good"],
+        &chat,
+        &["hooks", "list", "--profile", "bad"],
+    ]));
+}
+
+// R11.5: somebody who can be asked is somebody.
+#[test]
+fn approvers_that_nobody_is_are_told_by_lint_and_doctor() {
+    let world = World::new();
+    world.run(&["doctor"]);
+    world.write("good/agent.json", "{}");
+    let file = world.data().join("pintle.toml");
+    let commands: [&[&str]; 3] =
+        [&["hooks", "lint", "good"], &["doctor", "--profile", "good"], &["doctor", "--json"]];
+    std::fs::write(&file, "approvers = [\"operator\", \"operatr\", \"qqzzqqzz\"]\n").unwrap();
+    let some = world.transcript(&commands);
+    std::fs::write(&file, "approvers = [\"qqzzqqzz\"]\n").unwrap();
+    assert_snapshot!(format!("{some}\n{}", world.transcript(&commands)));
+}
+
+// R10.8: never by the profile.
+#[test]
+fn settings_that_nobody_reads_are_told() {
+    let world = World::new();
+    world.write("good/agent.json", "{}");
+    world.write("good/pintle.toml", "level = \"paranoid\"\n");
+    assert_snapshot!(world.transcript(&[&["hooks", "lint", "good"]]));
+}
+
+// R11.1: `*` is wherever there is a command, or a path.
+#[test]
+fn a_guard_for_all_tools_refuses_no_call_that_has_nothing_to_judge() {
+    let world = World::new();
+    world.write(
+        "good/agent.json",
+        r#"{ "policies": [
+  { "tool": "*", "kind": "shell", "deny": ["rm *"] },
+  { "tool": "*", "kind": "path", "allow": ["**"] }
+] }"#,
+    );
+    let call =
+        |tool, args| ["hooks", "explain", "--tool", tool, "--args", args, "--profile", "good"];
+    assert_snapshot!(world.transcript(&[
+        &["hooks", "lint", "good"],
+        &call("read_file", r#"{"path": "a.txt"}"#),
+        &call("delegate", r#"{"task": "x"}"#),
+        &call("terminal", r#"{"command": "ls"}"#),
+        &call("terminal", r#"{"command": "rm a"}"#),
+    ]));
+    world.write(
+        "bad/agent.json",
+        r#"{ "policies": [
+  { "tool": "read_file", "kind": "shell", "deny": ["rm *"] },
+  { "tool": "delegate", "kind": "path", "deny": ["secrets"] },
+  { "tool": "delegate", "kind": "json", "deny": ["/tsk=*secret*"] }
+] }"#,
+    );
+    assert_snapshot!(world.transcript(&[&["hooks", "lint", "bad"]]));
+}
