@@ -105,6 +105,31 @@ fn digits_in_several_lines_hide_nothing() {
     assert_eq!(Scrubber::new(["abcd"]).scrub("ab\ncd"), "ab\ncd", "words of two lines are none");
 }
 
+// R10.7: what is long is looked through once for each way to read it, and finds are taken back to where they stand.
+#[test]
+fn a_long_text_is_scrubbed_in_its_middle_and_nowhere_else() {
+    let secret = "ghp_\"1234567890é";
+    let scrubber = Scrubber::new([secret]);
+    let hex: Vec<String> = secret.bytes().map(|b| format!("{b:02x}")).collect();
+    let forms = [
+        secret.to_owned(),
+        secret.replace('"', "\\\"").replace('é', "\\u00e9"),
+        secret.replace('"', "%22").replace('é', "%C3%A9"),
+        secret.replace('"', "%5C%22").replace('é', "%5Cu00e9"),
+        hex.join("\n"),
+        hex.join("\\n"),
+    ];
+    let around = "a\\tb %41 c+d é \\ud83d\\ude00 \\ \n".repeat(2000);
+    for form in forms {
+        let clean =
+            scrubber.scrub(&format!("{around}<{form}>{around}<{form}>{around}")).into_owned();
+        assert!(clean == format!("{around}<{SCRUBBED}>{around}<{SCRUBBED}>{around}"), "{form}");
+    }
+    // A run of backslashes is not looked at again from each of them.
+    let slashes = "\\".repeat(300_000);
+    assert_eq!(scrubber.scrub(&format!("{slashes}{secret}")), format!("{slashes}{SCRUBBED}"));
+}
+
 #[test]
 fn secrets_that_overlap_leave_no_rest() {
     let scrubber = Scrubber::new(["abcdef", "efghij", "cd%20"]);
