@@ -112,6 +112,11 @@ impl Environment {
             .collect()
     }
 
+    /// The same, whether it is there or not.
+    pub(crate) fn data(&self) -> Option<&Path> {
+        self.data.as_deref()
+    }
+
     /// Where the operator's file would be. Only looked for: what keeps no state makes no folder.
     pub(crate) fn operator_file(&self) -> Option<PathBuf> {
         self.data.as_ref().map(|data| data.join(OPERATOR_FILE))

@@ -108,7 +108,8 @@ fn limits(said: pintle_policy::profile::Limits) -> Limits {
 }
 
 pub(crate) fn load(dir: &Path, environment: &Environment) -> Result<Profile, Problem> {
-    Profile::load(dir).map_err(|errors| does_not_load(environment, dir, &errors))
+    let bounds = Bounds { data: environment.data(), ..Bounds::default() };
+    Profile::load_within(dir, bounds).map_err(|errors| does_not_load(environment, dir, &errors))
 }
 
 /// The same, and within what the operator allows. What is wrong with either is said in one go.
@@ -117,26 +118,24 @@ pub(crate) fn load_allowed(
     environment: &Environment,
 ) -> Result<(Operator, Profile), Problem> {
     let tools = built_in_tools();
+    let itself = Bounds { operator: None, tools: &tools, data: environment.data() };
     match environment.settings()? {
         Ok(operator) => {
-            let bounds = Bounds { operator: Some(&operator), tools: &tools };
+            let bounds = Bounds { operator: Some(&operator), ..itself };
             match Profile::load_within(dir, bounds) {
                 Ok(profile) => Ok((operator, profile)),
                 Err(errors) => Err(does_not_load(environment, dir, &errors)),
             }
         }
-        Err(of_operator) => {
-            let bounds = Bounds { operator: None, tools: &tools };
-            Err(match Profile::load_within(dir, bounds) {
-                Ok(_) => environment.bad_settings(&of_operator),
-                Err(errors) => {
-                    let problem = does_not_load(environment, dir, &of_operator.and(errors));
-                    environment.where_settings_are(problem.hint(
-                        "what it asks of the operator was not looked at: their settings come first",
-                    ))
-                }
-            })
-        }
+        Err(of_operator) => Err(match Profile::load_within(dir, itself) {
+            Ok(_) => environment.bad_settings(&of_operator),
+            Err(errors) => {
+                let problem = does_not_load(environment, dir, &of_operator.and(errors));
+                environment.where_settings_are(problem.hint(
+                    "what it asks of the operator was not looked at: their settings come first",
+                ))
+            }
+        }),
     }
 }
 
@@ -146,7 +145,8 @@ pub(crate) fn faults(
     environment: &Environment,
 ) -> Result<Option<ProfileErrors>, Problem> {
     let operator = environment.settings()?.ok();
-    let bounds = Bounds { operator: operator.as_ref(), tools: &built_in_tools() };
+    let (tools, data) = (&built_in_tools()[..], environment.data());
+    let bounds = Bounds { operator: operator.as_ref(), tools, data };
     Ok(Profile::load_within(dir, bounds).err())
 }
 

@@ -5,6 +5,7 @@ use crate::profile::{AGENT_FILE, Profile};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::path::Path;
 use thiserror::Error;
 
 /// The hash of some bytes, as it stands in the lock file.
@@ -57,6 +58,32 @@ pub struct Change {
     pub kind: ChangeKind,
 }
 
+impl Change {
+    /// What to do about it, where that is plain: files that come to be without anybody writing them.
+    #[must_use]
+    pub fn advice(&self) -> Option<String> {
+        if self.kind == ChangeKind::Removed {
+            return None;
+        }
+        if let Some(folder) = compiled_in(&self.what) {
+            return Some(format!(
+                "Python would run it in place of the source, and nobody can read it: remove the folder `{folder}`"
+            ));
+        }
+        let name = self.what.rsplit('/').next().unwrap_or_default();
+        let is_copy = name.ends_with('~') || (name.starts_with('#') && name.ends_with('#'));
+        is_copy.then(|| {
+            "an editor's copy, which a script that loads all of its folder would load: remove it".to_owned()
+        })
+    }
+}
+
+/// The `__pycache__` that a file is in.
+fn compiled_in(file: &str) -> Option<&str> {
+    let (folder, _) = file.rsplit_once('/')?;
+    Path::new(folder).ends_with("__pycache__").then_some(folder)
+}
+
 impl Fingerprint {
     /// The fingerprint of a profile as it is now on the disk.
     ///
@@ -87,7 +114,11 @@ impl Fingerprint {
             };
             changes.push(Change { what: script.clone(), kind });
         }
-        let gone = self.scripts.keys().filter(|script| !now.scripts.contains_key(*script));
+        // Without what it compiled Python goes by the source, which counts by itself: to remove it is always right.
+        let gone = self
+            .scripts
+            .keys()
+            .filter(|script| !now.scripts.contains_key(*script) && compiled_in(script).is_none());
         changes
             .extend(gone.map(|script| Change { what: script.clone(), kind: ChangeKind::Removed }));
         changes

@@ -39,8 +39,9 @@ impl Trust {
             ChangeKind::Changed => "changed since it was trusted",
             ChangeKind::Removed => "is gone since it was trusted",
         };
-        let why = match &self.profile.scripts.unnamed {
-            Some(command) if change.what != AGENT_FILE => {
+        let why = match (change.advice(), &self.profile.scripts.unnamed) {
+            (Some(advice), _) => format!(" ({advice})"),
+            (None, Some(command)) if change.what != AGENT_FILE => {
                 format!(
                     " (any file counts, as `{command}` does not name what it runs: name a script, or keep the profile in \
                      a folder of its own)"

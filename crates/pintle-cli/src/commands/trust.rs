@@ -1,6 +1,6 @@
 //! `pintle trust`: what changed in a profile since somebody looked at it.
 
-use std::process::ExitCode;
+use std::{collections::BTreeSet, process::ExitCode};
 
 use pintle_policy::trust::{Change, ChangeKind};
 use serde_json::{Value, json};
@@ -37,6 +37,10 @@ pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, 
         };
         say!("{} {}", word, change.what);
     }
+    let advised: BTreeSet<String> = changed.iter().filter_map(advice).collect();
+    for advice in advised {
+        say!("\n{}: {}", yellow("note"), advice);
+    }
     if let Some(command) = profile.scripts.unnamed.as_ref().filter(|_| !changed.is_empty()) {
         say!(
             "\n{}: `{}` does not name what it runs, so any file of the folder counts",
@@ -53,6 +57,14 @@ pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, 
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What to do about a file; of many in one folder it is said once.
+fn advice(change: &Change) -> Option<String> {
+    let advice = change.advice()?;
+    let (folder, _) = change.what.rsplit_once('/').unwrap_or(("", ""));
+    let what = if advice.contains(folder) && !folder.is_empty() { folder } else { &change.what };
+    Some(format!("`{what}`: {advice}"))
 }
 
 fn word(kind: ChangeKind) -> &'static str {

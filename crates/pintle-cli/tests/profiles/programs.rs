@@ -236,3 +236,46 @@ fn saved_lines_do_not_make_a_profile_untrusted_and_cannot_become_a_program() {
     assert!(!said.ok, "{said:?}");
     assert!(said.err.contains("`more.py` may be what `python3 -m judges.main` runs"), "{said:?}");
 }
+
+// R10.9: whoever tried a script by hand is told what came of it, and how to be rid of it.
+#[test]
+fn a_script_that_was_run_by_hand_is_trusted_again_once_its_traces_are_removed() {
+    let hook = json!({ "action": "command", "command": "python3 judges/main.py", "tools": ["write_file"] });
+    let world = guarded_by(hook);
+    world.write("profile/judges/main.py", "import rules\n");
+    world.trust();
+    let by_hand = std::process::Command::new("python3")
+        .arg("judges/main.py")
+        .current_dir(world.path("profile"))
+        .env_remove("PYTHONDONTWRITEBYTECODE")
+        .status()
+        .unwrap();
+    assert!(by_hand.success() && world.path("profile/judges/__pycache__").exists());
+    let said = world.ask("write a.txt: x");
+    for part in
+        ["judges/__pycache__/rules.", "remove the folder `judges/__pycache__`", "pintle trust"]
+    {
+        assert!(said.out.contains(part), "{part}: {said:?}");
+    }
+    let shown = world.run(&["trust", "profile"]);
+    assert!(shown.out.contains("note: `judges/__pycache__`: Python would run it"), "{shown:?}");
+    std::fs::remove_dir_all(world.path("profile/judges/__pycache__")).unwrap();
+    world.ask("write a.txt: x");
+    assert!(world.path("a.txt").exists());
+}
+
+// R10.9: pintle's own records change with every run.
+#[test]
+fn a_data_folder_inside_the_profile_makes_it_no_less_trusted() {
+    let hook = json!({ "action": "command", "argv": ["python3", "-m", "judges.main"], "tools": ["write_file"] });
+    for place in ["profile/data", "profile"] {
+        let world = guarded_by(hook.clone());
+        let data = world.path(place).display().to_string();
+        let world = world.operator("PINTLE_DATA", data);
+        world.trust();
+        for file in ["a.txt", "b.txt", "c.txt"] {
+            let said = world.ask(&format!("write {file}: x"));
+            assert!(world.path(file).exists(), "{place}: {said:?}");
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! A profile: a folder with an `agent.json`, read strictly, never trusted (R10.1–R10.4).
 
+mod company;
 mod declared;
 mod document;
 mod file;
@@ -76,6 +77,7 @@ pub struct Profile {
     /// The text of agent.json, for trust by content.
     pub source: String,
     pub(crate) document: Node,
+    data: Option<PathBuf>,
 }
 
 /// What a profile is held against, beside itself.
@@ -85,6 +87,8 @@ pub struct Bounds<'a> {
     pub operator: Option<&'a Operator>,
     /// The tools there are, if they are known.
     pub tools: &'a [KnownTool],
+    /// Where the program keeps its records. They are none of the profile's files, wherever they lie.
+    pub data: Option<&'a Path>,
 }
 
 impl Profile {
@@ -121,7 +125,7 @@ impl Profile {
         };
         let mut problems = shape::check(&document, &agent_schema(), dir);
         let names = folders.keys().cloned().collect();
-        let scripts = Scripts::of(&document, dir, &mut Contents::default());
+        let scripts = Scripts::of(&document, dir, bounds.data, &mut Contents::default());
         problems.extend(rules::check(&document, dir, &names, &scripts));
         if let Some(operator) = bounds.operator {
             // What cannot be at all needs no leave.
@@ -138,11 +142,15 @@ impl Profile {
         if !errors.is_empty() {
             return Err(errors);
         }
-        Self::build(dir, source, document, folders, scripts).map_err(|problem| {
-            let (source, problem) = *problem;
-            errors.add(AGENT_FILE, &source, vec![problem]);
-            errors
-        })
+        let built = Self::build(dir, source, document, folders, scripts);
+        match built {
+            Ok(profile) => Ok(Self { data: bounds.data.map(Path::to_owned), ..profile }),
+            Err(problem) => {
+                let (source, problem) = *problem;
+                errors.add(AGENT_FILE, &source, vec![problem]);
+                Err(errors)
+            }
+        }
     }
 
     fn build(
@@ -185,6 +193,7 @@ impl Profile {
             scripts,
             source,
             document,
+            data: None,
         })
     }
 }

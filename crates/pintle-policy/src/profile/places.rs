@@ -21,6 +21,6 @@ impl Profile {
     /// The files that the profile's programs are made of, as they are on the disk now. A script may come to be after the
     /// profile was read.
     pub(crate) fn scripts_now(&self, contents: &mut Contents) -> Scripts {
-        Scripts::of(&self.document, &self.dir, contents)
+        Scripts::of(&self.document, &self.dir, self.data.as_deref(), contents)
     }
 }

@@ -5,6 +5,7 @@
 //! profile's own folder could load any file there, and a command that does not name what it runs (`make check`,
 //! `python3 -m judge`) could run any: then all of them count.
 
+use super::company::{self, Company};
 use super::document::Node;
 use super::mentions;
 use crate::contents::{Contents, is_of_the_system};
@@ -33,8 +34,20 @@ pub struct Scripts {
 
 impl Scripts {
     /// All of them, from a file that may still be wrong in other places.
-    pub(crate) fn of(file: &Node, folder: &Path, contents: &mut Contents) -> Self {
-        let mut search = Search { folder, found: Self::default(), too_large: None };
+    pub(crate) fn of(
+        file: &Node,
+        folder: &Path,
+        data: Option<&Path>,
+        contents: &mut Contents,
+    ) -> Self {
+        let company = Company::of(folder, data);
+        let mut search = Search {
+            folder,
+            company,
+            found: Self::default(),
+            litter: BTreeSet::new(),
+            too_large: None,
+        };
         for line in lines(file) {
             match line {
                 Line::Read(commands) => search.line(&commands),
@@ -55,6 +68,16 @@ impl Scripts {
         } else {
             mentions::follow(folder, &mut search.found.files, contents);
         }
+        // What a script speaks of is no litter.
+        let spoken_of = |name: &String| {
+            search.found.files.iter().any(|file| {
+                contents
+                    .read(folder, file)
+                    .is_ok_and(|known| company::speaks_of(&known.words, name))
+            })
+        };
+        let loaded: Vec<String> = search.litter.into_iter().filter(spoken_of).collect();
+        search.found.files.extend(loaded);
         search.found
     }
 
@@ -125,7 +148,10 @@ fn saved_files(file: &Node) -> impl Iterator<Item = String> {
 
 struct Search<'a> {
     folder: &'a Path,
+    company: Company,
     found: Scripts,
+    /// What editors leave in the folders that count.
+    litter: BTreeSet<String>,
     /// A folder with too many files.
     too_large: Option<String>,
 }
@@ -277,6 +303,9 @@ impl Search<'_> {
         let mut linked = BTreeSet::new();
         while let Some(place) = pending.pop() {
             for (file, is_folder) in entries(self.folder, &place) {
+                if self.company.is_kept(&file) {
+                    continue;
+                }
                 seen = seen.saturating_add(1);
                 if seen > MOST_FILES {
                     let whole = if start.as_os_str().is_empty() { Path::new(".") } else { start };
@@ -287,8 +316,13 @@ impl Search<'_> {
                     pending.push(file);
                     continue;
                 }
+                let name = file.to_string_lossy().into_owned();
+                if company::is_litter(&self.folder.join(&file)) {
+                    self.litter.insert(name);
+                    continue;
+                }
                 pending.extend(self.linked_folder(&file).filter(|it| linked.insert(it.clone())));
-                self.found.files.insert(file.to_string_lossy().into_owned());
+                self.found.files.insert(name);
             }
         }
     }
