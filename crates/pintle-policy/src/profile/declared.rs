@@ -28,7 +28,7 @@ pub struct DeclaredHook {
 #[must_use]
 pub fn declared_hooks(dir: &Path, errors: &ProfileErrors) -> Vec<DeclaredHook> {
     let Ok(source) = read_text(dir, AGENT_FILE) else { return Vec::new() };
-    let Ok(document) = parse(&source) else { return Vec::new() };
+    let Some(document) = parse(&source).document else { return Vec::new() };
     let buckets = document.get("hooks").map(Node::fields).unwrap_or_default();
     let mut found: Vec<DeclaredHook> = Vec::new();
     for bucket in buckets {

@@ -1,9 +1,11 @@
 //! A JSON file that remembers where everything is written.
 
 use super::report::Problem;
+use super::syntax;
 use jsonc_parser::ast::{ObjectPropName, Value as Ast};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use std::borrow::Cow;
 use std::ops::Range;
 
 const MAX_DEPTH: usize = 64;
@@ -89,39 +91,59 @@ impl Node {
     }
 }
 
-/// Parses strict JSON; only comments are allowed on top, so that a profile can explain itself.
-pub(crate) fn parse(source: &str) -> Result<Node, Problem> {
-    if source.starts_with('\u{feff}') {
-        return Err(Problem::new(0..3, "the file begins with a byte order mark")
-            .label("JSON has none")
-            .help("save it as UTF-8 without one (in editors: `UTF-8`, not `UTF-8 with BOM`)"));
-    }
-    let options = ParseOptions {
-        allow_comments: true,
-        allow_loose_object_property_names: false,
-        allow_trailing_commas: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-    };
-    let parsed = parse_to_ast(source, &CollectOptions::default(), &options).map_err(|error| {
-        let range = error.range();
-        let (start, end) = (range.start.min(source.len()), range.end.min(source.len()));
-        let message = format!("this is not JSON: {}", lower_first(&error.kind().to_string()));
-        Problem::new(start..end.max(start), message)
-            .help("the rest of the file was not checked: fix this first")
-    })?;
-    match parsed.value {
-        Some(value) => convert(&value, 0),
-        None => Err(Problem::new(0..0, "the file is empty").help("write at least `{}`")),
-    }
+/// What came of reading a file.
+pub(crate) struct Parsed {
+    /// What is in it; none if nobody can say.
+    pub(crate) document: Option<Node>,
+    /// What is wrong with the writing of it: then it is only for checking the rest.
+    pub(crate) problems: Vec<Problem>,
 }
 
-fn lower_first(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(|c| c.to_lowercase().chain(chars).collect()).unwrap_or_default()
+/// Parses strict JSON; only comments are allowed on top, so that a profile can explain itself. Where a slip leaves no doubt what
+/// was meant, the file is read as it was meant, so that everything else in it can be told too.
+pub(crate) fn parse(source: &str) -> Parsed {
+    let mut problems = Vec::new();
+    let mut text = Cow::Borrowed(source);
+    if let Some(rest) = source.strip_prefix('\u{feff}') {
+        let mark = Problem::new(0..3, "the file begins with a byte order mark");
+        problems.push(
+            mark.label("JSON has none")
+                .help("save it as UTF-8 without one (in editors: `UTF-8`, not `UTF-8 with BOM`)"),
+        );
+        // Everything stays where it is.
+        text = Cow::Owned(format!("   {rest}"));
+    }
+    let read = |options: &ParseOptions| {
+        let collect = CollectOptions { tokens: true, ..CollectOptions::default() };
+        parse_to_ast(&text, &collect, options)
+    };
+    let parsed = read(&STRICT).or_else(|strict| {
+        let parsed =
+            read(&ParseOptions::default()).map_err(|error| syntax::fatal(&error, source))?;
+        let slips = syntax::slips(parsed.tokens.as_deref().unwrap_or_default(), source);
+        if slips.is_empty() {
+            return Err(syntax::fatal(&strict, source));
+        }
+        problems.extend(slips);
+        Ok(parsed)
+    });
+    let document = parsed.and_then(|parsed| match parsed.value {
+        Some(value) => convert(&value, 0),
+        None => Err(Problem::new(0..0, "the file is empty").help("write at least `{}`")),
+    });
+    let document = document.map_err(|problem| problems.push(problem)).ok();
+    Parsed { document, problems }
 }
+
+const STRICT: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_loose_object_property_names: false,
+    allow_trailing_commas: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+};
 
 fn convert(value: &Ast<'_>, depth: usize) -> Result<Node, Problem> {
     let range = value.range();

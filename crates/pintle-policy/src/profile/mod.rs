@@ -6,6 +6,7 @@ mod document;
 mod file;
 mod formats;
 mod hook;
+mod meant;
 mod mentions;
 mod personality;
 mod places;
@@ -16,6 +17,7 @@ mod schema;
 mod scripts;
 mod shape;
 mod surprises;
+mod syntax;
 mod tools;
 
 pub use declared::{DeclaredHook, declared_hooks};
@@ -28,7 +30,7 @@ pub use schema::agent_schema;
 pub use scripts::Scripts;
 pub use tools::{KnownTool, Warning};
 
-pub(crate) use document::{Field, Kind, Node, parse};
+pub(crate) use document::{Field, Kind, Node, Parsed, parse};
 pub(crate) use report::{Problem, nearest, place};
 pub(crate) use schema::schema_of;
 pub(crate) use shape::check as check_shape;
@@ -116,14 +118,12 @@ impl Profile {
                 return Err(errors);
             }
         };
-        let document = match parse(&source) {
-            Ok(document) => document,
-            Err(problem) => {
-                errors.add(AGENT_FILE, &source, vec![problem]);
-                return Err(errors);
-            }
+        let Parsed { document, mut problems } = parse(&source);
+        let Some(document) = document else {
+            errors.add(AGENT_FILE, &source, problems);
+            return Err(errors);
         };
-        let mut problems = shape::check(&document, &agent_schema(), dir);
+        problems.extend(shape::check(&document, &agent_schema(), dir));
         let names = folders.keys().cloned().collect();
         let scripts = Scripts::of(&document, dir, bounds.data, &mut Contents::default());
         problems.extend(rules::check(&document, dir, &names, &scripts));

@@ -4,7 +4,7 @@ use super::file::{InlinePersonality, PersonalityFile};
 use super::read::read_text;
 use super::report::{Problem, ProfileErrors};
 use super::schema::personality_schema;
-use super::{parse, shape};
+use super::{Parsed, parse, shape};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -76,20 +76,16 @@ fn read_config(
     source: &str,
     errors: &mut ProfileErrors,
 ) -> Option<PersonalityFile> {
-    let problems = match parse(source) {
-        Err(problem) => vec![problem],
-        Ok(document) => {
-            let problems = shape::check(&document, &personality_schema(), dir);
-            if problems.is_empty() {
-                match serde_json::from_value(document.to_json()) {
-                    Ok(config) => return Some(config),
-                    Err(error) => vec![Problem::new(document.span, error.to_string())],
-                }
-            } else {
-                problems
+    let Parsed { document, mut problems } = parse(source);
+    if let Some(document) = document {
+        problems.extend(shape::check(&document, &personality_schema(), dir));
+        if problems.is_empty() {
+            match serde_json::from_value(document.to_json()) {
+                Ok(config) => return Some(config),
+                Err(error) => problems.push(Problem::new(document.span, error.to_string())),
             }
         }
-    };
+    }
     errors.add(file, source, problems);
     None
 }

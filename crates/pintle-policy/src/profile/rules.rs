@@ -1,8 +1,8 @@
 //! Rules between fields, which no schema can say.
 
-use super::document::{Kind, Node};
+use super::document::{Field, Kind, Node};
 use super::formats::bad_program;
-use super::report::Problem;
+use super::report::{Problem, nearest};
 use super::{Bucket, Scripts};
 use crate::guard::{Guard, GuardKind};
 use crate::paths::normal;
@@ -26,7 +26,7 @@ pub(crate) fn check(
     problems
 }
 
-fn field<'n>(node: &'n Node, key: &str) -> &'n [super::document::Field] {
+fn field<'n>(node: &'n Node, key: &str) -> &'n [Field] {
     node.get(key).map(Node::fields).unwrap_or_default()
 }
 
@@ -244,7 +244,15 @@ fn channels(file: &Node, problems: &mut Vec<Problem>) {
 fn policies(file: &Node, problems: &mut Vec<Problem>) {
     for policy in file.get("policies").map(Node::items).unwrap_or_default() {
         let rules = |key: &str| policy.get(key).map(Node::items).unwrap_or_default();
+        // What stands there misspelt, or as something else, was told as that.
+        let is_list = |field: &Field| matches!(&field.value.kind, Kind::List(_));
+        let told = policy.fields().iter().any(|field| match field.key.as_str() {
+            "allow" | "deny" => !is_list(field),
+            "tool" | "kind" => false,
+            other => nearest(other, ["allow", "deny"]).is_some(),
+        });
         if matches!(policy.kind, Kind::Object(_))
+            && !told
             && rules("allow").is_empty()
             && rules("deny").is_empty()
         {
@@ -265,9 +273,13 @@ fn policies(file: &Node, problems: &mut Vec<Problem>) {
         };
         for rule in rules("allow").iter().chain(rules("deny")) {
             if let Some(error) = rule.text().and_then(|text| Guard::check_rule(kind, text).err()) {
-                problems.push(
-                    Problem::new(rule.span.clone(), "this rule cannot be used").help(error.message),
-                );
+                let expected = match kind {
+                    GuardKind::Shell => "expected a program and its words",
+                    GuardKind::Path => "expected a glob of paths",
+                    GuardKind::Json => "expected a field, or a field and a glob",
+                };
+                let problem = Problem::new(rule.span.clone(), "this rule cannot be used");
+                problems.push(problem.label(expected).help(error.message));
             }
         }
     }

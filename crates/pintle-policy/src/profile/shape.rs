@@ -1,9 +1,8 @@
 //! Holds a file against its schema and says everything that does not fit.
 
-use super::document::{Kind, Node};
-use super::formats;
-use super::hook::Bucket;
-use super::report::Problem;
+use super::document::{Field, Kind, Node};
+use super::report::{Problem, nearest};
+use super::{formats, meant};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::path::Path;
@@ -85,6 +84,9 @@ impl<'a> Checker<'a> {
             format!("{called} must be {wanted}, not {}", node.what()),
         )
         .label(format!("expected {wanted}"));
+        if let Some(example) = meant::example(called, node, expected) {
+            return self.say(problem.help(example));
+        }
         let help = match (&node.kind, expected) {
             (Kind::Null, _) => "leave the field out instead of writing `null`".to_owned(),
             (Kind::Text(text), "array") => format!("put it in a list: [\"{text}\"]"),
@@ -125,9 +127,10 @@ impl<'a> Checker<'a> {
             let problem = Problem::new(head(node), format!("{called} has no `{key}`"))
                 .label(format!("`{key}` must be one of {}", listed(&names)));
             let misspelt = keys.iter().find(|k| super::report::nearest(k, [key]).is_some());
-            let help = match misspelt {
-                Some(wrong) => format!("did you mean `{key}` where `{wrong}` is written?"),
-                None => {
+            let help = match (misspelt, meant::action_without(node, key, &names)) {
+                (Some(wrong), _) => format!("did you mean `{key}` where `{wrong}` is written?"),
+                (None, Some(help)) => help,
+                (None, None) => {
                     format!("add \"{key}\": \"{}\"", names.first().copied().unwrap_or_default())
                 }
             };
@@ -141,11 +144,18 @@ impl<'a> Checker<'a> {
                 self.object(node, schema, &format!("the action `{name}`"), Some(key))
             }
             None => {
+                let meant = meant::action(written).unwrap_or(written);
                 let problem =
                     Problem::new(tag.span.clone(), format!("there is no {key} `{written}`"))
                         .label(format!("expected one of {}", listed(&names)))
-                        .nearest(written, names.iter().copied());
+                        .nearest(meant, names.iter().copied());
                 self.say(with_fallback(problem, || format!("write one of {}", listed(&names))));
+                let near = nearest(meant, names.iter().copied());
+                if let Some((_, name, schema)) =
+                    tags.iter().find(|(_, name, _)| Some(*name) == near)
+                {
+                    self.object(node, schema, &format!("the action `{name}`"), Some(key));
+                }
             }
         }
     }
@@ -159,6 +169,7 @@ impl<'a> Checker<'a> {
         let mut names: Vec<&str> = properties.keys().map(String::as_str).collect();
         names.sort_unstable();
         let mut seen: HashMap<&str, usize> = HashMap::new();
+        let mut meant: Vec<&str> = Vec::new();
         for field in node.fields() {
             if seen.insert(&field.key, field.key_span.start).is_some() {
                 let problem = Problem::new(
@@ -177,22 +188,7 @@ impl<'a> Checker<'a> {
             // By name from the schema's own map, so that what is found lives as long as the schema.
             match schema.get("properties").and_then(|p| p.get(&field.key)) {
                 Some(schema) => self.value(&field.value, schema, &inner),
-                None if closed => {
-                    // Whoever knows the hook points writes `tool.pre` and means `onToolCall`.
-                    let meant =
-                        Bucket::ALL.into_iter().find(|b| b.point() == field.key).map(Bucket::name);
-                    let written = meant.unwrap_or(&field.key);
-                    let problem = Problem::new(
-                        field.key_span.clone(),
-                        format!("{called} has no field `{}`", field.key),
-                    )
-                    .label("unknown field")
-                    .nearest(written, names.iter().copied());
-                    self.say(with_fallback(problem, || match names.as_slice() {
-                        [] => "remove it".to_owned(),
-                        _ => format!("remove it; the fields are {}", listed(&names)),
-                    }));
-                }
+                None if closed => meant.extend(self.unknown(field, schema, &names, called)),
                 None => {
                     self.problems.extend(formats::hidden(
                         &field.key,
@@ -216,7 +212,9 @@ impl<'a> Checker<'a> {
         }
         let required =
             schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        for key in required.iter().filter_map(Value::as_str).filter(|key| node.get(key).is_none()) {
+        // What stands there misspelt was told as that.
+        let is_missing = |key: &&str| node.get(key).is_none() && !meant.contains(key);
+        for key in required.iter().filter_map(Value::as_str).filter(is_missing) {
             let about =
                 properties.get(key).and_then(|p| p.get("description")).and_then(Value::as_str);
             let problem = Problem::new(head(node), format!("{called} has no `{key}`"))
@@ -226,6 +224,36 @@ impl<'a> Checker<'a> {
                 None => format!("add `{key}`"),
             }));
         }
+    }
+
+    /// A field that there is not. If it is plain which one is meant, what is in it is looked at as that one's.
+    fn unknown<'n>(
+        &mut self,
+        field: &Field,
+        schema: &'a Value,
+        names: &[&'n str],
+        called: &str,
+    ) -> Option<&'n str> {
+        let written = match called {
+            "`hooks`" => meant::bucket(&field.key).unwrap_or(&field.key),
+            _ => &field.key,
+        };
+        let meant = nearest(written, names.iter().copied());
+        let problem =
+            Problem::new(field.key_span.clone(), format!("{called} has no field `{}`", field.key))
+                .label("unknown field");
+        let elsewhere = || meant::belongs(self.root, &field.key, called == "the file");
+        self.say(problem.help(match meant {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => elsewhere().unwrap_or_else(|| match names {
+                [] => "remove it".to_owned(),
+                names => format!("remove it; the fields are {}", listed(names)),
+            }),
+        }));
+        if let Some(schema) = meant.and_then(|meant| schema.get("properties")?.get(meant)) {
+            self.value(&field.value, schema, &format!("`{}`", field.key));
+        }
+        meant
     }
 
     fn text(&mut self, node: &Node, text: &str, schema: &Value, called: &str) {
@@ -240,6 +268,10 @@ impl<'a> Checker<'a> {
     }
 
     fn number(&mut self, node: &Node, written: &str, expected: &str, schema: &Value, called: &str) {
+        // Told as what is no JSON.
+        if written.starts_with('+') || written.contains(['x', 'X']) {
+            return;
+        }
         let Ok(number) = written.parse::<f64>() else {
             return self.wrong_type(node, expected, called);
         };

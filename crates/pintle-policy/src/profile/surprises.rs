@@ -21,6 +21,26 @@ const LIKE_A_COMMAND: [&str; 11] = [
 ];
 
 pub(super) fn of_guard(policy: &Node, tools: &Tools<'_>) -> Vec<String> {
+    let mut told = of_its_tools(policy, tools);
+    let is_path = policy.get("kind").and_then(Node::text) == Some("path");
+    let rules = ["allow", "deny"].into_iter().filter_map(|key| policy.get(key));
+    let rules = rules.flat_map(Node::items).filter_map(Node::text);
+    // Of paths, `.*` is what is hidden.
+    for rule in rules.filter(|rule| !is_path && is_an_expression(rule)) {
+        told.push(format!(
+            "`{rule}` reads like a regular expression, and rules are globs: `*` is any text, a dot is a dot"
+        ));
+    }
+    told
+}
+
+/// `rm .*`, `/command=.*rm.*`, `^rm`: whoever means any text by `.*` would guard only what begins with a dot.
+fn is_an_expression(rule: &str) -> bool {
+    let begins = |word: &str| [".*", ".+", "^"].iter().any(|start| word.starts_with(start));
+    rule.split([' ', '=']).any(begins)
+}
+
+fn of_its_tools(policy: &Node, tools: &Tools<'_>) -> Vec<String> {
     let glob = policy.get("tool").and_then(Node::text).unwrap_or_default();
     let has_allow = policy.get("allow").is_some_and(|allow| !allow.items().is_empty());
     let covered = tools.fitting(glob);

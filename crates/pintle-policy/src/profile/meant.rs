@@ -1,0 +1,105 @@
+//! What somebody means who writes it as another tool does, or in another place.
+
+use super::document::{Kind, Node};
+use super::hook::Bucket;
+use serde_json::Value;
+
+/// The moment that goes by this name elsewhere: as a hook point, or in other programs with hooks.
+pub(super) fn bucket(written: &str) -> Option<&'static str> {
+    let plain = |text: &str| text.to_lowercase().replace(['.', '_', '-'], "");
+    let name = plain(written);
+    let meant = match name.as_str() {
+        "pretooluse" | "beforetoolcall" | "toolcall" | "pretoolcall" | "ontooluse" => {
+            Bucket::OnToolCall
+        }
+        "posttooluse" | "aftertoolcall" | "toolresult" | "posttoolcall" | "ontoolresult" => {
+            Bucket::OnToolEnd
+        }
+        "userpromptsubmit" | "promptsubmit" | "onmessage" | "onuserprompt" => Bucket::OnPrompt,
+        "beforellmcall" | "beforemodelcall" => Bucket::OnModelCall,
+        "afterllmcall" | "aftermodelcall" => Bucket::OnModelEnd,
+        "stop" | "agentdone" | "sessionend" | "onend" | "onstop" | "ondone" => Bucket::OnComplete,
+        _ => return Bucket::ALL.into_iter().find(|b| plain(b.point()) == name).map(Bucket::name),
+    };
+    Some(meant.name())
+}
+
+/// The action that goes by this name elsewhere.
+pub(super) fn action(written: &str) -> Option<&'static str> {
+    Some(match written.to_lowercase().as_str() {
+        "shell" | "bash" | "sh" | "exec" | "run" | "script" | "program" => "command",
+        "ask" | "confirm" | "prompt" | "approval" => "approve",
+        "http" | "post" | "url" | "notify" | "request" => "webhook",
+        "save" | "file" | "write" | "append" | "record" => "save_json",
+        "print" | "echo" | "warn" | "info" => "log",
+        _ => return None,
+    })
+}
+
+/// How to write an action that was written some other way, without `key`.
+pub(super) fn action_without(node: &Node, key: &str, names: &[&str]) -> Option<String> {
+    let fields = node.fields();
+    let names_it = |node: &Node| node.text().filter(|text| names.contains(text)).is_some();
+    if let Some(other) = fields.iter().find(|field| names_it(&field.value)) {
+        return Some(format!("did you mean `{key}` where `{}` is written?", other.key));
+    }
+    if let Some(named) = fields.iter().find(|field| names.contains(&field.key.as_str())) {
+        return Some(format!("write {{ \"{key}\": \"{}\", … }}", named.key));
+    }
+    let nested = fields.iter().any(|field| matches!(field.key.as_str(), "matcher" | "hooks"));
+    nested.then(|| {
+        format!("write it flat: {{ \"{key}\": \"command\", \"command\": \"…\", \"tools\": [\"terminal\"] }}")
+    })
+}
+
+/// Where a field belongs that does not belong here: the part of the file that has one of this name.
+pub(super) fn belongs(root: &Value, written: &str, at_the_top: bool) -> Option<String> {
+    let top = root.get("properties")?.as_object()?;
+    if !at_the_top {
+        let known = top.contains_key(written);
+        return known.then(|| format!("`{written}` belongs at the top of the file"));
+    }
+    let has_it = |part: &Value| {
+        let inner = part.get("$ref").and_then(Value::as_str).and_then(|it| it.strip_prefix('#'));
+        let part = inner.and_then(|pointer| root.pointer(pointer)).unwrap_or(part);
+        part.get("properties").is_some_and(|fields| fields.get(written).is_some())
+    };
+    let mut parts: Vec<&String> =
+        top.iter().filter(|(_, part)| has_it(part)).map(|it| it.0).collect();
+    parts.sort();
+    let part = parts.first()?;
+    Some(format!("it belongs in `{part}`: \"{part}\": {{ \"{written}\": … }}"))
+}
+
+/// How a part of the file looks, for somebody who wrote it as something else.
+pub(super) fn example(called: &str, node: &Node, expected: &str) -> Option<String> {
+    if let ("string", [one]) = (expected, node.items())
+        && let Some(text) = one.text()
+    {
+        return Some(format!("write it without the list: \"{text}\""));
+    }
+    let example = match (called.trim_matches('`'), &node.kind) {
+        ("security", Kind::Text(level)) => {
+            return Some(format!("write {{ \"level\": \"{level}\" }}"));
+        }
+        ("tools", Kind::List(_)) => "write { \"allow\": [ … ] }",
+        ("hooks", Kind::List(_)) => {
+            "name the moment: { \"onToolCall\": [{ \"action\": \"log\" }] }"
+        }
+        ("personalities", Kind::List(_)) => {
+            "give each its name: { \"NAME\": { \"prompt\": \"…\" } }"
+        }
+        ("personality", Kind::Object(_)) => "write it in `personalities`, and here its name",
+        ("mcpServers" | "channels", Kind::List(_)) => "give each its name: { \"NAME\": { … } }",
+        ("command", Kind::List(_)) => {
+            "write the program alone; its arguments stand in `args`, or all of it in `argv` of a hook"
+        }
+        ("argv", Kind::Text(line)) => {
+            let words: Vec<String> =
+                line.split_whitespace().map(|it| format!("\"{it}\"")).collect();
+            return Some(format!("put each word in a list: [{}]", words.join(", ")));
+        }
+        _ => return None,
+    };
+    Some(example.to_owned())
+}

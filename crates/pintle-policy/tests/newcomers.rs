@@ -1,0 +1,87 @@
+//! What somebody writes who has never seen an agent.json, and the exact answer (R10.4): `INSTA_UPDATE=always` rewrites the
+//! snapshots. Each says where, what was expected and how to write it, for everything in the file at once.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+use pintle_policy::Profile;
+
+const CASES: &[(&str, &str)] = &[
+    (
+        "comment_of_a_shell",
+        "{\n  // who it is\n  \"name\": \"a\",\n  # what it is\n  \"model\": \"offline\"\n}\n",
+    ),
+    (
+        "commas_at_every_end",
+        "{\n  \"name\": \"a\",\n  \"hooks\": {\n    \"onToolCall\": [\n      { \"action\": \"log\", },\n    ],\n  },\n  \"nmae\": 1,\n}\n",
+    ),
+    ("names_without_quotes", "{\n  name: \"a\",\n  hoks: {}\n}\n"),
+    ("no_comma_between", "{\n  \"name\": \"a\"\n  \"modle\": \"offline\"\n}\n"),
+    ("byte_order_mark_and_more", "\u{feff}{\n  \"nam\": \"a\"\n}\n"),
+    (
+        "hooks_as_a_list",
+        "{\n  \"hooks\": [{ \"event\": \"onToolCall\", \"action\": \"log\" }]\n}\n",
+    ),
+    ("a_moment_outside_hooks", "{\n  \"onToolCall\": [{ \"action\": \"log\" }]\n}\n"),
+    ("policies_inside_hooks", "{\n  \"hooks\": { \"policies\": [] }\n}\n"),
+    (
+        "wrong_case",
+        "{\n  \"Name\": \"a\",\n  \"hooks\": { \"OnToolCall\": [{ \"Action\": \"log\" }], \"onStart\": [{ \"action\": \"Log\" }] }\n}\n",
+    ),
+    (
+        "numbers_as_texts",
+        "{\n  \"limits\": { \"maxTurns\": \"20\", \"maxCostUsd\": \"0.5$\", \"maxSeconds\": 1e3 },\n  \"security\": { \"approvalTimeoutMs\": \"30m\" }\n}\n",
+    ),
+    (
+        "a_guard_in_other_words",
+        "{\n  \"policies\": [\n    { \"tools\": [\"terminal\"], \"kind\": \"shell\", \"denny\": [\"rm\"] },\n    { \"tool\": \"terminal\", \"kind\": \"command\", \"deny\": \"rm\" }\n  ]\n}\n",
+    ),
+    (
+        "as_another_program_has_it",
+        "{\n  \"hooks\": {\n    \"PreToolUse\": [\n      { \"matcher\": \"Bash\", \"hooks\": [{ \"type\": \"command\", \"command\": \"check.sh\" }] }\n    ],\n    \"Stop\": [{ \"type\": \"command\", \"command\": \"true\" }]\n  }\n}\n",
+    ),
+    (
+        "hook_points_as_moments",
+        "{\n  \"hooks\": { \"before_tool_call\": [], \"session_start\": [], \"tool_pre\": [], \"onPreToolCall\": [] }\n}\n",
+    ),
+    (
+        "actions_in_other_words",
+        "{\n  \"hooks\": { \"onToolCall\": [\n    { \"type\": \"log\" },\n    { \"log\": {} },\n    { \"action\": \"save-json\", \"file\": \"x\" },\n    { \"action\": \"shell\", \"command\": \"true\" },\n    { \"action\": \"command\", \"argv\": \"hooks/check.sh now\" }\n  ] }\n}\n",
+    ),
+    (
+        "parts_as_something_else",
+        "{\n  \"security\": \"strict\",\n  \"level\": \"strict\",\n  \"tools\": [\"terminal\"],\n  \"personality\": { \"prompt\": \"You are x\" },\n  \"personalities\": [{ \"name\": \"x\", \"prompt\": \"y\" }],\n  \"mcp_servers\": { \"fs\": { \"command\": [\"npx\", \"server\"] } }\n}\n",
+    ),
+    (
+        "a_bracket_too_few",
+        "{\n  \"hooks\": {\n    \"onToolCall\": [\n      { \"action\": \"log\" }\n    ]\n\n  \"name\": \"x\"\n}\n",
+    ),
+    ("toml", "name = \"a\"\n"),
+    ("yaml", "name: a\nhooks:\n  onStart: []\n"),
+    ("a_backslash", "{\n  \"name\": \"C:\\Users\"\n}\n"),
+    ("quotes_of_a_word_processor", "{\n  “name”: “a”\n}\n"),
+    ("half_a_number", "{\n  \"limits\": { \"maxCostUsd\": .5 }\n}\n"),
+    ("a_plus", "{\n  \"limits\": { \"maxTurns\": +5, \"maxSeconds\": 0x10 }\n}\n"),
+    ("two_files_in_one", "{}\n{}\n"),
+    ("nothing_said_twice", "{\n  \"hooks\": null,\n  \"plugins\": {},\n  \"plugins\": []\n}\n"),
+];
+
+#[test]
+fn each_newcomer_is_told_what_to_write() {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_omit_expression(true);
+    let _bound = settings.bind_to_scope();
+    for (name, source) in CASES {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("agent.json"), source).unwrap();
+        let errors = Profile::load(folder.path()).expect_err(name);
+        insta::assert_snapshot!(*name, errors.render(false));
+        for error in errors.errors() {
+            assert!(!error.helps.is_empty(), "{name}: no way out: {}", error.message);
+        }
+    }
+}
