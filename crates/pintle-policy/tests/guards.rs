@@ -159,7 +159,8 @@ fn a_guard_for_all_tools_lets_be_what_has_nothing_for_it_to_judge() {
         Guard::new(tool, kind, &allow, &["rm".into()], "").unwrap()
     };
     let (shell, path) = (GuardKind::Shell, GuardKind::Path);
-    let rows: &[(&str, GuardKind, &[&str], &str, Value, bool)] = &[
+    type Row = (&'static str, GuardKind, &'static [&'static str], &'static str, Value, bool);
+    let rows: &[Row] = &[
         ("*", shell, &[], "read_file", json!({ "path": "x" }), false),
         ("*", shell, &["ls"], "write_file", json!({ "path": "x", "content": "rm x" }), false),
         ("*_file", shell, &[], "read_file", json!({ "path": "x" }), false),

@@ -169,12 +169,12 @@ fn rules_without_a_field(policy: &Node, tools: &[&KnownTool], slips: &mut Vec<Pr
     let Some(known) = known.filter(|known| !known.is_empty()) else { return };
     let fields: BTreeSet<&str> = known.into_iter().flatten().map(String::as_str).collect();
     let Some(kind) = policy.get("kind") else { return };
-    let is_path = |field: &&str| PATH_FIELDS.contains(field);
     // Of a tool that is not built in, any field may hold a path.
     let strange = tools.iter().any(|tool| Zone::of_tool(&tool.name) == Zone::External);
+    let may_be_path = |field: &&str| strange || PATH_FIELDS.contains(field);
     let looks_at = match kind.text() {
         Some("shell") if !fields.contains("command") => "a `command`",
-        Some("path") if !fields.iter().any(is_path) && !(strange && !fields.is_empty()) => "a path",
+        Some("path") if !fields.iter().any(may_be_path) => "a path",
         Some("json") => return pointers_to_nothing(policy, &fields, slips),
         _ => return,
     };
