@@ -136,7 +136,9 @@ impl Environment {
             Some(Err(error)) if matches!(error.kind(), NotFound | NotADirectory) => String::new(),
             Some(Err(error)) => {
                 let path = path.unwrap_or_default();
-                return Err(Problem::new(format!("{} cannot be read: {error}", path.display())));
+                let what = format!("{} cannot be read: {error}", path.display());
+                return Err(Problem::new(what)
+                    .hint("it is a text in UTF-8; nothing runs without what the operator says"));
             }
         };
         let env = OperatorEnv {
@@ -148,8 +150,8 @@ impl Environment {
     }
 
     pub(crate) fn bad_settings(&self, errors: &ProfileErrors) -> Problem {
-        let drawn = errors.render(self.stderr_is_terminal && !self.json);
-        let problem = Problem::new("the operator's settings cannot be used").drawn(drawn);
+        let colour = self.stderr_is_terminal && !self.json;
+        let problem = Problem::new("the operator's settings cannot be used").drawn(errors, colour);
         self.where_settings_are(problem)
     }
 

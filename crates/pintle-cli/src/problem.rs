@@ -3,6 +3,7 @@
 use std::fmt;
 
 use anstyle::{AnsiColor, Style};
+use pintle_policy::{ProfileError, ProfileErrors};
 use serde_json::{Value, json};
 
 use crate::shown::{Show, Shown, cyan, drawn, paragraph, red, text};
@@ -14,12 +15,14 @@ pub(crate) struct Problem {
     /// Where in a file, as a library has drawn it.
     drawing: Option<String>,
     hints: Vec<String>,
+    /// Each error that is drawn, for machines.
+    errors: Vec<Value>,
 }
 
 impl Problem {
     /// What it quotes may be a stranger's: nothing in it reaches the terminal as a command to it.
     pub(crate) fn new(what: impl fmt::Display) -> Self {
-        Self { what: what.to_string(), drawing: None, hints: Vec::new() }
+        Self { what: what.to_string(), drawing: None, hints: Vec::new(), errors: Vec::new() }
     }
 
     pub(crate) fn hint(mut self, hint: impl fmt::Display) -> Self {
@@ -27,15 +30,20 @@ impl Problem {
         self
     }
 
-    pub(crate) fn drawn(mut self, drawing: String) -> Self {
-        self.drawing = Some(drawing);
+    /// Shows these in their lines.
+    pub(crate) fn drawn(mut self, errors: &ProfileErrors, colour: bool) -> Self {
+        self.drawing = Some(errors.render(colour));
+        self.errors = errors.errors().iter().map(facts).collect();
         self
     }
 
     pub(crate) fn to_json(&self) -> Value {
         let drawing = self.drawing.as_ref().map(|drawing| format!("\n{drawing}"));
         let error = format!("{}{}", self.what, drawing.unwrap_or_default());
-        json!({ "error": error, "hints": self.hints })
+        match self.errors.as_slice() {
+            [] => json!({ "error": error, "hints": self.hints }),
+            errors => json!({ "error": error, "hints": self.hints, "errors": errors }),
+        }
     }
 }
 
@@ -46,6 +54,17 @@ pub(crate) fn refuse_agents(does: &str) -> Result<(), Problem> {
     }
     Err(Problem::new(format_args!("this is run by an agent, and only a person {does}"))
         .hint("run it in a terminal that no agent has opened"))
+}
+
+/// One error of a file, for machines.
+pub(crate) fn facts(error: &ProfileError) -> Value {
+    let ProfileError { file, line, column, message, label, helps, .. } = error;
+    let mut facts =
+        json!({ "file": file, "line": line, "column": column, "message": message, "help": helps });
+    if let Some(facts) = facts.as_object_mut().filter(|_| !label.is_empty()) {
+        facts.insert("label".into(), label.as_str().into());
+    }
+    facts
 }
 
 pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();

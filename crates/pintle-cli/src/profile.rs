@@ -214,8 +214,8 @@ pub(crate) fn does_not_load(
     dir: &Path,
     errors: &ProfileErrors,
 ) -> Problem {
-    let drawn = errors.render(environment.stderr_is_terminal && !environment.json);
-    Problem::new(text!("the profile in {} does not load", dir.display())).drawn(drawn)
+    let colour = environment.stderr_is_terminal && !environment.json;
+    Problem::new(text!("the profile in {} does not load", dir.display())).drawn(errors, colour)
 }
 
 /// The model a profile asks for. A script is a file of the profile: no other file is opened at its word.

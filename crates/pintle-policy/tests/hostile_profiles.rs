@@ -282,7 +282,7 @@ fn every_way_of_speaking_of_tools_is_known_with_its_line() {
         ("agent.json:3", "c"),
         ("agent.json:4", "d"),
         ("agent.json:4", "e"),
-        ("personalities/reader/config.json", "f"),
+        ("personalities/reader/config.json:1", "f"),
     ];
     let told =
         |(place, glob)| format!("{place}: `{glob}` fits no tool there is; the tools are terminal");

@@ -60,6 +60,7 @@ const CASES: &[(&str, &str)] = &[
         "a_bracket_too_few",
         "{\n  \"hooks\": {\n    \"onToolCall\": [\n      { \"action\": \"log\" }\n    ]\n\n  \"name\": \"x\"\n}\n",
     ),
+    ("a_field_of_a_part_misspelt_at_the_top", "{\n  \"levl\": \"strict\",\n  \"maxTurn\": 3\n}\n"),
     ("toml", "name = \"a\"\n"),
     ("yaml", "name: a\nhooks:\n  onStart: []\n"),
     ("a_backslash", "{\n  \"name\": \"C:\\Users\"\n}\n"),

@@ -64,6 +64,33 @@ fn of_servers_that_do_not_run_yet_it_is_told_in_general() {
     assert_snapshot!(told(&profile, &built_in()));
 }
 
+// R11.1: rules are globs.
+#[test]
+fn a_rule_that_reads_like_a_regular_expression_is_told() {
+    let agent = r#"{ "policies": [
+  { "tool": "terminal", "kind": "shell", "deny": ["rm .*", "^sudo", "cat /home/.*", "git push *", "ls ."] },
+  { "tool": "terminal", "kind": "json", "deny": ["/command=.*rm.*", "/command=*.rm"] },
+  { "tool": "write_file", "kind": "path", "deny": [".*"] }
+] }"#;
+    let profile = load(agent, &built_in()).unwrap();
+    assert_snapshot!(told(&profile, &built_in()));
+}
+
+// R10.4: the line, in whatever file of the profile.
+#[test]
+fn a_slip_in_a_personalitys_folder_is_shown_in_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let personality = folder.path().join("personalities/reader");
+    std::fs::create_dir_all(&personality).unwrap();
+    std::fs::write(folder.path().join("agent.json"), "{}").unwrap();
+    std::fs::write(personality.join("SOUL.md"), "You read.").unwrap();
+    let config = "{\n  // only these\n  \"tools\": [\"terminal\", \"writ_file\"]\n}\n";
+    std::fs::write(personality.join("config.json"), config).unwrap();
+    let tools = built_in();
+    let bounds = Bounds { tools: &tools, ..Bounds::default() };
+    assert_snapshot!(Profile::load_within(folder.path(), bounds).unwrap_err());
+}
+
 // R10.4: a profile with servers is held against the tools that every agent has, as far as no server could bring others.
 #[test]
 fn servers_hide_no_slip_about_what_is_built_in() {

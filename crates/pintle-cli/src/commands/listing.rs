@@ -16,7 +16,7 @@ use crate::{
     bindings::is_observer,
     environment::Environment,
     out::{say, say_pretty_json, tell},
-    problem::Problem,
+    problem::{Problem, facts},
     profile,
     shown::{Shown, dim, red, yellow},
 };
@@ -119,8 +119,7 @@ impl Row {
         let mut row = Self::written(&hook.name, &hook.source, hook.point, &hook.bucket);
         row.facts.insert("bucket".into(), json!(hook.bucket));
         if state == "invalid" {
-            let error = |e: &pintle_policy::ProfileError| json!({ "file": e.file, "line": e.line, "column": e.column, "message": e.message, "help": e.helps });
-            row.facts.insert("errors".into(), hook.errors.iter().map(error).collect());
+            row.facts.insert("errors".into(), hook.errors.iter().map(facts).collect());
         }
         let why = hook
             .errors

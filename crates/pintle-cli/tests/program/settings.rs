@@ -79,3 +79,13 @@ fn a_guard_for_all_tools_refuses_no_call_that_has_nothing_to_judge() {
     );
     assert_snapshot!(world.transcript(&[&["hooks", "lint", "bad"]]));
 }
+
+#[test]
+fn a_machine_gets_each_error_with_its_place() {
+    let world = World::new();
+    world.write("bad/agent.json", "{\n  \"nam\": \"x\",\n}\n");
+    let said = world.run(&["hooks", "lint", "bad", "--json"]);
+    assert_eq!(said.code, Some(1));
+    let errors = &said.json()["errors"];
+    assert_snapshot!(serde_json::to_string_pretty(errors).unwrap());
+}

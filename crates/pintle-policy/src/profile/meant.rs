@@ -2,7 +2,9 @@
 
 use super::document::{Kind, Node};
 use super::hook::Bucket;
+use super::report::nearest;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// The moment that goes by this name elsewhere: as a hook point, or in other programs with hooks.
 pub(super) fn bucket(written: &str) -> Option<&'static str> {
@@ -59,16 +61,23 @@ pub(super) fn belongs(root: &Value, written: &str, at_the_top: bool) -> Option<S
         let known = top.contains_key(written);
         return known.then(|| format!("`{written}` belongs at the top of the file"));
     }
-    let has_it = |part: &Value| {
+    let names_of = |part: &Value| -> Vec<String> {
         let inner = part.get("$ref").and_then(Value::as_str).and_then(|it| it.strip_prefix('#'));
         let part = inner.and_then(|pointer| root.pointer(pointer)).unwrap_or(part);
-        part.get("properties").is_some_and(|fields| fields.get(written).is_some())
+        let names = part.get("properties").and_then(Value::as_object);
+        names.map(|names| names.keys().cloned().collect()).unwrap_or_default()
     };
-    let mut parts: Vec<&String> =
-        top.iter().filter(|(_, part)| has_it(part)).map(|it| it.0).collect();
-    parts.sort();
-    let part = parts.first()?;
-    Some(format!("it belongs in `{part}`: \"{part}\": {{ \"{written}\": … }}"))
+    // Sorted here: a build may keep a JSON map's keys in any order.
+    let inner: BTreeMap<&String, Vec<String>> =
+        top.iter().map(|(name, part)| (name, names_of(part))).collect();
+    let write = |part: &str, name: &str| format!("\"{part}\": {{ \"{name}\": … }}");
+    if let Some((part, _)) = inner.iter().find(|(_, names)| names.iter().any(|it| it == written)) {
+        return Some(format!("it belongs in `{part}`: {}", write(part, written)));
+    }
+    let all = || inner.values().flatten().map(String::as_str);
+    let near = nearest(written, all())?;
+    let (part, _) = inner.iter().find(|(_, names)| names.iter().any(|it| it == near))?;
+    Some(format!("did you mean `{near}` in `{part}`? Write {}", write(part, near)))
 }
 
 /// How a part of the file looks, for somebody who wrote it as something else.

@@ -112,8 +112,14 @@ impl Profile {
         let source = match read::read_text(dir, AGENT_FILE) {
             Ok(source) => source,
             Err(error) => {
-                let problem = Problem::new(0..0, format!("agent.json cannot be read: {error}"))
-                    .help("a profile is a folder with an `agent.json`; `pintle init` writes one");
+                let help = match dir.is_file() {
+                    true => {
+                        "a profile is a folder with an `agent.json`: name the folder, not a file"
+                    }
+                    false => "a profile is a folder with an `agent.json`; `pintle init` writes one",
+                };
+                let problem =
+                    Problem::new(0..0, format!("agent.json cannot be read: {error}")).help(help);
                 errors.add(AGENT_FILE, "", vec![problem]);
                 return Err(errors);
             }
@@ -136,7 +142,7 @@ impl Profile {
         if !bounds.tools.is_empty() {
             let tools = tools::Tools::new(bounds.tools, &document);
             problems.extend(tools::slips(&document, &tools, |_| ()));
-            tools::of_folders(&folders, &document, &tools, &mut errors, &mut Vec::new());
+            tools::of_folders((&folders, &document, dir), &tools, &mut errors, &mut Vec::new());
         }
         errors.add(AGENT_FILE, &source, problems);
         if !errors.is_empty() {

@@ -1,11 +1,13 @@
 //! Holds what a profile says of tools against the tools there are: a rule that can never apply guards nothing.
 
 use super::document::Node;
-use super::report::{Problem, ProfileErrors, nearest};
-use super::{AGENT_FILE, Personality, Profile, surprises, written_at};
+use super::read::read_text;
+use super::report::{Problem, ProfileErrors, nearest, place};
+use super::{AGENT_FILE, Personality, Profile, parse, surprises, written_at};
 use crate::Zone;
 use crate::reach::PATH_FIELDS;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// A tool there is, as far as a profile can speak of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -45,7 +47,8 @@ impl Profile {
             idle.push(tools.fits_none(glob, written_at(&self.source, node)));
         });
         errors.add(AGENT_FILE, &self.source, slips);
-        of_folders(&self.personalities, &self.document, &tools, &mut errors, &mut idle);
+        let of = (&self.personalities, &self.document, self.dir.as_path());
+        of_folders(of, &tools, &mut errors, &mut idle);
         if errors.is_empty() { Ok(idle) } else { Err(errors) }
     }
 
@@ -134,26 +137,36 @@ pub(super) fn slips(
     slips
 }
 
+/// The same for the personalities that have a folder.
 pub(super) fn of_folders(
-    personalities: &BTreeMap<String, Personality>,
-    document: &Node,
+    (personalities, document, dir): (&BTreeMap<String, Personality>, &Node, &Path),
     tools: &Tools<'_>,
     errors: &mut ProfileErrors,
     idle: &mut Vec<Warning>,
 ) {
     let inline = document.get("personalities");
-    for (name, personality) in personalities {
+    for name in personalities.keys() {
         if inline.is_some_and(|inline| inline.get(name).is_some()) {
             continue;
         }
         let file = format!("personalities/{name}/config.json");
-        let fits_none = |glob: &&String| tools.knows_all_of(glob) && tools.fitting(glob).is_empty();
-        for glob in personality.tools.iter().flatten().filter(fits_none) {
+        let Ok(source) = read_text(dir, &file) else { continue };
+        let Some(config) = parse(&source).document else { continue };
+        let mut slips = Vec::new();
+        for node in config.get("tools").map(Node::items).unwrap_or_default() {
+            let Some(glob) = node.text().filter(|glob| tools.knows_all_of(glob)) else { continue };
+            if !tools.fitting(glob).is_empty() {
+                continue;
+            }
             match nearest(glob, tools.names()) {
-                Some(near) => errors.add(&file, "", vec![no_such_tool(glob, 0..0, near)]),
-                None => idle.push(tools.fits_none(glob, file.clone())),
+                Some(near) => slips.push(no_such_tool(glob, node.span.clone(), near)),
+                None => {
+                    let line = place(&source, node.span.start).0;
+                    idle.push(tools.fits_none(glob, format!("{file}:{line}")));
+                }
             }
         }
+        errors.add(&file, &source, slips);
     }
 }
 
