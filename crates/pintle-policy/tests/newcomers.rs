@@ -19,6 +19,7 @@ const CASES: &[(&str, &str)] = &[
         "commas_at_every_end",
         "{\n  \"name\": \"a\",\n  \"hooks\": {\n    \"onToolCall\": [\n      { \"action\": \"log\", },\n    ],\n  },\n  \"nmae\": 1,\n}\n",
     ),
+    ("a_text_over_two_lines", "{\n  \"name\": \"a\n b\",\n  \"model\": \"off\tline\"\n}\n"),
     ("names_without_quotes", "{\n  name: \"a\",\n  hoks: {}\n}\n"),
     ("no_comma_between", "{\n  \"name\": \"a\"\n  \"modle\": \"offline\"\n}\n"),
     ("byte_order_mark_and_more", "\u{feff}{\n  \"nam\": \"a\"\n}\n"),

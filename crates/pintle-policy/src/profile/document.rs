@@ -117,16 +117,21 @@ pub(crate) fn parse(source: &str) -> Parsed {
         let collect = CollectOptions { tokens: true, ..CollectOptions::default() };
         parse_to_ast(&text, &collect, options)
     };
-    let parsed = read(&STRICT).or_else(|strict| {
-        let parsed =
-            read(&ParseOptions::default()).map_err(|error| syntax::fatal(&error, source))?;
-        let slips = syntax::slips(parsed.tokens.as_deref().unwrap_or_default(), source);
-        if slips.is_empty() {
-            return Err(syntax::fatal(&strict, source));
-        }
-        problems.extend(slips);
-        Ok(parsed)
-    });
+    let strict = read(&STRICT);
+    let refused = strict.as_ref().err().map(|error| syntax::fatal(error, source));
+    let parsed = strict
+        .or_else(|_| read(&ParseOptions::default()))
+        .map_err(|error| syntax::fatal(&error, source))
+        .and_then(|parsed| {
+            let slips = syntax::slips(parsed.tokens.as_deref().unwrap_or_default(), source);
+            match refused.filter(|_| slips.is_empty()) {
+                Some(refused) => Err(refused),
+                None => {
+                    problems.extend(slips);
+                    Ok(parsed)
+                }
+            }
+        });
     let document = parsed.and_then(|parsed| match parsed.value {
         Some(value) => convert(&value, 0),
         None => Err(Problem::new(0..0, "the file is empty").help("write at least `{}`")),

@@ -21,6 +21,21 @@ pub(super) fn slips(tokens: &[TokenAndRange<'_>], source: &str) -> Vec<Problem> 
             (Token::String(text), _) if written.starts_with('\'') => {
                 slips.push(in_quotes(span.clone(), "this text stands in single quotes", text));
             }
+            (Token::String(_), _) if written.contains(char::is_control) => {
+                let at = written.find(char::is_control).unwrap_or_default();
+                let here = span.start.saturating_add(at);
+                let (what, how) = match written.get(at..).and_then(|rest| rest.chars().next()) {
+                    Some('\n' | '\r') => {
+                        ("a text goes on in the next line", "write `\\n` for a line break")
+                    }
+                    Some('\t') => ("a tab inside a text", "write `\\t` for a tab"),
+                    _ => {
+                        ("a control character inside a text", "remove it, or write it as `\\u00…`")
+                    }
+                };
+                let one = here..here.saturating_add(1);
+                slips.push(not_json(one, what).label("JSON allows none here").help(how));
+            }
             (Token::Word(text), Some(Token::Colon)) => {
                 slips.push(in_quotes(span.clone(), "this name stands without quotes", text));
             }
