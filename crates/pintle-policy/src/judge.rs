@@ -1,7 +1,9 @@
 //! Which zone a call is really in: the tool's, raised by what its input reaches for (R11.2).
 
-use crate::outside::{self, outside_path};
-use crate::shell::{self, Word};
+use crate::folders::places;
+use crate::names::Texts;
+use crate::outside::{self, Outside};
+use crate::shell::{self, SimpleCommand, Word};
 use crate::{Reach, Zone};
 use serde_json::Value;
 
@@ -83,13 +85,14 @@ fn find_url(input: &Value) -> Option<String> {
 }
 
 fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
-    let commands = match shell::simple_commands(command) {
-        Ok(commands) => commands,
+    let script = match shell::read(command) {
+        Ok(script) => script,
         Err(error) => return judged.raise(Zone::Machine, || error.to_string()),
     };
     if let Some(reason) = shell::destructive(command) {
         return judged.raise(Zone::Never, || reason);
     }
+    let commands: Vec<_> = script.commands().collect();
     if outside::has_too_many_patterns(&commands) {
         return judged
             .raise(Zone::Machine, || "it has too many file patterns to look through".into());
@@ -101,18 +104,46 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
             });
         }
         if let Some(program) = simple.program() {
-            if is_machine_program(program) {
+            if is_machine_program(program) && !ends_own_jobs(simple) {
                 judged.raise(Zone::Machine, || format!("`{program}` acts on the machine"));
             } else if uses_network(program, &simple.args) {
                 judged.raise(Zone::Network, || format!("`{}` uses the network", simple.summary()));
             }
         }
-        if let Some(path) = outside_path(simple, reach) {
-            judged.raise(Zone::Machine, || {
+    }
+    // A folder that nobody can resolve has raised the call already.
+    let Some(Ok(start)) = reach.path("cwd").or_else(|| Some(reach.workspace())) else {
+        return judged.raise(Zone::Machine, || "nobody knows in which folder it starts".into());
+    };
+    let places = match places(&script.steps, start) {
+        Ok(places) => places,
+        Err(mover) => {
+            return judged.raise(Zone::Machine, || {
+                format!("in which folder `{}` ends is decided at run time", mover.summary())
+            });
+        }
+    };
+    let texts = Texts::of(&commands);
+    for (simple, place) in commands.iter().zip(&places) {
+        if let Some(path) = (Outside { reach, texts: &texts, place }).word(simple) {
+            return judged.raise(Zone::Machine, || {
                 format!("`{}` reaches outside the workspace: {path}", simple.summary())
             });
         }
     }
+}
+
+/// `kill %1`, `kill $!`: what this very command has started.
+fn ends_own_jobs(command: &SimpleCommand) -> bool {
+    let is_own = |word: &Word| {
+        let text = word.text().trim_matches('"');
+        text.starts_with(['-', '%']) || text == "$!"
+    };
+    let signals = |word: &&Word| word.text().starts_with('-');
+    command.program() == Some("kill")
+        && command.args.iter().all(is_own)
+        && !command.args.iter().skip_while(signals).any(|word| word.text().starts_with('-'))
+        && command.args.iter().filter(signals).count() < command.args.len()
 }
 
 fn is_machine_program(program: &str) -> bool {

@@ -1,9 +1,11 @@
 //! The judge's books: what an agent may do.
 
 mod contents;
+mod folders;
 pub mod guard;
 mod judge;
 mod level;
+mod names;
 mod operator;
 mod outside;
 mod paths;

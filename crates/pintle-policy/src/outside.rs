@@ -1,6 +1,8 @@
 //! Whether a command's words lead out of the workspace.
 
 use crate::Reach;
+use crate::folders::Place;
+use crate::names::Texts;
 use crate::paths::{normal, resolve};
 use crate::shell::{SimpleCommand, Word};
 use glob::{Pattern, glob};
@@ -11,7 +13,7 @@ const MAX_FOUND: usize = 2000;
 /// And no more patterns than these in one command, so that judging stays cheap.
 const MAX_PATTERNS: usize = 64;
 
-pub(crate) fn has_too_many_patterns(commands: &[SimpleCommand]) -> bool {
+pub(crate) fn has_too_many_patterns(commands: &[&SimpleCommand]) -> bool {
     let words = commands.iter().flat_map(|c| c.args.iter().chain(&c.assignments));
     let is_pattern = |word: &&Word| word.text().contains(['*', '?', '[', '{']);
     words.filter(|word| word.is_dynamic()).filter(is_pattern).count() > MAX_PATTERNS
@@ -28,31 +30,71 @@ const PROGRAM_FOLDERS: &[&str] = &[
     "/opt/homebrew/bin/",
 ];
 
-/// The first word of a command that leads out of the workspace, or may.
-pub(crate) fn outside_path(command: &SimpleCommand, reach: &Reach) -> Option<String> {
-    let outside = |text: &str, dynamic: bool| leads_outside(text, dynamic, reach);
-    let name = command.name.text();
-    let own = PROGRAM_FOLDERS.iter().any(|f| normal(name).starts_with(f));
-    if name.contains('/') && !own && !command.name.is_dynamic() && outside(name, false) {
-        return Some(name.to_owned());
+/// What a command's words are looked at with.
+pub(crate) struct Outside<'a> {
+    pub(crate) reach: &'a Reach,
+    pub(crate) texts: &'a Texts,
+    pub(crate) place: &'a Place,
+}
+
+impl Outside<'_> {
+    /// The first word of a command that leads out of the workspace, or may; or the folder out there in which it may run.
+    pub(crate) fn word(&self, command: &SimpleCommand) -> Option<String> {
+        let is_outside = |folder: &&PathBuf| {
+            !resolve(folder, Path::new("")).is_ok_and(|real| self.reach.is_inside(&real))
+        };
+        if let Some(folder) = self.place.folders.iter().find(is_outside) {
+            return Some(folder.display().to_string());
+        }
+        let name = command.name.text();
+        let own = PROGRAM_FOLDERS.iter().any(|f| normal(name).starts_with(f));
+        let is_path = name.contains('/') && !own && !command.name.is_dynamic();
+        if is_path && self.leads(name, false) {
+            return Some(name.to_owned());
+        }
+        // `cd` alone goes home.
+        if command.program() == Some("cd") && command.args.is_empty() {
+            return Some("~".into());
+        }
+        let said = message(command);
+        let targets = command.redirects.iter().map(|r| &r.target);
+        let words = targets.chain(&command.assignments).chain(&command.args);
+        let leads = |word: &&Word| {
+            let readings = word.readings();
+            let mut texts = readings.iter().flat_map(|text| match array(text) {
+                Some(items) if word.is_dynamic() => {
+                    items.split(['(', ')', ' ', '\t', '\n']).flat_map(candidates).collect()
+                }
+                _ => candidates(text),
+            });
+            !said.is_some_and(|said| std::ptr::eq(said, *word))
+                && texts.any(|text| self.leads(text, word.is_dynamic()))
+        };
+        let shown = |word: &Word| word.text().trim_matches(['"', '\'']).to_owned();
+        words.into_iter().find(leads).map(shown).or_else(|| {
+            let mut names = self.texts.names(command, self.place).into_iter();
+            names.find(|(name, dynamic)| self.leads(name, *dynamic)).map(|(name, _)| name)
+        })
     }
-    let targets = command.redirects.iter().map(|r| &r.target);
-    let words = targets.chain(&command.assignments).chain(&command.args);
-    // `cd` alone goes home.
-    if command.program() == Some("cd") && command.args.is_empty() {
-        return Some("~".into());
-    }
-    let leads = |word: &&Word| {
-        let readings = word.readings();
-        let mut texts = readings.iter().flat_map(|text| match array(text) {
-            Some(items) if word.is_dynamic() => {
-                items.split(['(', ')', ' ', '\t', '\n']).flat_map(candidates).collect()
-            }
-            _ => candidates(text),
-        });
-        texts.any(|text| outside(text, word.is_dynamic()))
+}
+
+/// What is said about a change in `git`, which names no file.
+fn message(command: &SimpleCommand) -> Option<&Word> {
+    let mut words = command.args.iter();
+    let says = loop {
+        match words.next()?.text() {
+            "-C" | "-c" => drop(words.next()),
+            option if option.starts_with('-') => {}
+            verb => break matches!(verb, "commit" | "merge" | "notes" | "stash" | "tag"),
+        }
     };
-    words.into_iter().find(leads).map(|word| word.text().trim_matches(['"', '\'']).to_owned())
+    let by_option = |word: &str| {
+        let is_short = word.starts_with('-') && !word.starts_with("--") && word.ends_with('m');
+        is_short || word == "--message"
+    };
+    (command.program() == Some("git") && says && words.any(|word| by_option(word.text())))
+        .then(|| words.next())
+        .flatten()
 }
 
 /// What stands in `name=(…)`.
@@ -65,15 +107,17 @@ fn array(text: &str) -> Option<&str> {
 /// A short option is a letter or a few, and its value may be glued to them.
 const MOST_LETTERS: usize = 8;
 
-/// The parts of a text that could be a path: all of it, what follows `=`, `,`, `:` or `@`, and what is glued to a short option.
+/// The parts of a text that could be a path: all of it, what stands between `=`, `,`, `:` or `@`, and what is glued to a short
+/// option.
 fn candidates(text: &str) -> Vec<&str> {
     let mut parts = vec![text];
     // `curl -F name=<file`
     parts.extend(text.split("=<").skip(1));
     for piece in text.split(['=', ',']) {
         parts.push(piece);
-        if !is_url(piece) {
-            parts.extend(piece.split([':', '@']).skip(1));
+        // In a sentence, too, an address is no path.
+        if !piece.split_whitespace().any(is_url) {
+            parts.extend(piece.split([':', '@']));
         }
     }
     let option = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
@@ -93,77 +137,92 @@ fn is_url(text: &str) -> bool {
         .is_some_and(|(scheme, rest)| known(scheme) && rest.split('/').all(|part| part != ".."))
 }
 
-/// Whether it is made of dots and of at least two parts, of which one is decided at run time: it may become `..`.
-fn may_become_dots(text: &str) -> bool {
-    let mut parts = 0_usize;
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        rest = rest.get(first.len_utf8()..).unwrap_or_default();
-        match first {
-            '.' => {}
-            '$' if rest.starts_with("()") => rest = rest.get(2..).unwrap_or_default(),
-            '$' if rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') => {
-                rest = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
-            }
-            '$' if rest.starts_with(|c: char| c.is_ascii_digit() || "@*#?$!-".contains(c)) => {
-                rest = rest.get(1..).unwrap_or_default();
-            }
-            _ => return false,
-        }
-        parts = parts.saturating_add(1);
+/// What `find` and `xargs` put a name in place of.
+const MARK: &str = "{}";
+
+/// The text with each run-time part in it replaced by `value`.
+fn with_value(text: &str, value: &str) -> String {
+    let mut found = String::new();
+    // A name is never empty.
+    let text = text.replace(MARK, if value.is_empty() { "." } else { value });
+    let mut rest = text.as_str();
+    while let Some((before, after)) = rest.split_once('$') {
+        found.push_str(before);
+        found.push_str(value);
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        rest = after.strip_prefix("()").unwrap_or_else(|| match after.chars().next() {
+            Some(c) if c.is_ascii_alphabetic() || c == '_' => after.trim_start_matches(is_name),
+            Some(c) => after.get(c.len_utf8()..).unwrap_or_default(),
+            None => after,
+        });
     }
-    parts > 1
+    found.push_str(rest);
+    found
 }
 
 /// Variables that name a place outside, whatever stands beside them.
 const PLACES: &[&str] = &["$HOME", "$OLDPWD", "$TMPDIR"];
 
-fn leads_outside(text: &str, dynamic: bool, reach: &Reach) -> bool {
-    if is_url(text) {
-        return false;
+impl Outside<'_> {
+    fn leads(&self, text: &str, dynamic: bool) -> bool {
+        if is_url(text) {
+            return false;
+        }
+        if dynamic && text.contains(Word::ANYWHERE) {
+            return true;
+        }
+        let is_place =
+            |place: &&str| text.starts_with(*place) || (dynamic && text.contains(*place));
+        if text.starts_with('~') || PLACES.iter().any(is_place) {
+            return true;
+        }
+        if is_harmless_device(text) || text.starts_with('-') {
+            return false;
+        }
+        let here =
+            text.strip_prefix("$PWD").filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        let text = here.map_or_else(|| text.to_owned(), |rest| format!(".{rest}"));
+        let is_open = |text: &str| text.contains('$') || text.contains(MARK);
+        if dynamic && is_open(&text) {
+            let mut pieces = text.split_whitespace().filter(|piece| is_open(piece));
+            return text.starts_with('/') || pieces.any(|piece| self.may_lead(piece));
+        }
+        self.leads_from_here(&text, dynamic)
     }
-    if dynamic && text.contains(Word::ANYWHERE) {
-        return true;
+
+    /// Whether a word of which a part is decided at run time may lead outside.
+    fn may_lead(&self, piece: &str) -> bool {
+        // Nobody knows where `$X/…` starts; `$X` alone is no more than what was put into it.
+        if piece.starts_with('$') && piece.contains('/') {
+            return true;
+        }
+        let is_part = piece.contains(['/', '.']) || piece.matches(['$', '}']).count() > 1;
+        let leads = |value: &str| self.leads_from_here(&with_value(piece, value), true);
+        let values = || self.texts.values();
+        is_part
+            && (piece.split('/').any(|part| part == "..")
+                || leads("")
+                || values().is_none_or(|values| values.iter().any(|value| leads(value))))
     }
-    if text.starts_with('~')
-        || PLACES.iter().any(|place| text.starts_with(place) || (dynamic && text.contains(place)))
-    {
-        return true;
+
+    fn leads_from_here(&self, text: &str, dynamic: bool) -> bool {
+        let folders = &self.place.folders;
+        let inside = |path: &Path| {
+            let inside =
+                |base: &PathBuf| resolve(base, path).is_ok_and(|real| self.reach.is_inside(&real));
+            folders.iter().all(inside)
+        };
+        let looks_like_path = text.starts_with('/') || text.split('/').any(|part| part == "..");
+        if looks_like_path {
+            return !inside(Path::new(text));
+        }
+        // A plain name may still be a link that leads away.
+        if dynamic && text.contains(['*', '?', '[']) {
+            return !folders.iter().all(|folder| finds_only(text, folder, inside));
+        }
+        let may_link = !text.is_empty() && !text.contains(['`', '\n']) && text.len() < 1024;
+        may_link && !inside(Path::new(text))
     }
-    if is_harmless_device(text) {
-        return false;
-    }
-    if text.starts_with('-') {
-        return false;
-    }
-    let here = text.strip_prefix("$PWD").filter(|rest| rest.is_empty() || rest.starts_with('/'));
-    let text = here.map_or_else(|| text.to_owned(), |rest| format!(".{rest}"));
-    // Nobody knows where `$X/…` starts; `$X` alone is no more than what was put into it.
-    if dynamic && text.contains('$') {
-        let is_path =
-            |piece: &str| piece.contains('$') && (piece.contains('/') || piece.contains(".."));
-        return text.starts_with('/')
-            || may_become_dots(&text)
-            || text.split_whitespace().any(is_path);
-    }
-    // Where the command starts; a folder that nobody can resolve has raised the call already.
-    let Ok(cwd) = (match reach.path("cwd") {
-        Some(Ok(cwd)) => Ok(cwd),
-        _ => reach.workspace(),
-    }) else {
-        return true;
-    };
-    let inside = |path: &Path| resolve(cwd, path).is_ok_and(|real| reach.is_inside(&real));
-    let looks_like_path = text.starts_with('/') || text.split('/').any(|part| part == "..");
-    if looks_like_path {
-        return !inside(Path::new(&text));
-    }
-    // A plain name may still be a link that leads away.
-    if dynamic && text.contains(['*', '?', '[']) {
-        return !finds_only(&text, cwd, inside);
-    }
-    let may_link = !text.is_empty() && !text.contains(['`', '\n']) && text.len() < 1024;
-    may_link && !inside(Path::new(&text))
 }
 
 /// Whether all that a file pattern finds is inside.
@@ -184,6 +243,9 @@ pub fn files_found(pattern: &str, cwd: &Path) -> Option<Vec<PathBuf>> {
     found.filter(|found| found.len() <= MAX_FOUND)
 }
 
+/// The one set that means the same everywhere.
+const DIGIT: &str = "[0-9]";
+
 /// The pattern with `[…]`, whose meanings differ, as `?`, and `**` as the `*` that it is to a plain shell.
 fn wide(text: &str) -> String {
     let mut wide = String::new();
@@ -194,7 +256,8 @@ fn wide(text: &str) -> String {
         // A `]` that comes first belongs to the set.
         match after.get(2..).and_then(|set| set.find(']')) {
             Some(end) => {
-                wide.push('?');
+                let set = after.get(..end.saturating_add(3));
+                wide.push_str(set.filter(|set| *set == DIGIT).unwrap_or("?"));
                 rest = after.get(end.saturating_add(3)..).unwrap_or_default();
             }
             None => {

@@ -35,6 +35,11 @@ impl<'s> Ledger<'s> {
         Ok(())
     }
 
+    /// In a here-document all that is before and between its substitutions is text; the grammar has no leaf for its first piece.
+    pub(crate) fn text_before(&mut self, node: &Node<'_>) {
+        self.end = self.end.max(node.start_byte());
+    }
+
     /// Between two words of one command no line may end.
     pub(crate) fn one_line(&self, from: usize, to: usize) -> Result<(), ShellError> {
         let between = self.source.get(from..to).unwrap_or_default();

@@ -16,7 +16,7 @@ pub fn destructive(command: &str) -> Option<String> {
             "a function that starts itself again and again exhausts the machine (a fork bomb)"
                 .into(),
         ),
-        Ok(script) => script.commands.iter().find_map(hopeless),
+        Ok(script) => script.commands().find_map(hopeless),
     }
 }
 

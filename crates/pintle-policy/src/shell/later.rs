@@ -2,12 +2,13 @@
 
 use super::Word;
 
-/// Variables whose value some program runs or loads.
+/// Variables whose value some program runs or loads, or by which a shell finds the folder it runs things in.
 const RUN_BY_PROGRAMS: &[&str] = &[
     "BASH_ALIASES",
     "BASH_CMDS",
     "BASH_ENV",
     "BROWSER",
+    "CDPATH",
     "EDITOR",
     "ENV",
     "EXINIT",
@@ -35,6 +36,7 @@ const RUN_BY_PROGRAMS: &[&str] = &[
     "MAKEFLAGS",
     "MANPAGER",
     "NODE_OPTIONS",
+    "OLDPWD",
     "PAGER",
     "PATH",
     "PERL5DB",
@@ -42,6 +44,7 @@ const RUN_BY_PROGRAMS: &[&str] = &[
     "PROMPT_COMMAND",
     "PS0",
     "PS4",
+    "PWD",
     "PYTHONSTARTUP",
     "RSYNC_RSH",
     "RUBYOPT",

@@ -14,8 +14,11 @@ mod heredoc;
 mod later;
 mod loads;
 mod options;
+mod redirects;
 mod reserved;
 mod runners;
+mod stand_in;
+mod steps;
 mod tree;
 mod unwrap;
 mod values;
@@ -27,6 +30,8 @@ pub use destructive::destructive;
 pub(crate) use later::steers_programs;
 pub(crate) use loads::loads_nothing;
 pub(crate) use options::may_be_long;
+
+pub(crate) use steps::{Scope, Step};
 
 use thiserror::Error;
 
@@ -111,11 +116,13 @@ pub struct SimpleCommand {
     pub args: Vec<Word>,
     /// Its redirections.
     pub redirects: Vec<Redirect>,
+    /// The texts of its here-documents, as written; dynamic when something in them may be decided at run time.
+    pub documents: Vec<Word>,
 }
 
 impl SimpleCommand {
     pub(crate) fn new(name: Word, args: Vec<Word>) -> Self {
-        Self { assignments: Vec::new(), name, args, redirects: Vec::new() }
+        Self { assignments: Vec::new(), name, args, redirects: Vec::new(), documents: Vec::new() }
     }
 
     /// A stand-in for something that will run but cannot be known beforehand.
@@ -167,9 +174,19 @@ pub enum ShellError {
 
 /// Everything found in one command.
 pub(crate) struct Script {
-    pub(crate) commands: Vec<SimpleCommand>,
+    /// In the order written, scripts inside it in their places: no step is a [`Step::Script`].
+    pub(crate) steps: Vec<Step>,
     /// A function that starts itself in a pipe or in the background.
     pub(crate) multiplies: bool,
+}
+
+impl Script {
+    pub(crate) fn commands(&self) -> impl Iterator<Item = &SimpleCommand> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Command(command) => Some(command),
+            _ => None,
+        })
+    }
 }
 
 /// Every simple command that `command` would run, in the order written.
@@ -185,47 +202,56 @@ pub(crate) struct Script {
 /// # Errors
 /// When the command is too long, too deep, or cannot be parsed: treat it as forbidden.
 pub fn simple_commands(command: &str) -> Result<Vec<SimpleCommand>, ShellError> {
-    read(command).map(|script| script.commands)
+    read(command).map(|script| script.commands().cloned().collect())
 }
 
 /// The same for a program that is started without a shell.
 pub(crate) fn commands_of_words(words: &[String]) -> Result<Vec<SimpleCommand>, ShellError> {
     let mut words = words.iter().cloned().map(Word::Literal);
     let Some(name) = words.next() else { return Ok(Vec::new()) };
-    let mut script = Script { commands: Vec::new(), multiplies: false };
-    let mut inner = Vec::new();
-    unwrap::expand(SimpleCommand::new(name, words.collect()), &mut script.commands, &mut inner)?;
-    read_all(inner, &mut script)?;
-    Ok(script.commands)
+    let command = SimpleCommand::new(name, words.collect());
+    read_all(Step::Command(command)).map(|script| script.commands().cloned().collect())
 }
 
 pub(crate) fn read(command: &str) -> Result<Script, ShellError> {
-    let mut script = Script { commands: Vec::new(), multiplies: false };
-    read_all(vec![command.to_owned()], &mut script)?;
-    Ok(script)
+    read_all(Step::Script(command.to_owned()))
 }
 
 /// Depth first by an explicit stack, so that the input's nesting never becomes ours.
-fn read_all(texts: Vec<String>, script: &mut Script) -> Result<(), ShellError> {
-    let mut pending: Vec<_> = texts.into_iter().rev().map(|text| (text, 0_usize)).collect();
+fn read_all(first: Step) -> Result<Script, ShellError> {
+    let mut script = Script { steps: Vec::new(), multiplies: false };
+    let mut pending = vec![(first, 0_usize)];
     let mut total = 0_usize;
-    while let Some((text, level)) = pending.pop() {
-        total = total.saturating_add(text.len());
-        if total > MAX_COMMAND_BYTES.saturating_mul(2) || text.len() > MAX_COMMAND_BYTES {
-            return Err(ShellError::TooLong(total));
-        }
-        if level > MAX_LEVELS {
-            return Err(ShellError::TooDeep);
-        }
-        let found = tree::walk(&text)?;
-        script.multiplies |= found.multiplies;
-        let mut inner = found.scripts;
-        for command in found.commands {
-            unwrap::expand(command, &mut script.commands, &mut inner)?;
-        }
-        pending.extend(inner.into_iter().rev().map(|text| (text, level.saturating_add(1))));
+    while let Some((step, level)) = pending.pop() {
+        let (found, level) = match step {
+            Step::Command(command) => (unwrap::expand(command, &mut script.steps)?, level),
+            Step::Script(text) => {
+                total = total.saturating_add(text.len());
+                if total > MAX_COMMAND_BYTES.saturating_mul(2) || text.len() > MAX_COMMAND_BYTES {
+                    return Err(ShellError::TooLong(total));
+                }
+                if level > MAX_LEVELS {
+                    return Err(ShellError::TooDeep);
+                }
+                let found = tree::walk(&text)?;
+                script.multiplies |= found.multiplies;
+                (found.steps, level.saturating_add(1))
+            }
+            other => {
+                script.steps.push(other);
+                continue;
+            }
+        };
+        pending.extend(found.into_iter().rev().map(|step| (step, level)));
     }
-    Ok(())
+    Ok(script)
+}
+
+/// The text with its escapes (`\\n`, `\\x2f`) made into what `printf` prints; `None` without any.
+pub(crate) fn unescaped(text: &str) -> Option<String> {
+    let quoted = || format!("$'{}'", text.replace('\'', "\\'"));
+    let word = text.contains('\\').then(|| word::decode(&quoted()).ok())??;
+    word.literal().map(str::to_owned)
 }
 
 /// Whether the text can be a variable's name.

@@ -409,8 +409,12 @@ pub(crate) fn runs_by_option(program: &str, args: &[Word]) -> bool {
         && args
             .first()
             .is_some_and(|a| !a.text().starts_with('-') && a.text().contains(['I', 'F']));
+    let args = match program {
+        "ssh" | "scp" | "sftp" => without_plain_settings(args),
+        _ => args.iter().collect(),
+    };
     bundled
-        || args.iter().map(Word::text).any(|arg| {
+        || args.into_iter().map(Word::text).any(|arg| {
             options.iter().any(|option| match option.strip_prefix("--") {
                 Some(full) => may_be_long(arg, full),
                 // `tar -cIf`: the letter may stand in a cluster.
@@ -422,4 +426,58 @@ pub(crate) fn runs_by_option(program: &str, args: &[Word]) -> bool {
                 },
             })
         })
+}
+
+/// Settings of ssh that neither run nor load anything: `-o BatchMode=yes`.
+const PLAIN_SETTINGS: &[&str] = &[
+    "addressfamily",
+    "batchmode",
+    "checkhostip",
+    "compression",
+    "connectionattempts",
+    "connecttimeout",
+    "controlmaster",
+    "controlpersist",
+    "forwardagent",
+    "hostkeyalias",
+    "identitiesonly",
+    "loglevel",
+    "numberofpasswordprompts",
+    "passwordauthentication",
+    "port",
+    "preferredauthentications",
+    "pubkeyauthentication",
+    "requesttty",
+    "serveralivecountmax",
+    "serveraliveinterval",
+    "stricthostkeychecking",
+    "tcpkeepalive",
+    "user",
+    "userknownhostsfile",
+];
+
+fn without_plain_settings(args: &[Word]) -> Vec<&Word> {
+    let is_plain = |setting: &str| {
+        let key = setting.split(['=', ' ', '\t']).next().unwrap_or_default();
+        PLAIN_SETTINGS.contains(&key.to_ascii_lowercase().as_str())
+    };
+    let mut kept = Vec::new();
+    let mut rest = args;
+    while let [first, tail @ ..] = rest {
+        rest = match (first, tail) {
+            (Word::Literal(option), [Word::Literal(value), tail @ ..])
+                if option == "-o" && is_plain(value) =>
+            {
+                tail
+            }
+            (Word::Literal(option), tail) if option.strip_prefix("-o").is_some_and(is_plain) => {
+                tail
+            }
+            (other, tail) => {
+                kept.push(other);
+                tail
+            }
+        };
+    }
+    kept
 }

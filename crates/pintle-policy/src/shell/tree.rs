@@ -7,24 +7,36 @@ use super::later::{
     sets_in_expansion,
 };
 use super::reserved::{is_grammar, is_reserved};
+use super::stand_in::stand_in;
+use super::steps::{Scope, Step, scope_of};
 use super::word::decode;
-use super::{Redirect, ShellError, SimpleCommand, Word};
+use super::{ShellError, SimpleCommand, Word};
 use tree_sitter::{Node, Parser};
 
 /// Deeper trees are refused: the walk would not overflow, but looking up from each node would take its time.
 const MAX_TREE_DEPTH: usize = 400;
 
-/// What one text holds: its commands, and the texts inside it that are scripts of their own.
+/// What one text holds.
 pub(crate) struct Found {
-    pub(crate) commands: Vec<SimpleCommand>,
-    pub(crate) scripts: Vec<String>,
+    pub(crate) steps: Vec<Step>,
     pub(crate) multiplies: bool,
 }
 
-struct Walk<'s> {
-    source: &'s str,
-    ledger: Ledger<'s>,
-    found: Found,
+pub(super) struct Walk<'s> {
+    pub(super) source: &'s str,
+    pub(super) ledger: Ledger<'s>,
+    pub(super) found: Found,
+}
+
+/// What holds for all the children of a node.
+#[derive(Clone, Copy, Default)]
+struct Level {
+    /// They are inside double quotes, where single quotes do not quote.
+    quoted: bool,
+    /// They stand in the text of a here-document.
+    is_document: bool,
+    /// A scope ends with them.
+    ends_scope: bool,
 }
 
 pub(crate) fn walk(source: &str) -> Result<Found, ShellError> {
@@ -40,48 +52,47 @@ pub(crate) fn walk(source: &str) -> Result<Found, ShellError> {
         .set_language(&tree_sitter_bash::LANGUAGE.into())
         .map_err(|_| unreadable("no grammar"))?;
     let tree = parser.parse(stand_in(source), None).ok_or_else(|| unreadable("no tree"))?;
-    let found = Found { commands: Vec::new(), scripts: Vec::new(), multiplies: false };
+    let found = Found { steps: Vec::new(), multiplies: false };
     let mut walk = Walk { source, ledger: Ledger::new(source), found };
 
-    // One flag per level: are we inside double quotes (where single quotes do not quote)?
-    let mut quoted = vec![false];
+    let mut levels = vec![Level::default()];
     let mut cursor = tree.walk();
     loop {
         let node = cursor.node();
-        let inside = quoted.last().copied().unwrap_or_default();
-        if quoted.len() > MAX_TREE_DEPTH {
+        let Level { quoted, is_document, .. } = levels.last().copied().unwrap_or_default();
+        if levels.len() > MAX_TREE_DEPTH {
             return Err(ShellError::TooDeep);
         }
-        let descend = walk.visit(&node, inside)?;
+        if is_document {
+            walk.ledger.text_before(&node);
+        }
+        let scope = scope_of(&node, source, quoted);
+        walk.found.steps.extend(scope.map(Step::Enter));
+        let descend = walk.visit(&node, quoted)?;
         if descend && cursor.goto_first_child() {
-            quoted.push(match node.kind() {
+            let quoted = match node.kind() {
                 "string" | "heredoc_body" => true,
                 "command_substitution" | "process_substitution" => false,
-                _ => inside,
-            });
+                _ => quoted,
+            };
+            let is_document = node.kind() == "heredoc_body";
+            levels.push(Level { quoted, is_document, ends_scope: scope.is_some() });
             continue;
         }
+        walk.found.steps.extend(scope.map(|_| Step::Leave));
         while !cursor.goto_next_sibling() {
             if !cursor.goto_parent() {
                 walk.ledger.settle()?;
                 return Ok(walk.found);
             }
-            quoted.pop();
+            let ends = levels.pop().is_some_and(|level| level.ends_scope);
+            walk.found.steps.extend(ends.then_some(Step::Leave));
         }
     }
 }
 
-/// The source with every byte outside ASCII replaced by a letter, so that all offsets stay.
-///
-/// The grammar's C scanner hands code points to `isdigit`, which reads outside its table for most of them: `${` and an
-/// emoji can crash the process. To a shell such bytes are letters like any other; only the end marker of a here-document
-/// is compared by its letters, so that one is refused in [`Walk::here_document`].
-fn stand_in(source: &str) -> Vec<u8> {
-    source.bytes().map(|byte| if byte.is_ascii() { byte } else { b'Q' }).collect()
-}
-
 impl<'s> Walk<'s> {
-    fn text(&self, node: &Node<'_>) -> &'s str {
+    pub(super) fn text(&self, node: &Node<'_>) -> &'s str {
         self.source.get(node.start_byte()..node.end_byte()).unwrap_or_default()
     }
 
@@ -115,6 +126,14 @@ impl<'s> Walk<'s> {
             }
             "raw_string" | "ansi_c_string" => self.ledger.make_inert(node),
             "heredoc_redirect" => self.here_document(node)?,
+            // `$(<file)` is the file's text.
+            "file_redirect"
+                if node.parent().is_some_and(|p| p.kind() == "command_substitution") =>
+            {
+                let mut command = SimpleCommand::new(Word::Literal(String::new()), Vec::new());
+                self.redirect(node, &mut command)?;
+                self.lists(command);
+            }
             "process_substitution" | "arithmetic_expansion" => self.ledger.mark(node.start_byte()),
             "command_substitution" => {
                 self.ledger.mark(node.start_byte());
@@ -122,7 +141,7 @@ impl<'s> Walk<'s> {
                 if let Some(inner) = text.strip_prefix('`') {
                     // Backquotes nest by escaping: only the unescaped text is a script, and it is read on its own.
                     let inner = inner.strip_suffix('`').unwrap_or(inner);
-                    self.found.scripts.push(unescape_backquoted(inner, quoted));
+                    self.found.steps.push(Step::Script(unescape_backquoted(inner, quoted)));
                     self.ledger.cover(node)?;
                     self.ledger.make_inert(node);
                     return Ok(false);
@@ -153,8 +172,12 @@ impl<'s> Walk<'s> {
             _ => false,
         };
         if runs {
-            self.found.commands.push(SimpleCommand::undecidable(text));
+            self.lists(SimpleCommand::undecidable(text));
         }
+    }
+
+    pub(super) fn lists(&mut self, command: SimpleCommand) {
+        self.found.steps.push(Step::Command(command));
     }
 
     fn word(&self, start: usize, end: usize) -> Result<Word, ShellError> {
@@ -163,7 +186,7 @@ impl<'s> Walk<'s> {
             .map_err(|_| self.ledger.trouble(start, "a word that does not end where it should"))
     }
 
-    fn node_word(&self, node: &Node<'_>) -> Result<Word, ShellError> {
+    pub(super) fn node_word(&self, node: &Node<'_>) -> Result<Word, ShellError> {
         self.word(node.start_byte(), node.end_byte())
     }
 
@@ -220,7 +243,7 @@ impl<'s> Walk<'s> {
         if after.take(follow).any(is_grammar) {
             return Err(self.ledger.trouble(node.start_byte(), "grammar after a reserved word"));
         }
-        self.found.commands.push(command);
+        self.lists(command);
         Ok(())
     }
 
@@ -253,7 +276,7 @@ impl<'s> Walk<'s> {
     fn assignment(&mut self, node: &Node<'_>) -> Result<Word, ShellError> {
         let word = self.assignment_word(node)?;
         if decides_later(&word) {
-            self.found.commands.push(SimpleCommand::undecidable(self.text(node)));
+            self.lists(SimpleCommand::undecidable(self.text(node)));
         }
         Ok(word)
     }
@@ -261,17 +284,19 @@ impl<'s> Walk<'s> {
     fn bare_assignment(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
         let mut command = SimpleCommand::new(Word::Literal(String::new()), Vec::new());
         command.assignments.push(self.assignment(node)?);
-        self.found.commands.push(command);
+        self.lists(command);
         Ok(())
     }
 
     /// `((a || b))` is arithmetic to bash and two subshells to other shells: those would run it.
     fn double_parentheses(&mut self, node: &Node<'_>) {
         let inside = self.text(node).strip_prefix("((").and_then(|text| text.strip_suffix("))"));
-        self.found.scripts.extend(inside.map(str::to_owned));
+        let apart =
+            |text: &str| [Step::Enter(Scope::Apart), Step::Script(text.to_owned()), Step::Leave];
+        self.found.steps.extend(inside.into_iter().flat_map(apart));
     }
 
-    /// `[[ a || b ]]` is a test to bash; to other shells `[[` is a program, and so is `b`.
+    /// `[[ a || b ]]` is a test to bash; to other shells `[[` is a program they do not find, and `b` is the next one.
     fn double_brackets(&mut self, node: &Node<'_>) {
         let text = self.text(node);
         let starts_with_a_name = |part: &str| {
@@ -279,8 +304,11 @@ impl<'s> Walk<'s> {
         };
         let others = text.split(['&', '|', ';', '\n']).skip(1).filter(|part| !part.is_empty());
         let redirects = text.split_whitespace().any(|word| matches!(word, "<" | ">"));
-        if text.starts_with("[[") && (redirects || others.into_iter().any(starts_with_a_name)) {
-            self.found.commands.push(SimpleCommand::undecidable(text));
+        // After `&&` nothing runs: the one before it is not found.
+        let is_chain = !text.replace("&&", "").contains(['&', '|', ';', '\n']);
+        let runs = !is_chain && others.into_iter().any(starts_with_a_name);
+        if text.starts_with("[[") && (redirects || runs) {
+            self.lists(SimpleCommand::undecidable(text));
         }
     }
 
@@ -291,111 +319,10 @@ impl<'s> Walk<'s> {
         let values: Vec<_> = node.children_by_field_name("value", &mut cursor).collect();
         let words = values.iter().map(|n| self.node_word(n)).collect::<Result<Vec<_>, _>>()?;
         if is_steering_variable(name) {
-            self.found.commands.push(SimpleCommand::undecidable(format!("for {name}")));
+            self.lists(SimpleCommand::undecidable(format!("for {name}")));
         }
         if !words.is_empty() {
-            self.found.commands.push(SimpleCommand::new(Word::Literal(String::new()), words));
-        }
-        Ok(())
-    }
-
-    /// To a shell that does not know `&>` the words after it are a command of their own.
-    fn no_second_command(&self, command: &SimpleCommand, at: usize) -> Result<(), ShellError> {
-        let backgrounds = command.redirects.iter().any(|r| r.operator.starts_with("&>"));
-        if backgrounds { Err(self.ledger.trouble(at, "words after `&>`")) } else { Ok(()) }
-    }
-
-    /// Reads one redirection into `command`. The grammar lets a redirection swallow the words after its target:
-    /// they are the command's arguments.
-    fn redirect(&self, node: &Node<'_>, command: &mut SimpleCommand) -> Result<(), ShellError> {
-        match node.kind() {
-            "file_redirect" | "herestring_redirect" => {
-                let mut operator = String::new();
-                let mut target = None;
-                let mut extra = Vec::new();
-                let mut end = node.start_byte();
-                for child in children(node) {
-                    self.ledger.one_line(end, child.start_byte())?;
-                    end = child.end_byte();
-                    if child.kind() == "file_descriptor" || child.kind() == "comment" {
-                        continue;
-                    }
-                    if !child.is_named() && target.is_none() && operator.is_empty() {
-                        operator = self.text(&child).to_owned();
-                    } else if target.is_none() {
-                        target = Some(self.node_word(&child)?);
-                    } else {
-                        extra.push(self.node_word(&child)?);
-                    }
-                }
-                // `>&-` closes a descriptor: the operator holds the target.
-                let target = target.unwrap_or_else(|| Word::Literal("-".into()));
-                let operator = operator.trim_end_matches('-').to_owned();
-                command.redirects.push(Redirect { operator, target });
-                if !extra.is_empty() {
-                    self.no_second_command(command, node.start_byte())?;
-                    command.args.append(&mut extra);
-                }
-            }
-            "heredoc_redirect" => {
-                for child in children(node) {
-                    match child.kind() {
-                        "file_redirect" | "herestring_redirect" => {
-                            self.redirect(&child, command)?
-                        }
-                        "heredoc_start" | "heredoc_body" | "heredoc_end" | "comment" => {}
-                        kind if child.is_named() && !is_statement(kind) => {
-                            self.no_second_command(command, child.start_byte())?;
-                            command.args.push(self.node_word(&child)?);
-                        }
-                        _ => {}
-                    }
-                }
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// Redirections around something that is not one simple command: listed as a command without a name.
-    fn compound_redirects(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
-        let body = node.child_by_field_name("body");
-        if body.is_some_and(|b| {
-            matches!(b.kind(), "command" | "declaration_command" | "unset_command")
-        }) {
-            return Ok(());
-        }
-        let mut command = SimpleCommand::new(Word::Literal(String::new()), Vec::new());
-        for child in children(node).into_iter().filter(|c| body.is_none_or(|b| b.id() != c.id())) {
-            self.redirect(&child, &mut command)?;
-        }
-        if !command.args.is_empty() {
-            return Err(self.ledger.trouble(node.start_byte(), "words after a redirection"));
-        }
-        self.found.commands.push(command);
-        Ok(())
-    }
-
-    fn here_document(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
-        let parts = children(node);
-        let part = |kind: &str| parts.iter().find(|c| c.kind() == kind);
-        let at = node.start_byte();
-        let (Some(start), Some(end)) = (part("heredoc_start"), part("heredoc_end")) else {
-            return Err(self.ledger.trouble(at, "a here-document without an end"));
-        };
-        let Some((marker, quoted)) = heredoc::marker(self.text(start)) else {
-            return Err(self
-                .ledger
-                .trouble(at, "a here-document's marker that is not a plain word"));
-        };
-        let body = part("heredoc_body");
-        let from = body.unwrap_or(end).start_byte();
-        let indented = self.text(node).starts_with("<<-");
-        if !heredoc::ends_there(self.source, from, end.end_byte(), marker, quoted, indented) {
-            return Err(self.ledger.trouble(at, "a here-document that may end elsewhere"));
-        }
-        if let Some(body) = body.filter(|_| quoted) {
-            self.ledger.make_inert(body);
+            self.lists(SimpleCommand::new(Word::Literal(String::new()), words));
         }
         Ok(())
     }
@@ -404,6 +331,10 @@ impl<'s> Walk<'s> {
     fn function(&mut self, node: &Node<'_>) {
         let Some(name) = node.child_by_field_name("name").map(|n| self.text(&n)) else { return };
         let Some(body) = node.child_by_field_name("body").map(|b| self.text(&b)) else { return };
+        // What these are read as here would be something else.
+        if matches!(name, "[[" | "cd" | "chdir" | "exit" | "popd" | "pushd") {
+            self.lists(SimpleCommand::undecidable(name));
+        }
         let calls = body
             .split(|c: char| c.is_whitespace() || ";|&(){}`$".contains(c))
             .filter(|word| *word == name)
@@ -412,7 +343,7 @@ impl<'s> Walk<'s> {
     }
 }
 
-fn children<'t>(node: &Node<'t>) -> Vec<Node<'t>> {
+pub(super) fn children<'t>(node: &Node<'t>) -> Vec<Node<'t>> {
     let mut cursor = node.walk();
     node.children(&mut cursor).collect()
 }
@@ -435,24 +366,6 @@ fn stands_alone(node: &Node<'_>) -> bool {
                 | "parenthesized_expression"
         )
     })
-}
-
-fn is_statement(kind: &str) -> bool {
-    kind.ends_with("_statement")
-        || matches!(
-            kind,
-            "command"
-                | "pipeline"
-                | "list"
-                | "subshell"
-                | "negated_command"
-                | "declaration_command"
-                | "unset_command"
-                | "test_command"
-                | "variable_assignment"
-                | "variable_assignments"
-                | "function_definition"
-        )
 }
 
 fn unescape_backquoted(inner: &str, quoted: bool) -> String {

@@ -8,38 +8,48 @@ use super::runners::{self, Behind, joined, runs_by_option};
 use super::wrappers::{
     FLOCK, WATCH, Wrapper, is_idle_alone, is_opaque, is_shell, reads_as_bash_does, wrapper,
 };
-use super::{ShellError, SimpleCommand, Word};
+use super::{Scope, ShellError, SimpleCommand, Step, Word};
 use crate::paths::normal;
 
 /// How many programs may stand in front of each other (`env nice env …`).
 const MAX_CHAIN: usize = 16;
 
-/// Lists `command` and every command its arguments hold; strings that are scripts go to `scripts`.
+/// Lists `command` and every command its arguments hold; what is left is the texts in it that are scripts, and the end of it.
 pub(crate) fn expand(
     command: SimpleCommand,
-    listed: &mut Vec<SimpleCommand>,
-    scripts: &mut Vec<String>,
-) -> Result<(), ShellError> {
+    listed: &mut Vec<Step>,
+) -> Result<Vec<Step>, ShellError> {
+    let mut scripts = Vec::new();
     let mut pending = vec![(command, 0_usize)];
+    let first = listed.len();
     while let Some((command, depth)) = pending.pop() {
         if depth > MAX_CHAIN {
             return Err(ShellError::TooDeep);
         }
-        let mut inner = Inner { commands: Vec::new(), scripts };
+        let mut inner = Inner { commands: Vec::new(), scripts: Vec::new() };
         inner.look(&command);
-        let inner = inner.commands;
-        listed.push(command);
-        pending.extend(inner.into_iter().rev().map(|c| (c, depth.saturating_add(1))));
+        let scope = if command.program() == Some("trap") { Scope::Later } else { Scope::Inside };
+        for script in inner.scripts {
+            scripts.extend([Step::Enter(scope), Step::Script(script), Step::Leave]);
+        }
+        if listed.len() == first.saturating_add(1) {
+            listed.push(Step::Enter(Scope::Inside));
+        }
+        listed.push(Step::Command(command));
+        pending.extend(inner.commands.into_iter().rev().map(|c| (c, depth.saturating_add(1))));
     }
-    Ok(())
+    if listed.len() > first.saturating_add(1) {
+        scripts.push(Step::Leave);
+    }
+    Ok(scripts)
 }
 
-struct Inner<'a> {
+struct Inner {
     commands: Vec<SimpleCommand>,
-    scripts: &'a mut Vec<String>,
+    scripts: Vec<String>,
 }
 
-impl Inner<'_> {
+impl Inner {
     fn look(&mut self, command: &SimpleCommand) {
         let Some(program) = command.program() else { return };
         let args = command.args.as_slice();
@@ -67,7 +77,8 @@ impl Inner<'_> {
             "alias" if dynamic() || args.iter().any(|a| a.text().contains('=')) => {
                 self.unknown(command);
             }
-            "hash" | "enable" | "mapfile" | "readarray" | "bind" | "complete" | "jobs"
+            "enable" if !args.is_empty() => self.unknown(command),
+            "hash" | "mapfile" | "readarray" | "bind" | "complete" | "jobs"
                 if has_option(args, "pfCx") || dynamic() =>
             {
                 self.unknown(command);

@@ -1,6 +1,6 @@
 //! What a word that is decided at run time may become, as far as its own text says.
 
-use super::Word;
+use super::{Word, heredoc};
 
 /// More choices than anybody writes by hand.
 const MOST: usize = 64;
@@ -98,6 +98,7 @@ fn next(rest: &str, depth: usize) -> Option<(Vec<String>, usize)> {
             match parts(inside).as_slice() {
                 _ if depth >= DEEPEST => None,
                 [only] if is_letters(only) => one("?", 1 + end),
+                [only] if is_numbers(only) => Some((numbers(only), 1 + end)),
                 [_] => one("{", 1),
                 parts => {
                     let choices =
@@ -115,6 +116,37 @@ fn is_letters(inside: &str) -> bool {
     inside.split_once("..").is_some_and(|(from, _)| from.bytes().all(|b| b.is_ascii_alphabetic()))
 }
 
+/// `1..9`, `01..10..2`
+fn is_numbers(inside: &str) -> bool {
+    let is_number = |text: &str| {
+        let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+        !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+    };
+    let ends: Vec<&str> = inside.split("..").collect();
+    matches!(ends.len(), 2 | 3) && ends.into_iter().all(is_number)
+}
+
+/// The numbers of a short range; of another one, all that starts like a number. A shell without ranges takes it as written.
+fn numbers(inside: &str) -> Vec<String> {
+    let as_written = format!("{{{inside}}}");
+    let ends = inside.split_once("..").map(|(from, to)| (from.parse::<i64>(), to.parse::<i64>()));
+    let short = match ends {
+        Some((Ok(from), Ok(to))) if !inside.contains(['+', '-']) && !is_padded(inside) => {
+            let (from, to) = (from.min(to), from.max(to));
+            (to.saturating_sub(from) < 16).then(|| (from..=to).map(|n| n.to_string()).collect())
+        }
+        _ => None,
+    };
+    let mut found: Vec<String> = short.unwrap_or_else(|| vec!["[0-9]*".into(), "-".into()]);
+    found.push(as_written);
+    found
+}
+
+/// `01..10`
+fn is_padded(inside: &str) -> bool {
+    inside.split("..").any(|end| end.len() > 1 && end.starts_with('0'))
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Inside {
     Parentheses,
@@ -130,6 +162,7 @@ fn closed(text: &str, opened: Inside) -> Option<usize> {
     let mut open = vec![opened];
     let mut chars = text.char_indices().peekable();
     let mut before = ' ';
+    let mut documents = Vec::new();
     while let Some((at, c)) = chars.next() {
         let inside = *open.last()?;
         let follows = chars.peek().map(|(_, c)| *c);
@@ -163,9 +196,29 @@ fn closed(text: &str, opened: Inside) -> Option<usize> {
             '\'' if inside != Inside::Quotes => drop(chars.find(|(_, c)| *c == '\'')?),
             '(' if inside == Inside::Parentheses => open.push(inside),
             '{' if inside == Inside::Braces => open.push(inside),
-            // A `)` in a comment, in a here-document or after a pattern of `case` closes nothing.
+            // A `)` in a comment or after a pattern of `case` closes nothing; nor one in a here-document, whose text is passed over.
             '#' if inside == Inside::Parentheses && " \t\n;&|(".contains(before) => return None,
-            '<' if inside == Inside::Parentheses && follows == Some('<') => return None,
+            '<' if inside == Inside::Parentheses && follows == Some('<') => {
+                let after = text.get(at.saturating_add(2)..)?;
+                if let Some(string) = after.strip_prefix('<') {
+                    let skipped = text.len().saturating_sub(string.len());
+                    chars
+                        .by_ref()
+                        .take_while(|(at, _)| at.saturating_add(1) < skipped)
+                        .for_each(drop);
+                } else {
+                    documents.push(heredoc::Awaited::from(after)?);
+                }
+            }
+            '\n' if !documents.is_empty() => {
+                let mut end = at.saturating_add(1);
+                for document in documents.drain(..) {
+                    end = end.saturating_add(document.length(text.get(end..)?)?);
+                }
+                while chars.peek().is_some_and(|(at, _)| *at < end) {
+                    chars.next();
+                }
+            }
             'c' if inside == Inside::Parentheses
                 && text.get(at..).is_some_and(|rest| rest.starts_with("case")) =>
             {

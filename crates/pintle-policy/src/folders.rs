@@ -1,0 +1,442 @@
+//! In which folders each command of a line may run: `cd` followed, as far as its words say.
+//!
+//! Where it is not sure that a `cd` runs, or that it goes well, the folder before it stays possible as well. So a command has a
+//! few folders, and its words are looked at from each of them.
+
+use crate::files_found;
+use crate::paths::{normal, resolve};
+use crate::shell::{Scope, SimpleCommand, Step, Word, may_be_long};
+use std::path::{Path, PathBuf};
+
+/// A line that may be in more folders than these is not followed.
+const MOST: usize = 8;
+
+/// Where a command may run.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) folders: Vec<PathBuf>,
+    /// Whether what it prints becomes a word of another command, `"$(echo a b)"`, or several.
+    pub(crate) makes_a_word: bool,
+    pub(crate) makes_words: bool,
+}
+
+/// The places of all commands in these steps, in their order.
+///
+/// # Errors
+/// The command that goes to a folder which only running it would tell.
+pub(crate) fn places<'s>(steps: &'s [Step], start: &Path) -> Result<Vec<Place>, &'s SimpleCommand> {
+    let movers = |steps: &'s [Step]| steps.iter().filter_map(command).filter(|c| is_mover(c));
+    let mut follow = Follow {
+        now: vec![start.to_path_buf()],
+        before: None,
+        seen: vec![start.to_path_buf()],
+        frames: Vec::new(),
+        may_remove: false,
+        loose: false,
+    };
+    let later = |at: usize| within(steps, at);
+    let mut starts = steps.iter().enumerate();
+    follow.loose = starts.any(|(at, step)| {
+        matches!(step, Step::Enter(Scope::Later)) && movers(later(at)).next().is_some()
+    });
+    if follow.loose {
+        follow.close_over(movers(steps))?;
+    }
+    let mut places: Vec<(Place, bool)> = Vec::new();
+    let mut here = follow.now.clone();
+    for (at, step) in steps.iter().enumerate() {
+        match step {
+            Step::Enter(scope) => {
+                follow.enter(*scope, &here);
+                if *scope == Scope::Loop {
+                    follow.close_over(movers(within(steps, at)))?;
+                }
+            }
+            Step::Leave => follow.leave(),
+            Step::Script(_) => {}
+            Step::Command(command) => {
+                here = follow.folders_of(command).ok_or(command)?;
+                let in_scope = |scope| follow.frames.iter().any(|frame| frame.scope == scope);
+                let place = Place {
+                    folders: here.clone(),
+                    makes_a_word: in_scope(Scope::Word),
+                    makes_words: in_scope(Scope::Words),
+                };
+                places.push((place, in_scope(Scope::Later)));
+                follow.run(command, &here).ok_or(command)?;
+            }
+        }
+    }
+    let seen = follow.seen;
+    let at_any_time = |(place, later): (Place, bool)| match later {
+        true => Place { folders: seen.clone(), ..place },
+        false => place,
+    };
+    Ok(places.into_iter().map(at_any_time).collect())
+}
+
+fn command(step: &Step) -> Option<&SimpleCommand> {
+    match step {
+        Step::Command(command) => Some(command),
+        _ => None,
+    }
+}
+
+/// The steps between this `Enter` and its `Leave`.
+fn within(steps: &[Step], enter: usize) -> &[Step] {
+    let rest = steps.get(enter..).unwrap_or_default();
+    let mut depth = 0_usize;
+    let end = rest.iter().position(|step| {
+        match step {
+            Step::Enter(_) => depth = depth.saturating_add(1),
+            Step::Leave => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    });
+    rest.get(..end.unwrap_or(rest.len())).unwrap_or_default()
+}
+
+fn is_mover(command: &SimpleCommand) -> bool {
+    matches!(command.program(), Some("cd" | "chdir" | "pushd" | "popd"))
+}
+
+struct Frame {
+    scope: Scope,
+    start: Vec<PathBuf>,
+    before: Option<Vec<PathBuf>>,
+    /// Every folder since its start.
+    all: Vec<PathBuf>,
+    /// Nothing has run in it yet.
+    fresh: bool,
+}
+
+/// How sure it is that a `cd` has gone where it leads.
+#[derive(PartialEq)]
+enum Sure {
+    Yes,
+    IfItIsThere,
+    No,
+}
+
+struct Follow {
+    now: Vec<PathBuf>,
+    /// Where `cd -` leads.
+    before: Option<Vec<PathBuf>>,
+    seen: Vec<PathBuf>,
+    frames: Vec<Frame>,
+    may_remove: bool,
+    /// A function or a trap goes elsewhere, and nobody knows when it is called.
+    loose: bool,
+}
+
+fn add(folders: &mut Vec<PathBuf>, more: &[PathBuf]) {
+    for folder in more {
+        if !folders.contains(folder) {
+            folders.push(folder.clone());
+        }
+    }
+}
+
+impl Follow {
+    fn enter(&mut self, scope: Scope, here: &[PathBuf]) {
+        let (start, before) = (self.now.clone(), self.before.clone());
+        self.frames.push(Frame { scope, all: start.clone(), start, before, fresh: true });
+        if scope == Scope::Inside {
+            self.now = here.to_vec();
+        }
+    }
+
+    fn leave(&mut self) {
+        let Some(frame) = self.frames.pop() else { return };
+        match frame.scope {
+            Scope::Apart | Scope::Word | Scope::Words => {
+                self.now = frame.start;
+                self.before = frame.before;
+            }
+            Scope::Group | Scope::Sure => {}
+            _ => {
+                self.now = frame.all;
+                // Whether there was a `cd` before this is as unsure as this is.
+                self.before = frame.before.and(self.before.take());
+                if let Some(before) = &mut self.before {
+                    add(before, &self.now);
+                }
+            }
+        }
+    }
+
+    /// Adds every folder that these commands lead to, in any order and however often.
+    fn close_over<'s>(
+        &mut self,
+        movers: impl Iterator<Item = &'s SimpleCommand>,
+    ) -> Result<(), &'s SimpleCommand> {
+        let movers: Vec<_> = movers.collect();
+        loop {
+            let known = self.now.len();
+            for mover in &movers {
+                let to = self.target(mover).ok_or(*mover)?;
+                add(&mut self.now, &to.folders);
+                if self.now.len() > MOST {
+                    return Err(mover);
+                }
+            }
+            if self.now.len() == known {
+                let now = self.now.clone();
+                self.remember(&now);
+                return Ok(());
+            }
+        }
+    }
+
+    fn remember(&mut self, now: &[PathBuf]) {
+        add(&mut self.seen, now);
+        for frame in self.frames.iter_mut().rev() {
+            add(&mut frame.all, now);
+            if matches!(frame.scope, Scope::Apart | Scope::Word | Scope::Words) {
+                break;
+            }
+        }
+    }
+
+    /// The folders in which the command runs: it may go elsewhere itself, as `make -C` does.
+    fn folders_of(&self, command: &SimpleCommand) -> Option<Vec<PathBuf>> {
+        let mut folders = self.now.clone();
+        let program = command.program().unwrap_or_default();
+        let goes = |(at, arg): (usize, &Word)| goes_itself(program, at, arg.text());
+        let mut options = command.args.iter().enumerate().filter(|option| goes(*option)).peekable();
+        if is_mover(command) || options.peek().is_none() {
+            return Some(folders);
+        }
+        let follows = |at: usize| command.args.get(at.saturating_add(1));
+        let is_unknown = |word: &Word| word.is_dynamic() && word.text().contains(['$', '`']);
+        if options.any(|(at, arg)| is_unknown(arg) || follows(at).is_some_and(is_unknown)) {
+            return None;
+        }
+        for word in &command.args {
+            for text in word.readings() {
+                for part in [text.as_str()].into_iter().chain(glued(&text)) {
+                    let found = self.now.iter().map(|base| base.join(part));
+                    let found: Vec<_> = found.filter(|folder| folder.is_dir()).collect();
+                    add(&mut folders, &found);
+                }
+            }
+        }
+        (folders.len() <= MOST).then_some(folders)
+    }
+
+    fn run(&mut self, command: &SimpleCommand, here: &[PathBuf]) -> Option<()> {
+        let is_inside = self.frames.last().is_some_and(|frame| frame.scope == Scope::Inside);
+        if is_inside && command.program() == Some("env") {
+            self.now = here.to_vec();
+        }
+        self.may_remove |= may_remove(command);
+        let fresh = self.frames.last_mut().is_some_and(|f| std::mem::take(&mut f.fresh));
+        if !is_mover(command) {
+            return Some(());
+        }
+        let mut target = self.target(command)?;
+        let quiet = |text| matches!(text, Some("/dev/null" | "1" | "2"));
+        let is_there = target.exists
+            && !self.may_remove
+            && command.assignments.is_empty()
+            && command.redirects.iter().all(|r| quiet(r.target.literal()));
+        let surely = match self.sure() {
+            Sure::Yes => target.is_one,
+            Sure::IfItIsThere => target.is_one && is_there,
+            Sure::No => false,
+        };
+        if surely {
+            self.before = Some(std::mem::take(&mut self.now));
+        } else {
+            if let Some(before) = &mut self.before {
+                add(before, &self.now);
+            }
+            add(&mut target.folders, &self.now);
+        }
+        self.now = target.folders;
+        // The first of a chain runs whatever becomes of the rest.
+        if let Some(frame) = self.frames.last_mut()
+            && frame.scope == Scope::Chain
+            && (fresh && surely && is_there)
+        {
+            frame.all.clear();
+        }
+        let now = self.now.clone();
+        self.remember(&now);
+        (self.now.len() <= MOST && self.seen.len() <= MOST).then_some(())
+    }
+
+    fn sure(&self) -> Sure {
+        if self.loose {
+            return Sure::No;
+        }
+        let (mut ends_otherwise, mut in_a_group) = (false, false);
+        for frame in self.frames.iter().rev() {
+            match frame.scope {
+                Scope::Branch | Scope::Loop | Scope::Later => return Sure::No,
+                Scope::Group => in_a_group = true,
+                Scope::Sure => ends_otherwise |= !in_a_group,
+                Scope::Chain if !in_a_group => return Sure::Yes,
+                _ => break,
+            }
+        }
+        if ends_otherwise { Sure::Yes } else { Sure::IfItIsThere }
+    }
+
+    /// Where the command goes, if its words say.
+    fn target(&self, command: &SimpleCommand) -> Option<Target> {
+        let is_option = |word: &&Word| matches!(word.text(), "-L" | "-P" | "--");
+        let words: Vec<&Word> = command.args.iter().filter(|word| !is_option(word)).collect();
+        let back = || Target { folders: self.seen.clone(), is_one: false, exists: false };
+        match (command.program(), words.as_slice()) {
+            (Some("popd"), _) | (Some("pushd"), []) => Some(back()),
+            (Some("pushd"), [word]) if word.text().starts_with(['+', '-']) => Some(back()),
+            (_, [Word::Literal(dash)]) if dash == "-" => {
+                let folders = self.before.clone()?;
+                Some(Target { folders, is_one: true, exists: true })
+            }
+            (_, [word]) => self.named(word),
+            // Some shells go to the first word, others nowhere; `cd` alone goes home, and is outside by itself.
+            (_, words) => {
+                let mut target = Target { folders: Vec::new(), is_one: false, exists: false };
+                for word in words {
+                    target.folders.extend(self.named(word)?.folders);
+                }
+                Some(target)
+            }
+        }
+    }
+
+    fn named(&self, word: &Word) -> Option<Target> {
+        let mut target = Target { folders: Vec::new(), is_one: true, exists: true };
+        let mut one_more = |folder: PathBuf| {
+            // A shell takes `..` off the name it has of its folder; a program goes up from where it is.
+            let named = PathBuf::from(normal(&folder.to_string_lossy()));
+            target.exists &= named.join(".").is_dir();
+            let real = resolve(&folder, Path::new("")).ok();
+            let other =
+                real.filter(|real| resolve(&named, Path::new("")).ok().as_ref() != Some(real));
+            target.exists &= other.is_none();
+            add(&mut target.folders, &[named]);
+            add(&mut target.folders, other.as_slice());
+        };
+        let readings = word.readings();
+        let mut is_one = matches!(readings.as_slice(), [_]);
+        for text in readings {
+            let here =
+                text.strip_prefix("$PWD").filter(|rest| rest.is_empty() || rest.starts_with('/'));
+            let text = here.map_or_else(|| text.clone(), |rest| format!(".{rest}"));
+            if word.is_dynamic() && text.contains('$') {
+                return None;
+            }
+            for base in &self.now {
+                if word.is_dynamic() && text.contains(['*', '?', '[']) {
+                    is_one = false;
+                    let found = files_found(&text, base)?;
+                    found
+                        .into_iter()
+                        .filter(|path| path.is_dir())
+                        .take(MOST + 1)
+                        .for_each(&mut one_more);
+                } else {
+                    one_more(base.join(&text));
+                }
+            }
+        }
+        target.is_one = is_one;
+        Some(target)
+    }
+}
+
+struct Target {
+    folders: Vec<PathBuf>,
+    /// Whether there is only one way to read it.
+    is_one: bool,
+    /// Whether it is there.
+    exists: bool,
+}
+
+/// Programs with an option that has them run in another folder.
+const GOERS: &[&str] = &[
+    "bmake",
+    "bsdtar",
+    "bun",
+    "cargo",
+    "env",
+    "git",
+    "gmake",
+    "go",
+    "gradle",
+    "gradlew",
+    "hg",
+    "just",
+    "make",
+    "meson",
+    "ninja",
+    "npm",
+    "pnpm",
+    "poetry",
+    "samu",
+    "tar",
+    "terraform",
+    "uv",
+    "yarn",
+];
+
+/// Whether this argument may be such an option: then any of the others may be the folder.
+fn goes_itself(program: &str, at: usize, arg: &str) -> bool {
+    const LONG: &[&str] = &[
+        "chdir",
+        "cwd",
+        "dir",
+        "directory",
+        "prefix",
+        "project-dir",
+        "work-tree",
+        "working-directory",
+    ];
+    let letters = match program {
+        "just" => "d",
+        "gradle" | "gradlew" => "p",
+        _ => "C",
+    };
+    let bundled = at == 0 && program.ends_with("tar") && arg.contains('C');
+    let short = arg.starts_with('-') && !arg.starts_with("--") && arg.contains(letters);
+    let long = arg.len() > 4 && LONG.iter().any(|long| may_be_long(arg, long));
+    GOERS.contains(&program) && (bundled || short || long || arg.starts_with("-chdir"))
+}
+
+/// What may be glued to an option.
+fn glued(text: &str) -> impl Iterator<Item = &str> {
+    let value = text.split_once('=').map(|(_, value)| value);
+    let after = text.strip_prefix('-').and_then(|rest| rest.split_once('C')).map(|(_, rest)| rest);
+    value.into_iter().chain(after).filter(|part| !part.is_empty())
+}
+
+/// Whether a folder that is there now may be gone, or closed, after this command.
+fn may_remove(command: &SimpleCommand) -> bool {
+    const REMOVERS: &[&str] = &[
+        "chgrp", "chmod", "chown", "find", "mv", "rename", "rm", "rmdir", "rsync", "setfacl",
+        "unlink",
+    ];
+    const VERBS: &[&str] = &[
+        "checkout",
+        "clean",
+        "merge",
+        "mv",
+        "pull",
+        "rebase",
+        "reset",
+        "restore",
+        "rm",
+        "stash",
+        "submodule",
+        "switch",
+        "worktree",
+    ];
+    match command.program() {
+        Some("git") => command.args.iter().any(|arg| VERBS.contains(&arg.text())),
+        program => program.is_none_or(|program| REMOVERS.contains(&program)),
+    }
+}

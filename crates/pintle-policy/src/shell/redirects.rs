@@ -1,0 +1,141 @@
+//! Where a command's input and output go, as the syntax tree says.
+
+use super::tree::{Walk, children};
+use super::{Redirect, ShellError, SimpleCommand, Word, heredoc};
+use tree_sitter::Node;
+
+impl Walk<'_> {
+    /// To a shell that does not know `&>` the words after it are a command of their own.
+    pub(super) fn no_second_command(
+        &self,
+        command: &SimpleCommand,
+        at: usize,
+    ) -> Result<(), ShellError> {
+        let backgrounds = command.redirects.iter().any(|r| r.operator.starts_with("&>"));
+        if backgrounds { Err(self.ledger.trouble(at, "words after `&>`")) } else { Ok(()) }
+    }
+
+    /// Reads one redirection into `command`. The grammar lets a redirection swallow the words after its target:
+    /// they are the command's arguments.
+    pub(super) fn redirect(
+        &self,
+        node: &Node<'_>,
+        command: &mut SimpleCommand,
+    ) -> Result<(), ShellError> {
+        match node.kind() {
+            "file_redirect" | "herestring_redirect" => {
+                let mut operator = String::new();
+                let mut target = None;
+                let mut extra = Vec::new();
+                let mut end = node.start_byte();
+                for child in children(node) {
+                    self.ledger.one_line(end, child.start_byte())?;
+                    end = child.end_byte();
+                    if child.kind() == "file_descriptor" || child.kind() == "comment" {
+                        continue;
+                    }
+                    if !child.is_named() && target.is_none() && operator.is_empty() {
+                        operator = self.text(&child).to_owned();
+                    } else if target.is_none() {
+                        target = Some(self.node_word(&child)?);
+                    } else {
+                        extra.push(self.node_word(&child)?);
+                    }
+                }
+                // `>&-` closes a descriptor: the operator holds the target.
+                let target = target.unwrap_or_else(|| Word::Literal("-".into()));
+                let operator = operator.trim_end_matches('-').to_owned();
+                command.redirects.push(Redirect { operator, target });
+                if !extra.is_empty() {
+                    self.no_second_command(command, node.start_byte())?;
+                    command.args.append(&mut extra);
+                }
+            }
+            "heredoc_redirect" => {
+                for child in children(node) {
+                    match child.kind() {
+                        "file_redirect" | "herestring_redirect" => {
+                            self.redirect(&child, command)?
+                        }
+                        "heredoc_body" => {
+                            let text = self.text(&child).to_owned();
+                            command.documents.push(match text.contains(['$', '`']) {
+                                true => Word::Dynamic(text),
+                                false => Word::Literal(text),
+                            });
+                        }
+                        "heredoc_start" | "heredoc_end" | "comment" => {}
+                        kind if child.is_named() && !is_statement(kind) => {
+                            self.no_second_command(command, child.start_byte())?;
+                            command.args.push(self.node_word(&child)?);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Redirections around something that is not one simple command: listed as a command without a name.
+    pub(super) fn compound_redirects(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
+        let body = node.child_by_field_name("body");
+        if body.is_some_and(|b| {
+            matches!(b.kind(), "command" | "declaration_command" | "unset_command")
+        }) {
+            return Ok(());
+        }
+        let mut command = SimpleCommand::new(Word::Literal(String::new()), Vec::new());
+        for child in children(node).into_iter().filter(|c| body.is_none_or(|b| b.id() != c.id())) {
+            self.redirect(&child, &mut command)?;
+        }
+        if !command.args.is_empty() {
+            return Err(self.ledger.trouble(node.start_byte(), "words after a redirection"));
+        }
+        self.lists(command);
+        Ok(())
+    }
+
+    pub(super) fn here_document(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
+        let parts = children(node);
+        let part = |kind: &str| parts.iter().find(|c| c.kind() == kind);
+        let at = node.start_byte();
+        let (Some(start), Some(end)) = (part("heredoc_start"), part("heredoc_end")) else {
+            return Err(self.ledger.trouble(at, "a here-document without an end"));
+        };
+        let Some((marker, quoted)) = heredoc::marker(self.text(start)) else {
+            return Err(self
+                .ledger
+                .trouble(at, "a here-document's marker that is not a plain word"));
+        };
+        let body = part("heredoc_body");
+        let from = body.unwrap_or(end).start_byte();
+        let indented = self.text(node).starts_with("<<-");
+        if !heredoc::ends_there(self.source, from, end.end_byte(), marker, quoted, indented) {
+            return Err(self.ledger.trouble(at, "a here-document that may end elsewhere"));
+        }
+        if let Some(body) = body.filter(|_| quoted) {
+            self.ledger.make_inert(body);
+        }
+        Ok(())
+    }
+}
+
+fn is_statement(kind: &str) -> bool {
+    kind.ends_with("_statement")
+        || matches!(
+            kind,
+            "command"
+                | "pipeline"
+                | "list"
+                | "subshell"
+                | "negated_command"
+                | "declaration_command"
+                | "unset_command"
+                | "test_command"
+                | "variable_assignment"
+                | "variable_assignments"
+                | "function_definition"
+        )
+}

@@ -1,0 +1,95 @@
+//! In which order, and how surely, the commands of a text run: what following `cd` needs to know.
+
+use super::{SimpleCommand, tree::children};
+use tree_sitter::Node;
+
+/// One thing after the other, as written.
+#[derive(Debug)]
+pub(crate) enum Step {
+    Command(SimpleCommand),
+    /// A text that is a script of its own.
+    Script(String),
+    Enter(Scope),
+    Leave,
+}
+
+/// What a part of a script has to do with the rest of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// A process of its own, which starts where the shell is and leaves it there.
+    Apart,
+    /// The same; what it prints becomes the words of a command: `$(…)`.
+    Words,
+    /// The same; what it prints becomes one word: `"$(…)"`.
+    Word,
+    /// What the command before it runs.
+    Inside,
+    /// Several commands where one could stand.
+    Group,
+    /// Each runs only when the one before it went well: `a && b`.
+    Chain,
+    /// All of it went well, or the script ends here: `a || exit`.
+    Sure,
+    /// It may run or not.
+    Branch,
+    /// It may run again and again.
+    Loop,
+    /// It may run at any time: a function, a trap.
+    Later,
+}
+
+/// The scope that a node of the syntax tree opens.
+pub(super) fn scope_of(node: &Node<'_>, source: &str, quoted: bool) -> Option<Scope> {
+    let in_background = || {
+        let after = source.get(node.end_byte()..).unwrap_or_default();
+        let after = after.trim_start_matches([' ', '\t']).strip_prefix('&');
+        after.is_some_and(|rest| !rest.starts_with(['&', '>']))
+    };
+    match node.kind() {
+        "subshell" | "process_substitution" => Some(Scope::Apart),
+        "command_substitution" if quoted => Some(Scope::Word),
+        "command_substitution" => Some(Scope::Words),
+        "for_statement" | "c_style_for_statement" | "while_statement" => Some(Scope::Loop),
+        "function_definition" => Some(Scope::Later),
+        "if_statement" | "case_statement" | "pipeline" | "negated_command" => Some(Scope::Branch),
+        "command" | "redirected_statement" | "compound_statement" if in_background() => {
+            Some(Scope::Branch)
+        }
+        // It does not run when its files cannot be opened.
+        "redirected_statement" => {
+            let body = node.child_by_field_name("body");
+            body.is_some_and(|body| body.kind() != "command").then_some(Scope::Branch)
+        }
+        "compound_statement" => Some(Scope::Group),
+        "list" if node.parent().is_some_and(|parent| parent.kind() == "list") => None,
+        "list" => Some(list(node, source).filter(|_| !in_background()).unwrap_or(Scope::Branch)),
+        _ => None,
+    }
+}
+
+fn list(node: &Node<'_>, source: &str) -> Option<Scope> {
+    let parts = children(node);
+    let [left, operator, right] = parts.as_slice() else { return None };
+    match operator.kind() {
+        "&&" => is_chain(left).then_some(Scope::Chain),
+        "||" => {
+            let last = source.get(right.start_byte()..right.end_byte()).unwrap_or_default();
+            let ends = last.split_whitespace().next().is_some_and(|word| word == "exit");
+            (ends && is_chain(left)).then_some(Scope::Sure)
+        }
+        _ => None,
+    }
+}
+
+fn is_chain(node: &Node<'_>) -> bool {
+    let mut node = *node;
+    while node.kind() == "list" {
+        let parts = children(&node);
+        let [left, operator, _] = parts.as_slice() else { return false };
+        if operator.kind() != "&&" {
+            return false;
+        }
+        node = *left;
+    }
+    true
+}

@@ -1,0 +1,114 @@
+//! Which commands reach outside the workspace from wherever they run, and which everyday ones do not (R11.2).
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+use pintle_policy::Zone::{Build, Machine, Network};
+use pintle_policy::{Floor, Judged, Level, Reach, Zone, zone_of};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+fn judged(command: &str, workspace: &Path) -> Judged {
+    let input = json!({ "command": command });
+    zone_of("terminal", Build, &input, &Reach::of(&input, workspace))
+}
+
+/// A workspace with a few folders in it.
+fn workspace(folder: &Path) -> PathBuf {
+    let work = folder.join("work");
+    for inside in ["src", "sub/deep"] {
+        std::fs::create_dir_all(work.join(inside)).unwrap();
+    }
+    work
+}
+
+fn all_are(zone: Zone, commands: &[String], workspace: &Path) {
+    let wrong: Vec<String> = commands
+        .iter()
+        .map(|command| (command, judged(command, workspace)))
+        .filter(|(_, judged)| judged.zone != zone)
+        .map(|(command, judged)| format!("{command:?} is {}: {}", judged.zone.name(), judged.why))
+        .collect();
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), commands.len(), wrong.join("\n"));
+}
+
+// R11.2, R11.3
+#[test]
+fn everyday_commands_run_unasked_at_permissive() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = workspace(folder.path());
+    let table: serde_json::Value = serde_json::from_str(include_str!("everyday.json")).unwrap();
+    for (zone, name, at_least) in [(Build, "build", 120), (Network, "network", 10)] {
+        let commands: Vec<String> = serde_json::from_value(table[name].clone()).unwrap();
+        assert!(commands.len() >= at_least);
+        assert_eq!(Level::Permissive.floor(zone), Floor::Run);
+        all_are(zone, &commands, &work);
+    }
+}
+
+// R11.2: the same place, dressed in many ways.
+#[test]
+fn a_place_outside_is_seen_however_the_command_gets_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = workspace(folder.path());
+    std::os::unix::fs::symlink("/etc/hostname", work.join("sub/link")).unwrap();
+    std::os::unix::fs::symlink("/etc", work.join("out")).unwrap();
+    let commands: Vec<String> = serde_json::from_str(include_str!("outside.json")).unwrap();
+    assert!(commands.len() >= 100);
+    all_are(Machine, &commands, &work);
+}
+
+// R11.2: what follows a `cd` is judged from where it leads, no further.
+#[test]
+fn a_step_into_a_folder_and_back_stays_inside() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = workspace(folder.path());
+    let inside = [
+        "cd sub; cat ../x",
+        "cd sub/deep && cat ../../x",
+        "cd nosuch && cd .. && cat x",
+        "cd nosuch || exit 1; cd ..; cat x",
+        "cd src && ls .. && cd - && ls",
+        "(cd sub && cat ../x); ls",
+        "sh -c 'cd sub; cat ../x'",
+        "x=$(cd sub/deep && cat ../../x)",
+        "cd sub; cd deep; cd ../..; ls",
+        "if true; then cd sub && cat ../x; fi",
+        "cd sub >/dev/null 2>&1; cat ../x",
+        "cd -P sub; cat ../x",
+        "env -C sub cat x",
+        "cat {1..9} {1..1000} {01..10}",
+    ];
+    all_are(Build, &inside.map(str::to_owned), &work);
+    let outside = [
+        "cd sub; cat ../../x",
+        "(cd sub && ls); cat ../x",
+        "cd sub; rm -r ../src; cd ../src; cd ../..",
+        "cd sub < nosuch; cd ..",
+        "mkdir a; chmod 0 a; cd sub; cd ../..",
+        "if true; then cd sub; fi; cat ../x",
+        "cd sub || cat ../x; cd ../..",
+        "f() { cd sub; cat ../x; }; f",
+        "cd sub/deep; cd $X; ls",
+        "git -C \"$X\" log",
+    ];
+    all_are(Machine, &outside.map(str::to_owned), &work);
+}
+
+// A shell takes `..` off the name of the folder it is in, a program goes up from where that is.
+#[test]
+fn a_linked_folder_has_two_ways_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = workspace(folder.path());
+    std::os::unix::fs::symlink("sub/deep", work.join("short")).unwrap();
+    all_are(Build, &["cd short; cat ../../x".into(), "cd short; cd ..; ls".into()], &work);
+    all_are(
+        Machine,
+        &["cd short; cd ..; cd ..; ls".into(), "cd short; cd ../..; ls".into()],
+        &work,
+    );
+}
