@@ -20,11 +20,19 @@ pub(crate) struct Place {
     pub(crate) makes_words: bool,
 }
 
-/// The places of all commands in these steps, in their order.
+/// Where the commands of a line may run.
+pub(crate) struct Places {
+    /// One for each command, in their order.
+    pub(crate) each: Vec<Place>,
+    /// Every folder that one of them may run in.
+    pub(crate) all: Vec<PathBuf>,
+}
+
+/// The places of all commands in these steps.
 ///
 /// # Errors
 /// The command that goes to a folder which only running it would tell.
-pub(crate) fn places<'s>(steps: &'s [Step], start: &Path) -> Result<Vec<Place>, &'s SimpleCommand> {
+pub(crate) fn places<'s>(steps: &'s [Step], start: &Path) -> Result<Places, &'s SimpleCommand> {
     let movers = |steps: &'s [Step]| steps.iter().filter_map(command).filter(|c| is_mover(c));
     let mut follow = Follow {
         now: vec![start.to_path_buf()],
@@ -42,7 +50,7 @@ pub(crate) fn places<'s>(steps: &'s [Step], start: &Path) -> Result<Vec<Place>, 
     if follow.loose {
         follow.close_over(movers(steps))?;
     }
-    let mut places: Vec<(Place, bool)> = Vec::new();
+    let mut places: Vec<(Place, Option<&SimpleCommand>)> = Vec::new();
     let mut here = follow.now.clone();
     for (at, step) in steps.iter().enumerate() {
         match step {
@@ -62,17 +70,24 @@ pub(crate) fn places<'s>(steps: &'s [Step], start: &Path) -> Result<Vec<Place>, 
                     makes_a_word: in_scope(Scope::Word),
                     makes_words: in_scope(Scope::Words),
                 };
-                places.push((place, in_scope(Scope::Later)));
+                // A redirection around several commands belongs to any of them.
+                let around = command.name.text().is_empty() && !command.redirects.is_empty();
+                let at_any_time = (around || in_scope(Scope::Later)).then_some(command);
+                places.push((place, at_any_time));
                 follow.run(command, &here).ok_or(command)?;
             }
         }
     }
-    let seen = follow.seen;
-    let at_any_time = |(place, later): (Place, bool)| match later {
-        true => Place { folders: seen.clone(), ..place },
-        false => place,
-    };
-    Ok(places.into_iter().map(at_any_time).collect())
+    follow.now = follow.seen.clone();
+    let mut each = Vec::new();
+    for (mut place, at_any_time) in places {
+        if let Some(command) = at_any_time {
+            add(&mut place.folders, &follow.folders_of(command).ok_or(command)?);
+        }
+        add(&mut follow.seen, &place.folders);
+        each.push(place);
+    }
+    Ok(Places { each, all: follow.seen })
 }
 
 fn command(step: &Step) -> Option<&SimpleCommand> {
@@ -230,6 +245,7 @@ impl Follow {
         if is_inside && command.program() == Some("env") {
             self.now = here.to_vec();
         }
+        let program = command.program();
         self.may_remove |= may_remove(command);
         let fresh = self.frames.last_mut().is_some_and(|f| std::mem::take(&mut f.fresh));
         if !is_mover(command) {
@@ -239,6 +255,8 @@ impl Follow {
         let quiet = |text| matches!(text, Some("/dev/null" | "1" | "2"));
         let is_there = target.exists
             && !self.may_remove
+            // Not every shell has the others.
+            && program == Some("cd")
             && command.assignments.is_empty()
             && command.redirects.iter().all(|r| quiet(r.target.literal()));
         let surely = match self.sure() {
@@ -257,7 +275,7 @@ impl Follow {
         self.now = target.folders;
         // The first of a chain runs whatever becomes of the rest.
         if let Some(frame) = self.frames.last_mut()
-            && frame.scope == Scope::Chain
+            && frame.scope == (Scope::Chain { led: true })
             && (fresh && surely && is_there)
         {
             frame.all.clear();
@@ -277,7 +295,7 @@ impl Follow {
                 Scope::Branch | Scope::Loop | Scope::Later => return Sure::No,
                 Scope::Group => in_a_group = true,
                 Scope::Sure => ends_otherwise |= !in_a_group,
-                Scope::Chain if !in_a_group => return Sure::Yes,
+                Scope::Chain { .. } if !in_a_group => return Sure::Yes,
                 _ => break,
             }
         }

@@ -124,8 +124,12 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
         }
     };
     let texts = Texts::of(&commands);
-    for (simple, place) in commands.iter().zip(&places) {
-        if let Some(path) = (Outside { reach, texts: &texts, place }).word(simple) {
+    for (simple, place) in commands.iter().zip(&places.each) {
+        let outside = Outside { reach, texts: &texts, folders: &place.folders };
+        // A text may be used in another folder than the one in which it was written.
+        let later = Outside { folders: &places.all, ..outside };
+        let found = outside.word(simple).or_else(|| later.name(simple, place));
+        if let Some(path) = found {
             return judged.raise(Zone::Machine, || {
                 format!("`{}` reaches outside the workspace: {path}", simple.summary())
             });

@@ -1,7 +1,7 @@
 //! Texts in a line that become the names of files later: what a variable is set to, what `xargs` is given to read.
 
 use crate::folders::Place;
-use crate::shell::{SimpleCommand, Word, unescaped};
+use crate::shell::{SimpleCommand, Word, is_variable_name, unescaped};
 
 /// Each is tried in the place of each variable.
 const MOST_VALUES: usize = 64;
@@ -96,11 +96,25 @@ impl Texts {
 
 /// Texts that a variable, or the shell's own list of words, will hold.
 fn held(command: &SimpleCommand) -> Vec<&Word> {
-    let sets = matches!(
-        command.program(),
-        Some("" | "declare" | "export" | "local" | "readonly" | "set" | "typeset")
-    );
-    command.assignments.iter().chain(command.args.iter().filter(|_| sets)).collect()
+    let sets = match command.program() {
+        Some("" | "declare" | "export" | "local" | "readonly" | "set" | "typeset") => {
+            command.args.as_slice()
+        }
+        Some("env") => {
+            let is_set = |arg: &&Word| {
+                arg.text().split_once('=').is_some_and(|(name, _)| is_variable_name(name))
+            };
+            return command.assignments.iter().chain(command.args.iter().filter(is_set)).collect();
+        }
+        // What follows the script is `$0`, `$1`…
+        Some("ash" | "bash" | "dash" | "rbash" | "sh") => {
+            let is_string = |arg: &Word| arg.text().starts_with('-') && arg.text().contains('c');
+            let at = command.args.iter().position(is_string).map(|at| at.saturating_add(2));
+            at.and_then(|at| command.args.get(at..)).unwrap_or_default()
+        }
+        _ => &[],
+    };
+    command.assignments.iter().chain(sets).collect()
 }
 
 /// Texts that the command prints, or reads.

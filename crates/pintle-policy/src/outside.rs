@@ -6,7 +6,7 @@ use crate::names::Texts;
 use crate::paths::{normal, resolve};
 use crate::shell::{SimpleCommand, Word};
 use glob::{Pattern, glob};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// A file pattern that finds more is not looked through: it may lead anywhere.
 const MAX_FOUND: usize = 2000;
@@ -31,10 +31,12 @@ const PROGRAM_FOLDERS: &[&str] = &[
 ];
 
 /// What a command's words are looked at with.
+#[derive(Clone, Copy)]
 pub(crate) struct Outside<'a> {
     pub(crate) reach: &'a Reach,
     pub(crate) texts: &'a Texts,
-    pub(crate) place: &'a Place,
+    /// Where they may start from.
+    pub(crate) folders: &'a [PathBuf],
 }
 
 impl Outside<'_> {
@@ -43,7 +45,7 @@ impl Outside<'_> {
         let is_outside = |folder: &&PathBuf| {
             !resolve(folder, Path::new("")).is_ok_and(|real| self.reach.is_inside(&real))
         };
-        if let Some(folder) = self.place.folders.iter().find(is_outside) {
+        if let Some(folder) = self.folders.iter().find(is_outside) {
             return Some(folder.display().to_string());
         }
         let name = command.name.text();
@@ -55,6 +57,10 @@ impl Outside<'_> {
         // `cd` alone goes home.
         if command.program() == Some("cd") && command.args.is_empty() {
             return Some("~".into());
+        }
+        // The folder above this one.
+        if command.program() == Some("dirname") && command.args.iter().any(is_here) {
+            return Some("..".into());
         }
         let said = message(command);
         let targets = command.redirects.iter().map(|r| &r.target);
@@ -71,11 +77,18 @@ impl Outside<'_> {
                 && texts.any(|text| self.leads(text, word.is_dynamic()))
         };
         let shown = |word: &Word| word.text().trim_matches(['"', '\'']).to_owned();
-        words.into_iter().find(leads).map(shown).or_else(|| {
-            let mut names = self.texts.names(command, self.place).into_iter();
-            names.find(|(name, dynamic)| self.leads(name, *dynamic)).map(|(name, _)| name)
-        })
+        words.into_iter().find(leads).map(shown)
     }
+
+    /// The first name in a command's texts that leads there when another command uses it.
+    pub(crate) fn name(&self, command: &SimpleCommand, place: &Place) -> Option<String> {
+        let mut names = self.texts.names(command, place).into_iter();
+        names.find(|(name, dynamic)| self.leads(name, *dynamic)).map(|(name, _)| name)
+    }
+}
+
+fn is_here(word: &Word) -> bool {
+    word.readings().iter().any(|text| text.trim_end_matches('/') == "$PWD")
 }
 
 /// What is said about a change in `git`, which names no file.
@@ -206,7 +219,7 @@ impl Outside<'_> {
     }
 
     fn leads_from_here(&self, text: &str, dynamic: bool) -> bool {
-        let folders = &self.place.folders;
+        let folders = self.folders;
         let inside = |path: &Path| {
             let inside =
                 |base: &PathBuf| resolve(base, path).is_ok_and(|real| self.reach.is_inside(&real));
@@ -215,6 +228,11 @@ impl Outside<'_> {
         let looks_like_path = text.starts_with('/') || text.split('/').any(|part| part == "..");
         if looks_like_path {
             return !inside(Path::new(text));
+        }
+        if dynamic && text.split('/').any(finds_dots) {
+            let up = text.split('/').map(|part| if finds_dots(part) { ".." } else { part });
+            let up: PathBuf = up.collect();
+            return !inside(&up);
         }
         // A plain name may still be a link that leads away.
         if dynamic && text.contains(['*', '?', '[']) {
@@ -225,9 +243,19 @@ impl Outside<'_> {
     }
 }
 
+/// Whether this part of a file pattern finds `..`, as it does in some shells.
+fn finds_dots(part: &str) -> bool {
+    part.starts_with('.')
+        && part.contains(['*', '?', '['])
+        && Pattern::new(&part.replace("[^", "[!")).map_or(true, |pattern| pattern.matches(".."))
+}
+
 /// Whether all that a file pattern finds is inside.
 fn finds_only(text: &str, cwd: &Path, inside: impl Fn(&Path) -> bool) -> bool {
-    files_found(text, cwd).is_some_and(|found| found.iter().all(|path| inside(path)))
+    // That it finds no `..` has been looked at; here the pattern is a little wider than it was written.
+    let goes_up = |path: &PathBuf| path.components().any(|part| part == Component::ParentDir);
+    files_found(text, cwd)
+        .is_some_and(|found| found.iter().filter(|path| !goes_up(path)).all(|path| inside(path)))
 }
 
 /// What a shell's file pattern finds from this folder on, and a little more where shells differ; `None` when it is too much to
@@ -284,5 +312,5 @@ fn is_harmless_device(text: &str) -> bool {
             | "/dev/tty"
             | "/dev/urandom"
             | "/dev/random"
-    ) || text.starts_with("/dev/fd/")
+    ) || text.strip_prefix("/dev/fd/").is_some_and(|fd| fd.bytes().all(|b| b.is_ascii_digit()))
 }

@@ -27,7 +27,10 @@ pub(crate) enum Scope {
     /// Several commands where one could stand.
     Group,
     /// Each runs only when the one before it went well: `a && b`.
-    Chain,
+    Chain {
+        /// The first of them is a single command.
+        led: bool,
+    },
     /// All of it went well, or the script ends here: `a || exit`.
     Sure,
     /// It may run or not.
@@ -71,7 +74,7 @@ fn list(node: &Node<'_>, source: &str) -> Option<Scope> {
     let parts = children(node);
     let [left, operator, right] = parts.as_slice() else { return None };
     match operator.kind() {
-        "&&" => is_chain(left).then_some(Scope::Chain),
+        "&&" => is_chain(left).then(|| Scope::Chain { led: is_led(left) }),
         "||" => {
             let last = source.get(right.start_byte()..right.end_byte()).unwrap_or_default();
             let ends = last.split_whitespace().next().is_some_and(|word| word == "exit");
@@ -82,14 +85,20 @@ fn list(node: &Node<'_>, source: &str) -> Option<Scope> {
 }
 
 fn is_chain(node: &Node<'_>) -> bool {
-    let mut node = *node;
-    while node.kind() == "list" {
-        let parts = children(&node);
-        let [left, operator, _] = parts.as_slice() else { return false };
-        if operator.kind() != "&&" {
-            return false;
-        }
-        node = *left;
+    firsts(node).iter().all(|node| {
+        node.kind() != "list" || node.child(1).is_some_and(|operator| operator.kind() == "&&")
+    })
+}
+
+fn is_led(node: &Node<'_>) -> bool {
+    firsts(node).last().is_some_and(|first| first.kind() == "command")
+}
+
+/// The node, and whatever stands first in it as long as that is a list.
+fn firsts<'t>(node: &Node<'t>) -> Vec<Node<'t>> {
+    let mut found = vec![*node];
+    while let Some(left) = found.last().filter(|n| n.kind() == "list").and_then(|n| n.child(0)) {
+        found.push(left);
     }
-    true
+    found
 }

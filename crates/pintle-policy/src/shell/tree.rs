@@ -112,6 +112,7 @@ impl<'s> Walk<'s> {
             "for_statement" => self.loop_words(node)?,
             "compound_statement" => self.double_parentheses(node),
             "test_command" => self.double_brackets(node),
+            "binary_expression" => self.matched(node)?,
             "redirected_statement" => self.compound_redirects(node)?,
             "function_definition" => self.function(node),
             "comment" => self.ledger.comment(node)?,
@@ -126,10 +127,8 @@ impl<'s> Walk<'s> {
             }
             "raw_string" | "ansi_c_string" => self.ledger.make_inert(node),
             "heredoc_redirect" => self.here_document(node)?,
-            // `$(<file)` is the file's text.
-            "file_redirect"
-                if node.parent().is_some_and(|p| p.kind() == "command_substitution") =>
-            {
+            // `$(<file)` is the file's text; `f() { …; } >file` writes whenever it is called.
+            "file_redirect" | "herestring_redirect" if belongs_to_no_command(node) => {
                 let mut command = SimpleCommand::new(Word::Literal(String::new()), Vec::new());
                 self.redirect(node, &mut command)?;
                 self.lists(command);
@@ -312,6 +311,17 @@ impl<'s> Walk<'s> {
         }
     }
 
+    /// What stands before `=~` is kept in a variable: listed as the words of a loop are.
+    fn matched(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
+        if let [left, operator, _] = children(node).as_slice()
+            && operator.kind() == "=~"
+        {
+            let words = vec![self.node_word(left)?];
+            self.lists(SimpleCommand::new(Word::Literal(String::new()), words));
+        }
+        Ok(())
+    }
+
     /// The words that a loop goes through, as a command without a name: they become a variable's value.
     fn loop_words(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
         let name = node.child_by_field_name("variable").map(|n| self.text(&n)).unwrap_or_default();
@@ -352,6 +362,19 @@ fn is_glued(source: &str, brace: &Node<'_>) -> bool {
     let opens = brace.parent().is_some_and(|parent| parent.kind() == "compound_statement");
     let next = source.as_bytes().get(brace.end_byte());
     opens && next.is_some_and(|byte| !b" \t\n".contains(byte))
+}
+
+fn belongs_to_no_command(redirect: &Node<'_>) -> bool {
+    redirect.parent().is_some_and(|parent| {
+        !matches!(
+            parent.kind(),
+            "command"
+                | "declaration_command"
+                | "unset_command"
+                | "redirected_statement"
+                | "heredoc_redirect"
+        )
+    })
 }
 
 fn stands_alone(node: &Node<'_>) -> bool {
