@@ -363,6 +363,7 @@ impl Follow {
             }
         }
         target.is_one = is_one;
+        target.without_the_missing();
         Some(target)
     }
 }
@@ -373,6 +374,18 @@ struct Target {
     is_one: bool,
     /// Whether it is there.
     exists: bool,
+}
+
+impl Target {
+    /// Leaves out a folder that is not there, if another one is that lies no deeper: whatever leads outside from the one, should
+    /// it be made by then, leads outside from the other.
+    fn without_the_missing(&mut self) {
+        let depth = |folder: &PathBuf| folder.components().count();
+        let there = self.folders.iter().filter(|folder| folder.is_dir()).map(depth).min();
+        if let Some(there) = there {
+            self.folders.retain(|folder| folder.is_dir() || depth(folder) < there);
+        }
+    }
 }
 
 /// Programs with an option that has them run in another folder.

@@ -28,7 +28,8 @@ impl Judged {
 /// The zone of a call: `base` (the tool's own), raised and never lowered by its input, which `reach` was made of.
 ///
 /// A path outside the workspace is [`Zone::Machine`], a URL at least [`Zone::Network`]; a `terminal` command is parsed and
-/// judged by what it would run. What a running program does beyond its command line is not known here.
+/// judged by what it would run and by the places it names, from each folder it may be in. What a running program does beyond its
+/// command line (`python3 -c` with code that opens `/etc/passwd`) is not known here: only a sandbox could tell.
 #[must_use]
 pub fn zone_of(tool: &str, base: Zone, input: &Value, reach: &Reach) -> Judged {
     let mut judged = Judged { zone: base, why: format!("`{tool}` is a {} tool", base.name()) };

@@ -1,6 +1,7 @@
 //! The judge's books: what an agent may do.
 
 mod contents;
+mod cuts;
 mod folders;
 pub mod guard;
 mod judge;

@@ -1,7 +1,12 @@
 //! Texts in a line that become the names of files later: what a variable is set to, what `xargs` is given to read.
 
+use crate::cuts::left_of;
 use crate::folders::Place;
-use crate::shell::{SimpleCommand, Word, is_variable_name, unescaped};
+use crate::shell::{Cut, SimpleCommand, Word, is_variable_name, unescaped};
+
+/// Programs, variables and options that say where something is from the root on.
+const PRINTERS: &[&str] =
+    &["PWD", "pwd", "readlink", "realpath", "rev-parse", "which", "command -v", "mktemp", "locate"];
 
 /// Each is tried in the place of each variable.
 const MOST_VALUES: usize = 64;
@@ -12,6 +17,8 @@ pub(crate) struct Texts {
     are_names: bool,
     /// What the texts are cut at.
     separators: Vec<char>,
+    /// What is cut off variables.
+    cuts: Vec<Cut>,
     /// What a variable may hold.
     values: Vec<String>,
 }
@@ -21,6 +28,7 @@ impl Texts {
         let mut texts = Self {
             are_names: commands.iter().any(|command| takes_names(command)),
             separators: vec![' ', '\t', '\n'],
+            cuts: commands.iter().flat_map(|command| cuts(command)).collect(),
             values: Vec::new(),
         };
         for command in commands {
@@ -56,11 +64,22 @@ impl Texts {
         let readings = words
             .iter()
             .flat_map(|word| word.readings().into_iter().map(|text| (text, word.is_dynamic())));
-        readings
+        let mut names: Vec<(String, bool)> = readings
             .flat_map(|(text, dynamic)| {
                 self.cut(&text).into_iter().map(move |name| (name, dynamic))
             })
-            .collect()
+            .collect();
+        let left: Vec<String> =
+            names.iter().flat_map(|(name, _)| left_of(name, &self.cuts)).collect();
+        names.extend(left.into_iter().map(|name| (name, true)));
+        // A program may print the whole name of a folder.
+        let prints = |word: &&Word| {
+            word.is_dynamic() && PRINTERS.iter().any(|printer| word.text().contains(printer))
+        };
+        if !self.cuts.is_empty() && words.iter().any(prints) {
+            names.push((Word::ANYWHERE.to_owned(), true));
+        }
+        names
     }
 
     fn cut_documents(&self, command: &SimpleCommand) -> Vec<(String, bool)> {
@@ -115,6 +134,14 @@ fn held(command: &SimpleCommand) -> Vec<&Word> {
         _ => &[],
     };
     command.assignments.iter().chain(sets).collect()
+}
+
+/// What is cut off variables in the command's words.
+fn cuts(command: &SimpleCommand) -> Vec<Cut> {
+    let targets = command.redirects.iter().map(|r| &r.target);
+    let words = command.args.iter().chain(&command.assignments).chain(targets);
+    let words = words.chain([&command.name]).chain(&command.documents);
+    words.flat_map(Word::cuts).collect()
 }
 
 /// Texts that the command prints, or reads.

@@ -1,4 +1,8 @@
 //! Whether a command's words lead out of the workspace.
+//!
+//! A word is judged by what it names, however it is dressed. What a program does in its own language (`python3 -c`, an `awk` or
+//! `sed` script, a Makefile), which files it comes upon by itself (`find -L`, `cp -a`, `-execdir`), and what names it works out
+//! (`$(… | tr a b)`) is not known here.
 
 use crate::Reach;
 use crate::folders::Place;
@@ -83,7 +87,9 @@ impl Outside<'_> {
     /// The first name in a command's texts that leads there when another command uses it.
     pub(crate) fn name(&self, command: &SimpleCommand, place: &Place) -> Option<String> {
         let mut names = self.texts.names(command, place).into_iter();
-        names.find(|(name, dynamic)| self.leads(name, *dynamic)).map(|(name, _)| name)
+        let (found, _) = names.find(|(name, dynamic)| self.leads(name, *dynamic))?;
+        let is_open = found == Word::ANYWHERE;
+        Some(if is_open { "a name that is decided at run time".into() } else { found })
     }
 }
 

@@ -75,6 +75,41 @@ fn no_construct_in_a_construct_runs_a_program_unseen() {
     hold((0..cases).map(|_| grow(&mut random)), usize::try_from(cases.min(300) / 3).unwrap());
 }
 
+/// A command in, before and after a here-document that has text in front of what it expands.
+const DOCUMENTS: &[&str] = &[
+    "cat <<E\ntext $(%s) \"more\" $x\nE",
+    "cat - <<E\nit's $x $(%s)\nE",
+    "cat - <<E; %s\na ' $x\nE",
+    "cat <<E\n\" ${x:-'} $x\nE\n%s",
+    "cat <<-E\n\ta ${x} $(%s)\n\tE",
+    "cat - 2>&1 <<'E' && %s\n$x '\nE",
+    "cat -\t<<E | cat - <<F\na $x\nE\nb $(%s) $y\nF",
+    "cat <<E\na \\$(no) $x $(%s)\nE",
+    "cat <<E\na $((1 + $(%s)))\nE",
+    "cat <<E\na ${x:-$(%s)} b\nE",
+    "echo \"$(cat - <<E\na $x\nE\n)\" $(%s)",
+    "echo \"$(<x)\" $(<x; %s)",
+    "[[ a && b ]] || %s",
+    "f() { %s; } >o <x; f",
+];
+
+#[test]
+fn no_here_document_with_text_in_it_runs_a_program_unseen() {
+    let mut random = Random::new(number("PINTLE_FUZZ_SEED", 4));
+    let cases = number("PINTLE_FUZZ_CASES", 200);
+    let plain = DOCUMENTS.iter().map(|document| fill(document, "rm x", 0));
+    let grown = (0..cases).map(|_| {
+        let inner = grow(&mut random);
+        let document = DOCUMENTS[random.below(DOCUMENTS.len())];
+        if random.below(2) == 0 {
+            fill(document, &inner, 9)
+        } else {
+            mutate(&mut random, &fill(document, "rm x", 9))
+        }
+    });
+    hold(plain.chain(grown), usize::try_from(cases.min(300) / 10).unwrap());
+}
+
 #[test]
 fn no_slip_of_the_pen_runs_a_program_unseen() {
     let mut random = Random::new(number("PINTLE_FUZZ_SEED", 2));

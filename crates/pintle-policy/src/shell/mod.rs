@@ -32,6 +32,7 @@ pub(crate) use loads::loads_nothing;
 pub(crate) use options::may_be_long;
 
 pub(crate) use steps::{Scope, Step};
+pub(crate) use values::Cut;
 
 use thiserror::Error;
 

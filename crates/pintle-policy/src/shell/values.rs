@@ -252,6 +252,43 @@ fn parts(inside: &str) -> Vec<&str> {
         .collect()
 }
 
+/// A piece that is cut off a variable: `${name%.rs}`, `${name##*/}`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Cut {
+    pub(crate) at_start: bool,
+    /// What is cut off, if that is plain to read.
+    pub(crate) pattern: Option<String>,
+}
+
+impl Word {
+    /// The pieces that are cut off variables in this word.
+    pub(crate) fn cuts(&self) -> Vec<Cut> {
+        let mut cuts = Vec::new();
+        let mut rest = if self.is_dynamic() { self.text() } else { "" };
+        while let Some((_, after)) = rest.split_once("${") {
+            rest = after;
+            let operator =
+                after.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            let at_start = match operator.chars().next() {
+                Some('#') if operator.len() < after.len() => true,
+                Some('%') => false,
+                _ => continue,
+            };
+            let written = operator.trim_start_matches(if at_start { '#' } else { '%' });
+            let end = closed(written, Inside::Expansion).map(|end| end.saturating_sub(1));
+            let pattern = end.and_then(|end| written.get(..end)).map(str::to_owned);
+            let is_plain = |text: &String| !text.contains(['$', '`', '"', '\'', '\\', '[', '(']);
+            cuts.push(Cut { at_start, pattern: pattern.filter(is_plain) });
+        }
+        cuts
+    }
+}
+
+/// Whether a variable of this name is one of the line's own: those of the environment are in capitals.
+fn is_own(name: &str) -> bool {
+    name.contains(|c: char| c.is_ascii_lowercase())
+}
+
 /// `${…}`: the variable itself, and what may stand in its place.
 fn expansion(inside: &str, depth: usize) -> Vec<String> {
     let end = inside.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(inside.len());
@@ -272,6 +309,10 @@ fn expansion(inside: &str, depth: usize) -> Vec<String> {
     let is_same =
         operator.is_empty() || operator.starts_with(['?', '^', ',']) || operator.starts_with(":?");
     if is_same {
+        return vec![variable];
+    }
+    // What is left of one of the line's own texts is looked at with these.
+    if operator.starts_with(['%', '#']) && is_own(name) && !inside.contains('[') {
         return vec![variable];
     }
     match [":-", ":=", ":+", "-", "=", "+"].iter().find_map(|op| operator.strip_prefix(op)) {
