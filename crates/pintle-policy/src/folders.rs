@@ -4,8 +4,9 @@
 //! few folders, and its words are looked at from each of them.
 
 use crate::files_found;
+use crate::movers::{glued, goes_itself, is_mover, may_remove};
 use crate::paths::{normal, resolve};
-use crate::shell::{Scope, SimpleCommand, Step, Word, may_be_long};
+use crate::shell::{Scope, SimpleCommand, Step, Word, read};
 use std::path::{Path, PathBuf};
 
 /// A line that may be in more folders than these is not followed.
@@ -26,6 +27,21 @@ pub(crate) struct Places {
     pub(crate) each: Vec<Place>,
     /// Every folder that one of them may run in.
     pub(crate) all: Vec<PathBuf>,
+}
+
+/// Every folder in which a command of this line may run when it starts in `start`; `None` when the line cannot be read, or
+/// goes to a folder that only running it would tell.
+///
+/// ```
+/// # use pintle_policy::folders_of;
+/// let folders = folders_of("(cd usr && ls); ls", "/".as_ref()).unwrap();
+/// assert_eq!(folders, ["/", "/usr"].map(std::path::PathBuf::from));
+/// assert!(folders_of("cd \"$X\"; ls", "/".as_ref()).is_none());
+/// ```
+#[must_use]
+pub fn folders_of(command: &str, start: &Path) -> Option<Vec<PathBuf>> {
+    let script = read(command).ok()?;
+    places(&script.steps, start).ok().map(|places| places.all)
 }
 
 /// The places of all commands in these steps.
@@ -56,6 +72,11 @@ pub(crate) fn places<'s>(steps: &'s [Step], start: &Path) -> Result<Places, &'s 
         match step {
             Step::Enter(scope) => {
                 follow.enter(*scope, &here);
+                if matches!(scope, Scope::Loop | Scope::Later) {
+                    // What comes last in it may come first the next time.
+                    let mut inside = within(steps, at).iter().filter_map(command);
+                    follow.may_remove |= inside.any(may_remove);
+                }
                 if *scope == Scope::Loop {
                     follow.close_over(movers(within(steps, at)))?;
                 }
@@ -110,10 +131,6 @@ fn within(steps: &[Step], enter: usize) -> &[Step] {
         depth == 0
     });
     rest.get(..end.unwrap_or(rest.len())).unwrap_or_default()
-}
-
-fn is_mover(command: &SimpleCommand) -> bool {
-    matches!(command.program(), Some("cd" | "chdir" | "pushd" | "popd"))
 }
 
 struct Frame {
@@ -385,89 +402,5 @@ impl Target {
         if let Some(there) = there {
             self.folders.retain(|folder| folder.is_dir() || depth(folder) < there);
         }
-    }
-}
-
-/// Programs with an option that has them run in another folder.
-const GOERS: &[&str] = &[
-    "bmake",
-    "bsdtar",
-    "bun",
-    "cargo",
-    "env",
-    "git",
-    "gmake",
-    "go",
-    "gradle",
-    "gradlew",
-    "hg",
-    "just",
-    "make",
-    "meson",
-    "ninja",
-    "npm",
-    "pnpm",
-    "poetry",
-    "samu",
-    "tar",
-    "terraform",
-    "uv",
-    "yarn",
-];
-
-/// Whether this argument may be such an option: then any of the others may be the folder.
-fn goes_itself(program: &str, at: usize, arg: &str) -> bool {
-    const LONG: &[&str] = &[
-        "chdir",
-        "cwd",
-        "dir",
-        "directory",
-        "prefix",
-        "project-dir",
-        "work-tree",
-        "working-directory",
-    ];
-    let letters = match program {
-        "just" => "d",
-        "gradle" | "gradlew" => "p",
-        _ => "C",
-    };
-    let bundled = at == 0 && program.ends_with("tar") && arg.contains('C');
-    let short = arg.starts_with('-') && !arg.starts_with("--") && arg.contains(letters);
-    let long = arg.len() > 4 && LONG.iter().any(|long| may_be_long(arg, long));
-    GOERS.contains(&program) && (bundled || short || long || arg.starts_with("-chdir"))
-}
-
-/// What may be glued to an option.
-fn glued(text: &str) -> impl Iterator<Item = &str> {
-    let value = text.split_once('=').map(|(_, value)| value);
-    let after = text.strip_prefix('-').and_then(|rest| rest.split_once('C')).map(|(_, rest)| rest);
-    value.into_iter().chain(after).filter(|part| !part.is_empty())
-}
-
-/// Whether a folder that is there now may be gone, or closed, after this command.
-fn may_remove(command: &SimpleCommand) -> bool {
-    const REMOVERS: &[&str] = &[
-        "chgrp", "chmod", "chown", "find", "mv", "rename", "rm", "rmdir", "rsync", "setfacl",
-        "unlink",
-    ];
-    const VERBS: &[&str] = &[
-        "checkout",
-        "clean",
-        "merge",
-        "mv",
-        "pull",
-        "rebase",
-        "reset",
-        "restore",
-        "rm",
-        "stash",
-        "submodule",
-        "switch",
-        "worktree",
-    ];
-    match command.program() {
-        Some("git") => command.args.iter().any(|arg| VERBS.contains(&arg.text())),
-        program => program.is_none_or(|program| REMOVERS.contains(&program)),
     }
 }

@@ -6,6 +6,7 @@ mod folders;
 pub mod guard;
 mod judge;
 mod level;
+mod movers;
 mod names;
 mod operator;
 mod outside;
@@ -20,6 +21,7 @@ mod webhook;
 mod zone;
 
 pub use contents::Contents;
+pub use folders::folders_of;
 pub use guard::{Denial, Guard, GuardKind};
 pub use judge::{Judged, zone_of};
 pub use level::{Floor, Level};

@@ -89,6 +89,8 @@ fn a_step_into_a_folder_and_back_stays_inside() {
         "(cd sub && ls); cat ../x",
         "cd sub; rm -r ../src; cd ../src; cd ../..",
         "cd sub < nosuch; cd ..",
+        "for i in 1 2; do (cd src; cd ..; ls); rm -r src; done",
+        "f() { (cd src; cd ..; ls); rm -r src; }; f; f",
         "mkdir a; chmod 0 a; cd sub; cd ../..",
         "if true; then cd sub; fi; cat ../x",
         "cd sub || cat ../x; cd ../..",
