@@ -68,6 +68,28 @@ pub(crate) fn ends_there(
     lines.iter().position(|line| is_end(line)) == Some(lines.len().saturating_sub(1))
 }
 
+/// Where a here-document is announced, where its text starts, and where its marker ends.
+#[derive(Clone, Copy)]
+pub(crate) struct Span {
+    pub(crate) announced: usize,
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+}
+
+impl Span {
+    /// Whether a shell could read both of them so: those announced on one line follow each other in that order, and another one
+    /// is either inside the text or after it.
+    pub(crate) fn agrees_with(self, other: Self) -> bool {
+        let (first, second) =
+            if self.announced < other.announced { (self, other) } else { (other, self) };
+        match second.announced {
+            at if at < first.from => second.from >= first.to,
+            at if at < first.to => second.to <= first.to,
+            _ => true,
+        }
+    }
+}
+
 /// A here-document that has been announced, and whose text comes after the end of the line.
 pub(crate) struct Awaited<'s> {
     marker: &'s str,

@@ -115,6 +115,11 @@ impl Walk<'_> {
         if !heredoc::ends_there(self.source, from, end.end_byte(), marker, quoted, indented) {
             return Err(self.ledger.trouble(at, "a here-document that may end elsewhere"));
         }
+        let span = heredoc::Span { announced: start.start_byte(), from, to: end.end_byte() };
+        if !self.documents.iter().all(|other| span.agrees_with(*other)) {
+            return Err(self.ledger.trouble(at, "here-documents that change places"));
+        }
+        self.documents.push(span);
         if let Some(body) = body.filter(|_| quoted) {
             self.ledger.make_inert(body);
         }

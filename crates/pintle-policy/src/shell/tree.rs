@@ -26,6 +26,7 @@ pub(super) struct Walk<'s> {
     pub(super) source: &'s str,
     pub(super) ledger: Ledger<'s>,
     pub(super) found: Found,
+    pub(super) documents: Vec<heredoc::Span>,
 }
 
 /// What holds for all the children of a node.
@@ -53,7 +54,7 @@ pub(crate) fn walk(source: &str) -> Result<Found, ShellError> {
         .map_err(|_| unreadable("no grammar"))?;
     let tree = parser.parse(stand_in(source), None).ok_or_else(|| unreadable("no tree"))?;
     let found = Found { steps: Vec::new(), multiplies: false };
-    let mut walk = Walk { source, ledger: Ledger::new(source), found };
+    let mut walk = Walk { source, ledger: Ledger::new(source), found, documents: Vec::new() };
 
     let mut levels = vec![Level::default()];
     let mut cursor = tree.walk();
