@@ -11,6 +11,7 @@ use pintle_tools::{McpLimits, McpServer, McpTransport, TerminalConfig};
 use serde_json::Value;
 
 use crate::{
+    agents::house_an_agent,
     args::Who,
     bindings::{self, Bound, Trust, Webhooks},
     chat::{Asked, Ears, StoredApprover},
@@ -93,6 +94,7 @@ impl Assembled {
         store: SqliteStore,
         extras: Extras,
     ) -> Result<Self, Problem> {
+        house_an_agent();
         can_hold_the_cost_limit(environment, &plan, said)?;
         let hooks = extras.hooks.unwrap_or_default();
         bind_built_ins(&hooks)?;

@@ -1,5 +1,6 @@
 //! The program: wires the rooms together. Only this crate prints, reads the environment and exits.
 
+mod agents;
 mod args;
 mod assembly;
 mod bindings;

@@ -47,15 +47,6 @@ impl Problem {
     }
 }
 
-/// What a person does must not be done by what an agent runs, not even by a script it wrote.
-pub(crate) fn refuse_agents(does: &str) -> Result<(), Problem> {
-    if !pintle_tools::is_run_by_an_agent() {
-        return Ok(());
-    }
-    Err(Problem::new(format_args!("this is run by an agent, and only a person {does}"))
-        .hint("run it in a terminal that no agent has opened"))
-}
-
 /// One error of a file, for machines.
 pub(crate) fn facts(error: &ProfileError) -> Value {
     let ProfileError { file, line, column, message, label, helps, .. } = error;

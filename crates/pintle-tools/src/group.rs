@@ -13,8 +13,6 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
-use crate::agents;
-
 /// How long a group may take to leave after being asked to.
 pub(crate) const GRACE: Duration = Duration::from_millis(500);
 
@@ -41,7 +39,6 @@ impl Group {
         let mut child = command.spawn()?;
         let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let pid = pid.ok_or_else(|| io::Error::other("the process has no id"))?;
-        agents::mark(pid);
         let pipes = Pipes {
             stdin: child.stdin.take(),
             stdout: child.stdout.take(),

@@ -13,7 +13,6 @@
 //! arguments, and a path is opened where it led when it was judged. It keeps its own promises besides: output and memory are bounded, a time limit is kept, and
 //! dropping its future stops it and everything it started.
 
-mod agents;
 mod args;
 mod capture;
 mod files;
@@ -28,7 +27,6 @@ use std::sync::Arc;
 
 use pintle_agent::Tool;
 
-pub use agents::is_run_by_an_agent;
 pub use files::FileTool;
 pub use mcp::{McpError, McpLimits, McpServer, McpTransport};
 pub use terminal::{Terminal, TerminalConfig};

@@ -11,13 +11,14 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::{
+    agents::refuse_agents,
     args::{Approvals, ApprovalsCommand, Who},
     assembly::{Assembled, Extras},
     chat::{Ended, Lines, Player, Screen, now_ms, terminal},
     environment::Environment,
     origin::{ask, assemble, known},
     out::{say, say_json, say_pretty_json, tell},
-    problem::{Problem, refuse_agents},
+    problem::Problem,
     shown::{bold, cyan, dim, green, lines, pretty_json, text, yellow},
 };
 

@@ -6,11 +6,12 @@ use pintle_policy::trust::{Change, ChangeKind};
 use serde_json::{Value, json};
 
 use crate::{
+    agents::refuse_agents,
     args::Trust,
     bindings::{accept, changes},
     environment::Environment,
     out::{say, say_json},
-    problem::{Problem, refuse_agents},
+    problem::Problem,
     profile,
     shown::{cyan, green, red, text, yellow},
 };

@@ -21,8 +21,8 @@ pub(super) fn slips(tokens: &[TokenAndRange<'_>], source: &str) -> Vec<Problem> 
             (Token::String(text), _) if written.starts_with('\'') => {
                 slips.push(in_quotes(span.clone(), "this text stands in single quotes", text));
             }
-            (Token::String(_), _) if written.contains(char::is_control) => {
-                let at = written.find(char::is_control).unwrap_or_default();
+            (Token::String(_), _) if written.contains(is_raw) => {
+                let at = written.find(is_raw).unwrap_or_default();
                 let here = span.start.saturating_add(at);
                 let (what, how) = match written.get(at..).and_then(|rest| rest.chars().next()) {
                     Some('\n' | '\r') => {
@@ -60,6 +60,11 @@ pub(super) fn slips(tokens: &[TokenAndRange<'_>], source: &str) -> Vec<Problem> 
         }
     }
     slips
+}
+
+/// Whether JSON allows it in a text only as an escape.
+fn is_raw(character: char) -> bool {
+    character < ' '
 }
 
 /// What cannot be read at all; of the file nothing else is known.

@@ -1,0 +1,33 @@
+//! Whether somebody acts for an agent: whatever a process starts in which an agent lives carries a mark that it cannot
+//! take off.
+//!
+//! The mark is a limit on file locks, one below none at all. Linux has not enforced that limit since 2.4 and still keeps it
+//! for each process and all it starts; only a privileged process can raise it again. An environment variable would be
+//! gone with `env -i`.
+
+use crate::problem::Problem;
+
+#[cfg(target_os = "linux")]
+const MARK: Option<u64> = Some(u64::MAX - 1);
+
+/// From now on an agent lives in this process.
+pub(crate) fn house_an_agent() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+        let current = getrlimit(Resource::Locks).current.or(MARK);
+        // Where that is refused a mark is there already, or a lower limit that the system set.
+        let _ = setrlimit(Resource::Locks, Rlimit { current, maximum: MARK });
+    }
+}
+
+/// What a person does must not be done by what an agent runs, not even by a script it wrote.
+pub(crate) fn refuse_agents(does: &str) -> Result<(), Problem> {
+    #[cfg(target_os = "linux")]
+    if rustix::process::getrlimit(rustix::process::Resource::Locks).maximum == MARK {
+        let what = format!("this is run by an agent, and only a person {does}");
+        return Err(Problem::new(what).hint("run it in a terminal that no agent has opened"));
+    }
+    Ok(())
+}
