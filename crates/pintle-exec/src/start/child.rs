@@ -1,12 +1,15 @@
 //! A child process, waited for by a descriptor: neither its number nor a signal handler of the host's has a part in it.
 
-use std::{io, os::unix::process::ExitStatusExt, process::ExitStatus, thread};
+use std::{io, os::unix::process::ExitStatusExt, process::ExitStatus, thread, time::Duration};
 
 use rustix::{
     fd::AsFd,
     process::{Pid, PidfdFlags, WaitId, WaitIdOptions, WaitIdStatus, pidfd_open, waitid},
 };
-use tokio::net::unix::pipe::Receiver;
+use tokio::{net::unix::pipe::Receiver, time};
+
+/// How often one is looked at whose end is hidden by whoever traces it.
+const LOOK: Duration = Duration::from_millis(15);
 
 /// Dropping it waits for its end in the background, so that it leaves no entry in the system's table of processes.
 pub(crate) struct Child {
@@ -14,6 +17,8 @@ pub(crate) struct Child {
     /// The descriptor is one of the process. To tokio it is a pipe that nobody reads from: it becomes readable when the
     /// process has ended.
     process: Receiver,
+    /// Whether it is known to have ended, though perhaps not yet how.
+    is_dead: bool,
     status: Option<ExitStatus>,
 }
 
@@ -22,7 +27,7 @@ impl Child {
     pub(super) fn of(pid: Pid) -> io::Result<Self> {
         let process = pidfd_open(pid, PidfdFlags::NONBLOCK)?;
         let process = Receiver::from_owned_fd_unchecked(process)?;
-        Ok(Self { pid, process, status: None })
+        Ok(Self { pid, process, is_dead: false, status: None })
     }
 
     /// Its number, until its end is known.
@@ -37,7 +42,14 @@ impl Child {
             if let Some(status) = self.try_wait()? {
                 return Ok(status);
             }
-            self.process.readable().await?;
+            if self.is_dead {
+                // Somebody traces it and has not taken note of its end: nobody else hears of it before, and the
+                // descriptor stays readable all the while.
+                time::sleep(LOOK).await;
+            } else {
+                self.process.readable().await?;
+                self.is_dead = true;
+            }
         }
     }
 

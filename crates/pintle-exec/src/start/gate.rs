@@ -3,10 +3,7 @@
 use std::{
     io,
     os::fd::{AsRawFd, OwnedFd},
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open, unlink};
@@ -14,30 +11,16 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open, unlink};
 use super::{GATE, above_streams};
 use crate::mark;
 
-/// Where a FIFO can be made, on one system or another.
-const PLACES: [&str; 3] = ["/tmp", "/dev/shm", "/var/tmp"];
+/// Where a FIFO can be made, on one system or another. In memory it costs less than on a disk.
+const PLACES: [&str; 3] = ["/dev/shm", "/tmp", "/var/tmp"];
 
-/// Those that are made and not in use.
-static FREE: Mutex<Vec<Gate>> = Mutex::new(Vec::new());
-
+/// For one process, once: a process that is forked while this one's gate is open keeps it open for a moment longer, and
+/// whoever came to it next would not be held back.
+///
 /// It has no name any more as soon as it is made: nobody can sweep it away, and nothing of it is left behind.
 pub(super) struct Gate(OwnedFd);
 
 impl Gate {
-    /// One that nobody stands at. `None` where there is no place to make one.
-    pub(super) fn take() -> io::Result<Option<Self>> {
-        let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        match free {
-            Some(gate) => Ok(Some(gate)),
-            None => Self::make(),
-        }
-    }
-
-    /// Nobody stands at it any more: the next one may use it.
-    pub(super) fn give_back(self) {
-        FREE.lock().unwrap_or_else(PoisonError::into_inner).push(self);
-    }
-
     /// Lets through whoever stands at it, or comes to it while this is held.
     pub(super) fn open(&self) -> io::Result<OwnedFd> {
         Ok(open(self.path(), OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?)
@@ -48,7 +31,8 @@ impl Gate {
         format!("/proc/self/fd/{}", self.0.as_raw_fd())
     }
 
-    fn make() -> io::Result<Option<Self>> {
+    /// `None` where there is no place to make one.
+    pub(super) fn make() -> io::Result<Option<Self>> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         for place in PLACES {
             let count = COUNT.fetch_add(1, Ordering::Relaxed);

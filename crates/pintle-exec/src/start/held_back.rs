@@ -42,7 +42,7 @@ pub(super) fn start(order: &Order<'_>, streams: &[OwnedFd; 3]) -> io::Result<Opt
     if REFUSED.load(Ordering::Relaxed) {
         return Ok(None);
     }
-    let (Some(gate), Some(lifeline)) = (Gate::take()?, &order.lifeline) else { return Ok(None) };
+    let (Some(gate), Some(lifeline)) = (Gate::make()?, &order.lifeline) else { return Ok(None) };
     let (tell, told) = mpsc::channel();
     let child = thread::scope(|scope| {
         let builder = thread::Builder::new().name("pintle-parent".into());
@@ -52,29 +52,25 @@ pub(super) fn start(order: &Order<'_>, streams: &[OwnedFd; 3]) -> io::Result<Opt
             return outcome(parent).map(|_| None);
         };
         let Some(pid) = first_child(&children, &parent) else {
-            return outcome(parent).map(|_| None);
+            outcome(parent)?;
+            return Err(io::Error::other("it was gone before it began"));
         };
         order.mark.put_on(pid);
         match Child::of(pid).and_then(|child| Ok((child, gate.open()?))) {
             Ok((child, _open)) => outcome(parent).map(|_| Some(child)),
             Err(error) => {
                 let _ = kill_process(pid, Signal::KILL);
-                let _ = outcome(parent);
+                let ended = outcome(parent);
                 let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED);
-                Err(error)
+                // What kept the process from coming as far as the gate says more than that it is not there.
+                ended.and(Err(error))
             }
         }
     })?;
-    match child {
-        Some(child) => {
-            gate.give_back();
-            Ok(Some(child))
-        }
-        None => {
-            REFUSED.store(true, Ordering::Relaxed);
-            Ok(None)
-        }
+    if child.is_none() {
+        REFUSED.store(true, Ordering::Relaxed);
     }
+    Ok(child)
 }
 
 /// A process as it shall be, in the system's own words.

@@ -9,14 +9,16 @@ use std::{
 
 use futures_util::future::join_all;
 use pintle::{
+    DynHandler,
     FailureKind::{Exit, Spawn, TimedOut},
     Hooks, ModelKind,
 };
 use pintle_exec::{CommandHook, CommandSpec};
+use serde_json::Value;
 
 use crate::{
     host::{FOLDER, GRABBER, again, folder, runtime},
-    support::{LAG, Profile, SLACK, cx, tool_call},
+    support::{LAG, Profile, SLACK, cx, event, tool_call},
 };
 
 /// The processes whose current folder this is, whatever else they have got rid of.
@@ -92,6 +94,45 @@ fn a_host_that_is_killed_while_it_starts_hooks_leaves_none_behind() {
         host.wait().unwrap();
         nobody_stays_in(&profile.path().canonicalize().unwrap()); // P5
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 8)]
+async fn of_many_hooks_that_start_at_once_each_runs_once() {
+    let profile = Profile::new();
+    let hook = CommandHook::new(profile.shell("echo >> runs"));
+    for _ in 0..12 {
+        let asked = (0..50).map(|_| {
+            let (hook, event) = (hook.clone(), event());
+            tokio::spawn(async move { hook.call(event).await })
+        });
+        for answer in join_all(asked).await {
+            assert_eq!(answer.unwrap().unwrap(), Value::Null);
+        }
+    }
+    assert_eq!(fs::read(profile.path().join("runs")).unwrap().len(), 600);
+    profile.nobody_left().await; // P5
+}
+
+/// Ends at once, which nobody can see: a child of it traces it and does not care.
+const TRACED: &str = "import ctypes, os, time
+libc, traced = ctypes.CDLL(None), os.getpid()
+libc.prctl(0x59616d61, ctypes.c_ulong(-1), 0, 0, 0)
+ours, theirs = os.pipe()
+if os.fork() == 0:
+    seized = libc.ptrace(0x4206, traced, None, None)
+    os.write(theirs, b'%d' % seized)
+    for stream in range(3):
+        os.close(stream)
+    time.sleep(300)
+os._exit(0 if os.read(ours, 9) == b'0' else 3)
+";
+
+// P5
+#[test]
+fn a_hook_whose_end_is_hidden_by_a_tracer_does_not_outlast_its_deadline() {
+    let profile = Profile::new();
+    let spec = profile.argv(["python3", "-c", TRACED]).timeout(Duration::from_secs(3));
+    runtime().block_on(async { profile.judge(spec).await.failed(TimedOut) });
 }
 
 /// Runs a program as a container does that refuses `unshare`, with a terminal.

@@ -177,14 +177,8 @@ impl Profile {
         handler: &impl DynHandler,
         input: Value,
     ) -> Result<Value, Failure> {
-        let event = DynEvent {
-            point: "tool.pre",
-            model: ModelKind::Gate,
-            envelope: Arc::new(Envelope::default()),
-            json: json!({ "toolName": "terminal", "toolInput": input }).into(),
-            merged: Value::Null,
-        };
-        handler.call(event).await
+        let json = json!({ "toolName": "terminal", "toolInput": input }).into();
+        handler.call(DynEvent { json, ..event() }).await
     }
 
     /// A worker that misbehaves on request.
@@ -270,6 +264,17 @@ pub(crate) fn tool_call() -> ToolPre {
         tool_name: "terminal".into(),
         tool_input: json!({ "command": "make deploy" }),
         zone: 2,
+    }
+}
+
+/// What a handler at a gate gets.
+pub(crate) fn event() -> DynEvent {
+    DynEvent {
+        point: "tool.pre",
+        model: ModelKind::Gate,
+        envelope: Arc::new(Envelope::default()),
+        json: json!({}).into(),
+        merged: Value::Null,
     }
 }
 
