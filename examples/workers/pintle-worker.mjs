@@ -49,11 +49,25 @@ function moveAway(fd, flags, instead) {
 const isWorker = "PINTLE_HOOK_ID" in process.env && !("PINTLE_EVENT" in process.env);
 if (isMainThread && isWorker) takePipes();
 
+const wholeText = (_, value) => (typeof value === "string" ? (value.toWellFormed?.() ?? value) : value);
+
+/** What was thrown, in a line that is not too long. It may not be able to say anything. */
+function wordsOf(error) {
+  try {
+    return String(error).slice(0, 4000);
+  } catch {
+    return "it threw something that has no words";
+  }
+}
+
 /** Answers requests until the host closes the pipe. */
 export function serve(fn, { concurrent = true } = {}) {
   const { requests, answers } = takePipes();
   const write = (message) => {
-    let rest = Buffer.from(JSON.stringify(message) + "\n");
+    let line = JSON.stringify(message);
+    // What is no text, such as half of an emoji, has no place in JSON: the host would take it for garbage.
+    if (line.includes("\\ud")) line = JSON.stringify(message, wholeText);
+    let rest = Buffer.from(line + "\n");
     while (rest.length > 0) rest = rest.subarray(writeSync(answers, rest));
   };
   write({ ready: true, concurrent });
@@ -62,9 +76,14 @@ export function serve(fn, { concurrent = true } = {}) {
     if (!line.trim()) return;
     const { id, event, context } = JSON.parse(line);
     try {
-      write({ id, result: (await fn(event, context)) ?? null });
+      const result = (await fn(event, context)) ?? null;
+      // JSON has no `undefined`: it would be left out, and what is left out allows.
+      if (result?.continue === undefined && Object.hasOwn(Object(result), "continue")) {
+        throw new TypeError("`continue` is undefined: true or false?");
+      }
+      write({ id, result });
     } catch (error) {
-      write({ id, error: String(error) });
+      write({ id, error: wordsOf(error) });
     }
   });
 }

@@ -58,15 +58,25 @@ if "PINTLE_HOOK_ID" in os.environ and "PINTLE_EVENT" not in os.environ:
     _take_pipes()
 
 
+def _words_of(error):
+    """What an exception says, in a line that is not too long. It may not be able to say anything."""
+    try:
+        return f"{type(error).__name__}: {error}"[:4000]
+    except BaseException:
+        return type(error).__name__
+
+
 def serve(function, threads=1):
     """Answers requests until the host closes the pipe."""
     lines, answers = _take_pipes()
     lock = threading.Lock()
     # Made once: `json.dumps` and `json.loads` look at their options for each request.
-    encode, decode = json.JSONEncoder(allow_nan=False).encode, json.JSONDecoder().raw_decode
+    encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
+    decode = json.JSONDecoder().raw_decode
 
     def write(message):
-        line = message.encode()
+        # What is no text, such as half of a file's name, has no place in JSON: the host would take it for garbage.
+        line = message.encode(errors="replace")
         with lock:
             while line:
                 line = line[os.write(answers, line):]
@@ -77,7 +87,7 @@ def serve(function, threads=1):
             words = "null" if result is None else encode(result)
             write('{"id":%d,"result":%s}\n' % (request["id"], words))
         except BaseException as error:  # one request's trouble is not the next one's
-            words = encode(f"{type(error).__name__}: {error}")
+            words = encode(_words_of(error))
             write('{"id":%d,"error":%s}\n' % (request["id"], words))
             if isinstance(error, KeyboardInterrupt):
                 raise

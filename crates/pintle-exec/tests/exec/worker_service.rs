@@ -81,6 +81,46 @@ async fn in_the_python_library_printing_is_safe_and_an_exception_is_one_requests
     assert_eq!(answer, json!({ "continue": true, "output": "tool.pre" }));
 }
 
+// R8.7
+#[tokio::test]
+async fn in_the_libraries_whatever_is_thrown_and_half_a_letter_are_one_requests_trouble() {
+    let profile = Profile::new();
+    let text = "from pintle_worker import allow, block, serve\n\
+                class Wordless(Exception):\n    def __str__(self): raise ValueError\n\
+                def guard(event, context):\n    case = context['toolInput'].get('case')\n    \
+                if case == 'half': return block('caf\\udce9')\n    \
+                if case == 'wordless': raise Wordless\n    \
+                if case == 'long': raise ValueError('x' * 100_000)\n    \
+                return allow()\n\
+                serve(guard)\n";
+    let python = python(&profile, text).await;
+    let library = "pintle-worker.mjs";
+    fs::copy(Path::new(LIBRARIES).join(library), profile.path().join(library)).unwrap();
+    let text = "import { allow, block, serve } from './pintle-worker.mjs';\n\
+                serve((event, { toolInput: { case: what } }) => {\n\
+                if (what === 'half') return block('caf\\udce9');\n\
+                if (what === 'wordless') throw Object.create(null);\n\
+                if (what === 'long') throw 'x'.repeat(100_000);\n\
+                if (what === 'undefined') return { continue: undefined };\n\
+                return allow(); });\n";
+    profile.script("hook.mjs", text);
+    let node = Worker::new(WorkerSpec::new(profile.argv(["node", "hook.mjs"])));
+    for (worker, cases) in [
+        (&python, ["wordless", "long"].as_slice()),
+        (&node, ["wordless", "long", "undefined"].as_slice()),
+    ] {
+        let answer = profile.ask(worker, json!({ "case": "half" })).await.unwrap();
+        assert_eq!(answer["continue"], false);
+        assert!(answer["reason"].as_str().unwrap().starts_with("caf"), "{answer}");
+        for case in cases {
+            let failure = profile.ask(worker, json!({ "case": case })).await.unwrap_err();
+            assert_eq!(failure.kind, FailureKind::Errored, "{case}: {failure}");
+        }
+        let answer = profile.ask(worker, json!({})).await.unwrap();
+        assert_eq!(answer, json!({ "continue": true }));
+    }
+}
+
 #[tokio::test]
 async fn a_worker_that_says_it_can_serves_concurrently() {
     let profile = Profile::new();
