@@ -34,11 +34,11 @@ fn forbidden_v6(address: Ipv6Addr) -> bool {
     }
     let aws = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
     let google = Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254);
+    let oracle = Ipv6Addr::new(0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe);
     address.is_unicast_link_local()
         || address.is_unspecified()
         || address.is_multicast()
-        || address == aws
-        || address == google
+        || [aws, google, oracle].contains(&address)
 }
 
 /// The IPv4 address inside `::ffff:a.b.c.d`, `::a.b.c.d`, `64:ff9b::a.b.c.d`, `64:ff9b:1:…:a.b.c.d` or `2002:…`.

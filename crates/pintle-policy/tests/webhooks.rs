@@ -91,6 +91,7 @@ fn only_https_or_this_machine_can_be_a_webhook() {
         ("https://[::ffff:169.254.169.254]/", false),
         ("https://[fe80::1]/", false),
         ("https://[fd00:ec2::254]/", false),
+        ("https://[fd00:c1::a9fe:a9fe]/", false),
         ("https://metadata.google.internal/", false),
         ("https://METADATA.google.internal./", false),
         ("https://0.0.0.0/", false),

@@ -60,12 +60,14 @@ fn literal(ip: IpAddr) -> Result<bool, String> {
 
 /// What is wrong with sending to this address, if anything.
 pub(super) fn forbidden(ip: IpAddr) -> Option<&'static str> {
-    const METADATA: [IpAddr; 5] = [
+    const METADATA: [IpAddr; 7] = [
         IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254)),
         IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
         IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
         IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
         IpAddr::V6(Ipv6Addr::new(0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x0254)),
+        IpAddr::V6(Ipv6Addr::new(0xfd20, 0x00ce, 0, 0, 0, 0, 0, 0x0254)),
+        IpAddr::V6(Ipv6Addr::new(0xfd00, 0x00c1, 0, 0, 0, 0, 0xa9fe, 0xa9fe)),
     ];
     let ip = plain(ip);
     let (link_local, broadcast) = match ip {
@@ -90,7 +92,7 @@ fn plain(ip: IpAddr) -> IpAddr {
     let v4 = |high: u16, low: u16| IpAddr::V4((u32::from(high) << 16 | u32::from(low)).into());
     match (a, b, [c, d, e, f]) {
         (0, 0, [0, 0, 0, 0xffff]) => v4(g, h),
-        (0, 0, [0, 0, 0xffff, 0]) | (0x64, 0xff9b, [0, 0, 0, 0]) => v4(g, h),
+        (0, 0, [0, 0, 0xffff, 0]) | (0x64, 0xff9b, [0, 0, 0, 0] | [1, ..]) => v4(g, h),
         (0, 0, [0, 0, 0, 0]) if (g, h) != (0, 1) && (g, h) != (0, 0) => v4(g, h),
         (0x2002, high, [low, ..]) => v4(high, low),
         _ => ip,
