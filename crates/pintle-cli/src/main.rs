@@ -18,6 +18,7 @@ mod shown;
 use std::{io::ErrorKind, process::ExitCode, time::Duration};
 
 use clap::Parser;
+use tokio::signal::unix::{SignalKind, signal};
 
 use args::{Cli, Command};
 use environment::Environment;
@@ -64,6 +65,8 @@ fn usage(error: &clap::Error) -> ExitCode {
 
 /// Whoever starts programs of a profile has to end them before it leaves: no signal may end this one on the spot.
 async fn run_unless_told(cli: Cli, environment: &Environment) -> Result<ExitCode, Problem> {
+    // Whoever starts this program may ignore SIGCHLD, which it inherits: then nobody could say how a process ended.
+    let _listening = signal(SignalKind::child());
     match &cli.command {
         Command::Doctor(_) => {
             let mut interrupts = chat::Interrupts::listen();

@@ -10,6 +10,10 @@
 //! own that is ended as a whole, and what it writes is read up to a fixed cap ([`OUTPUT_CAP`]). None of them fails open at a gate: what
 //! cannot be started, understood or waited for is a [`Failure`](pintle::Failure), and a failure blocks there.
 //!
+//! Linux 5.4 or newer, as any user, also in a container. There, run the host under an init (`docker run --init`): as process 1
+//! it would be handed the remains of what its hooks leave behind. A host must not ignore `SIGCHLD`, or the system does not tell
+//! how a hook ended, and every one of them fails. On other Unix systems a daemon that leaves its group is not found.
+//!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {

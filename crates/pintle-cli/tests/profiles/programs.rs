@@ -279,3 +279,22 @@ fn a_data_folder_inside_the_profile_makes_it_no_less_trusted() {
         }
     }
 }
+
+#[test]
+fn programs_run_also_where_the_end_of_processes_was_ignored() {
+    let world = World::new(&json!({
+        "hooks": { "onToolCall": [{ "action": "command", "argv": ["hooks/check.sh"] }] }
+    }));
+    let world = world.allowing_programs();
+    world.script("profile/hooks/check.sh", "#!/bin/sh\nexit 0\n");
+    world.trust();
+    let chat = world.pintle(&["chat", "--profile", "profile", "-q", "write a.txt: x"]);
+    let ignore = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); \
+                  os.execv(sys.argv[1], sys.argv[1:])";
+    let mut ignoring = std::process::Command::new("python3");
+    ignoring.args(["-c", ignore]).arg(chat.get_program());
+    ignoring.args(chat.get_args()).current_dir(chat.get_current_dir().unwrap()).env_clear();
+    ignoring.envs(chat.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let said = ignoring.output().unwrap();
+    assert!(said.status.success() && world.path("a.txt").exists(), "{said:?}");
+}
