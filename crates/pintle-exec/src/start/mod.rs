@@ -6,6 +6,8 @@ mod child;
 mod gate;
 #[cfg(target_os = "linux")]
 mod held_back;
+#[cfg(target_os = "linux")]
+mod parent;
 mod plainly;
 
 use std::{
