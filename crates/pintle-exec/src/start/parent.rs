@@ -226,13 +226,16 @@ impl Birth {
         attributes.set_flags(signals | PosixSpawnFlags::from_bits_retain(SET_SESSION))?;
         attributes.set_sigdefault(&SigSet::all())?;
         attributes.set_sigmask(&SigSet::empty())?;
-        posix_spawn::<_, CString, CString>(
+        let born = posix_spawn::<_, CString, CString>(
             self.program.as_path(),
             &actions,
             &attributes,
             &self.args,
             &self.env,
-        )?;
+        );
+        // Nobody who waits stands in a folder that somebody may want to unmount.
+        let _ = chdir("/");
+        born?;
         Ok(())
     }
 }
