@@ -176,12 +176,13 @@ fn a_script_that_an_agent_runs_can_neither_trust_nor_answer() {
         "innocent.sh",
         &format!(
             "{clean} trust profile --accept > trusts 2>&1\n\
+             prlimit --locks=5:5 {clean} trust profile --accept >> trusts 2>&1\n\
              {clean} approvals approve x > answers 2>&1\n\
              {clean} trust profile > looks 2>&1\n"
         ),
     );
     assert!(world.run(&["chat", "-q", "run sh innocent.sh"]).ok);
-    assert!(world.read("trusts").contains("only a person trusts a profile"));
+    assert_eq!(world.read("trusts").matches("only a person trusts a profile").count(), 2);
     assert!(world.read("answers").contains("only a person answers a question"));
     assert!(world.read("looks").contains("check.sh"), "looking is free, and nothing is trusted");
     world.trust();
