@@ -14,11 +14,14 @@
 mod grammar;
 #[path = "shell_fuzz/sandbox.rs"]
 mod sandbox;
+#[path = "shell_fuzz/templates.rs"]
+mod templates;
 
-use grammar::{Random, TEMPLATES, fill, grow, heap, mutate};
+use grammar::{Random, fill, grow, heap, mutate};
 use pintle_policy::shell::simple_commands;
 use sandbox::Sandbox;
 use std::collections::HashSet;
+use templates::TEMPLATES;
 
 /// Whether whoever judges the command would see that `rm` runs, or that something unknown does.
 fn is_seen(command: &str) -> bool {

@@ -45,6 +45,11 @@ impl Walk<'_> {
                 // `>&-` closes a descriptor: the operator holds the target.
                 let target = target.unwrap_or_else(|| Word::Literal("-".into()));
                 let operator = operator.trim_end_matches('-').to_owned();
+                // Bash expands such a target once more.
+                let is_copy = operator.ends_with('&');
+                if is_copy && target.literal().is_some_and(|text| text.contains(['$', '`'])) {
+                    return Err(self.ledger.trouble(node.start_byte(), "quotes that do not quote"));
+                }
                 command.redirects.push(Redirect { operator, target });
                 if !extra.is_empty() {
                     self.no_second_command(command, node.start_byte())?;

@@ -34,6 +34,8 @@ pub(super) struct Walk<'s> {
 struct Level {
     /// They are inside double quotes, where single quotes do not quote.
     quoted: bool,
+    /// They are evaluated: to a shell, single quotes and a `#` hide nothing there.
+    evaluated: bool,
     /// They stand in the text of a here-document.
     is_document: bool,
     /// A scope ends with them.
@@ -60,7 +62,8 @@ pub(crate) fn walk(source: &str) -> Result<Found, ShellError> {
     let mut cursor = tree.walk();
     loop {
         let node = cursor.node();
-        let Level { quoted, is_document, .. } = levels.last().copied().unwrap_or_default();
+        let Level { quoted, evaluated, is_document, .. } =
+            levels.last().copied().unwrap_or_default();
         if levels.len() > MAX_TREE_DEPTH {
             return Err(ShellError::TooDeep);
         }
@@ -69,6 +72,9 @@ pub(crate) fn walk(source: &str) -> Result<Found, ShellError> {
         }
         let scope = scope_of(&node, source, quoted);
         walk.found.steps.extend(scope.map(Step::Enter));
+        if evaluated {
+            walk.hides_nothing(&node)?;
+        }
         let descend = walk.visit(&node, quoted)?;
         if descend && cursor.goto_first_child() {
             let quoted = match node.kind() {
@@ -76,8 +82,14 @@ pub(crate) fn walk(source: &str) -> Result<Found, ShellError> {
                 "command_substitution" | "process_substitution" => false,
                 _ => quoted,
             };
+            let evaluated = match node.kind() {
+                "arithmetic_expansion" | "subscript" | "c_style_for_statement" => true,
+                "compound_statement" => walk.text(&node).starts_with("(("),
+                "command_substitution" | "process_substitution" | "do_group" => false,
+                _ => evaluated,
+            };
             let is_document = node.kind() == "heredoc_body";
-            levels.push(Level { quoted, is_document, ends_scope: scope.is_some() });
+            levels.push(Level { quoted, evaluated, is_document, ends_scope: scope.is_some() });
             continue;
         }
         walk.found.steps.extend(scope.map(|_| Step::Leave));
@@ -134,6 +146,10 @@ impl<'s> Walk<'s> {
                 self.redirect(node, &mut command)?;
                 self.lists(command);
             }
+            // A shell tries it as arithmetic first.
+            "command_substitution" | "subshell" if opens_twice(self.text(node)) => {
+                return Err(self.ledger.trouble(node.start_byte(), "`((` that is no arithmetic"));
+            }
             "process_substitution" | "arithmetic_expansion" => self.ledger.mark(node.start_byte()),
             "command_substitution" => {
                 self.ledger.mark(node.start_byte());
@@ -153,6 +169,19 @@ impl<'s> Walk<'s> {
             self.ledger.cover(node)?;
         }
         Ok(true)
+    }
+
+    /// In arithmetic and in an index a shell expands the text before it looks at quotes and comments.
+    fn hides_nothing(&self, node: &Node<'_>) -> Result<(), ShellError> {
+        let hides = match node.kind() {
+            "comment" | "ansi_c_string" => true,
+            "raw_string" => self.text(node).contains(['$', '`']),
+            _ => false,
+        };
+        match hides {
+            true => Err(self.ledger.trouble(node.start_byte(), "quotes that do not quote")),
+            false => Ok(()),
+        }
     }
 
     /// Texts that a shell may run when it evaluates them: an index with a substitution in it, `${x@P}`.
@@ -195,6 +224,7 @@ impl<'s> Walk<'s> {
         let mut named = false;
         let mut written = "";
         let mut end = node.start_byte();
+        let mut begins = None;
         for child in children(node) {
             self.ledger.one_line(end, child.start_byte())?;
             match child.kind() {
@@ -210,13 +240,19 @@ impl<'s> Walk<'s> {
                     self.check_name(&child, &command.name)?;
                     written = self.text(&child);
                 }
-                kind => {
-                    if child.start_byte() == end {
+                // The grammar cuts `a/$b/$c.d` in two; a shell does not.
+                kind if child.start_byte() == end => {
+                    let glued = begins.filter(|_| is_piece(kind));
+                    let Some(start) = glued.filter(|_| command.args.pop().is_some()) else {
                         return Err(self
                             .ledger
                             .trouble(end, "two words with nothing between them"));
-                    }
+                    };
+                    command.args.push(self.word(start, child.end_byte())?);
+                }
+                kind => {
                     self.no_second_command(&command, end)?;
+                    begins = is_piece(kind).then_some(child.start_byte());
                     let word = match kind {
                         // What it sets is looked at where every other way to set it is.
                         "variable_assignment" => self.assignment_word(&child)?,
@@ -303,7 +339,7 @@ impl<'s> Walk<'s> {
             !part.trim_start_matches(['!', ' ', '\t', '&', '|']).starts_with(['-', ']'])
         };
         let others = text.split(['&', '|', ';', '\n']).skip(1).filter(|part| !part.is_empty());
-        let redirects = text.split_whitespace().any(|word| matches!(word, "<" | ">"));
+        let redirects = text.contains(['<', '>']);
         // After `&&` nothing runs: the one before it is not found.
         let is_chain = !text.replace("&&", "").contains(['&', '|', ';', '\n']);
         let runs = !is_chain && others.into_iter().any(starts_with_a_name);
@@ -352,6 +388,18 @@ impl<'s> Walk<'s> {
             .count();
         self.found.multiplies |= calls > 0 && body.contains(['|', '&']);
     }
+}
+
+fn opens_twice(text: &str) -> bool {
+    text.trim_start_matches('$').starts_with("((")
+}
+
+/// Whether it is a word or a part of one.
+fn is_piece(kind: &str) -> bool {
+    matches!(
+        kind,
+        "word" | "number" | "concatenation" | "simple_expansion" | "expansion" | "string"
+    )
 }
 
 pub(super) fn children<'t>(node: &Node<'t>) -> Vec<Node<'t>> {
