@@ -1,6 +1,9 @@
 //! From a folder with an agent.json to what the agent goes by.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use pintle::points::PersonalityConfig;
 use pintle_agent::{Limits, Personalities, Personality, Policy};
@@ -51,6 +54,9 @@ impl Plan {
         let personalities = Personalities::new(personality("default", plain)?);
         let mut policy = Policy::standard(workspace);
         policy.level = operator.level;
+        if let Some(most) = operator.approval_timeout_ms {
+            policy.approval_timeout = Duration::from_millis(most);
+        }
         let approvers = operator.approvers.clone();
         Ok(Self {
             personalities,
@@ -86,7 +92,7 @@ impl Plan {
         };
         let mut policy = Policy::standard(workspace);
         policy.level = effective.level;
-        policy.approval_timeout = std::time::Duration::from_millis(effective.approval_timeout_ms);
+        policy.approval_timeout = Duration::from_millis(effective.approval_timeout_ms);
         policy.guards = profile.guards.clone();
         policy.allow = profile.tools.allow.as_deref().map(globs).transpose()?;
         policy.deny = globs(&profile.tools.deny)?;
