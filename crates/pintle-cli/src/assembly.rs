@@ -98,9 +98,8 @@ impl Assembled {
         can_hold_the_cost_limit(environment, &plan, said)?;
         let hooks = extras.hooks.unwrap_or_default();
         bind_built_ins(&hooks)?;
-        if let Some(profile) = &plan.profile {
-            own_profile::bind(&hooks, profile, &environment.data_dir()?, &plan.policy.workspace)?;
-        }
+        let data = environment.absolute(&environment.data_dir()?)?;
+        own_profile::bind(&hooks, plan.profile.as_ref(), &data, &plan.policy.workspace)?;
         let bound = match &plan.profile {
             Some(profile) => {
                 bindings::bind(environment, &plan.operator, profile, extras.webhooks, &hooks)?

@@ -23,20 +23,21 @@ use crate::problem::Problem;
 
 /// Binds the profile guard: a call that would write to agent.json, a personality, a hook's script or anything in its
 /// folder, or the operator's data waits for a person. The profile is read anew between runs, so a word too many in it would be
-/// in force at once. So does a command that runs `pintle`, which is of zone machine without a profile too: trust and approvals
-/// are a person's to give.
+/// in force at once. So does a command that runs `pintle`: trust and approvals are a person's to give. Without a profile the
+/// operator's data is left to guard: it may lie in the workspace, as it does for whoever works in their home folder.
 pub(crate) fn bind(
     hooks: &Hooks,
-    profile: &Profile,
+    profile: Option<&Profile>,
     data: &Path,
     workspace: &Path,
 ) -> Result<(), Problem> {
-    let mut files: Vec<PathBuf> =
-        profile.scripts.places().map(|place| profile.dir.join(place)).collect();
-    files.extend(["agent.json", "personalities"].map(|name| profile.dir.join(name)));
-    files.push(data.to_path_buf());
+    let (mut files, mut scripts) = (vec![data.to_path_buf()], Vec::new());
+    if let Some(profile) = profile {
+        files.extend(profile.scripts.places().map(|place| profile.dir.join(place)));
+        files.extend(["agent.json", "personalities"].map(|name| profile.dir.join(name)));
+        scripts.extend(profile.scripts.files.iter().map(|file| profile.dir.join(file)));
+    }
     let program = std::env::current_exe().and_then(|path| path.canonicalize()).ok();
-    let scripts = profile.scripts.files.iter().map(|file| profile.dir.join(file)).collect();
     let own = Own { files, scripts, program, workspace: workspace.to_path_buf() };
     let guard = move |e: Event<ToolPre>| {
         let found = (e.zone > Zone::Safe.number())
