@@ -180,7 +180,11 @@ pub(crate) enum HooksCommand {
     },
     /// What would happen to a tool call, step by step, without running it
     #[command(
-        after_help = "Example:\n  pintle hooks explain --tool terminal --args '{\"command\": \"git push\"}'"
+        after_help = "Example:\n  pintle hooks explain --tool terminal --args '{\"command\": \"git push\"}'
+
+The tool is not run, and observers (log, save_json, webhook) are only shown.
+Command hooks do run, as their answer is part of the judgement; so do the
+profile's MCP servers, as only they know their tools."
     )]
     Explain {
         /// The tool's name

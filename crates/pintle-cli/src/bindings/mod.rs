@@ -29,6 +29,9 @@ pub(crate) use trusted::{TRUST_FILE, Trust, accept, changes, leave_no_traces};
 /// How long undelivered webhooks may hold up the program's exit.
 const FLUSH_LIMIT: Duration = Duration::from_secs(3);
 
+/// The first no ends a point: whoever watches has to come before it, to see also what is refused.
+const BEFORE_EVERY_GATE: i32 = i32::MAX;
+
 /// What bound hooks need to be shut down in order.
 #[derive(Default)]
 pub(crate) struct Bound {
@@ -64,7 +67,7 @@ impl Bound {
     }
 }
 
-/// Where what webhooks tell is queued.
+/// Where what observers tell goes: what webhooks tell is queued.
 #[derive(Default)]
 pub(crate) enum Webhooks {
     /// In a queue that is opened when there is need of one.
@@ -72,7 +75,7 @@ pub(crate) enum Webhooks {
     Own,
     /// In the queue of the agent whose place this one takes.
     HandedOver(WebhookQueue),
-    /// Nowhere: who only looks tells nobody, and waits for nobody.
+    /// Nowhere, nor is anything logged or saved: who only looks tells nobody, and waits for nobody.
     Mute,
 }
 
@@ -132,8 +135,15 @@ struct Binding<'a> {
 
 impl Binding<'_> {
     fn bind(&self, hooks: &Hooks, bound: &mut Bound) -> Result<(), Problem> {
-        let registrar = self.registrar(hooks);
+        let registrar = match is_observer(self.hook.action.name()) {
+            true => self.registrar(hooks).priority(BEFORE_EVERY_GATE),
+            false => self.registrar(hooks),
+        };
+        let tells_nobody = |_: DynEvent| async { Ok::<_, Failure>(Value::Null) };
         match &self.hook.action {
+            Action::Log { .. } | Action::SaveJson { .. } if self.mute => {
+                self.register(registrar, tells_nobody)
+            }
             Action::Log { level } => self.register(
                 registrar,
                 log::handler(self.hook.name.clone(), *level, self.scrubber.clone()),
@@ -153,7 +163,6 @@ impl Binding<'_> {
                 };
                 if self.mute {
                     spec.check().map_err(Problem::new)?;
-                    let tells_nobody = |_: DynEvent| async { Ok::<_, Failure>(Value::Null) };
                     return self.register(registrar, tells_nobody);
                 }
                 let queue = match &bound.webhooks {

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::{
     args::Who,
     assembly::{Assembled, Extras},
+    bindings::is_observer,
     environment::Environment,
     out::{say, say_json},
     problem::Problem,
@@ -25,7 +26,7 @@ pub(crate) async fn run(
         .map_err(|error| Problem::new(format!("`--args` is not JSON: {error}")))?;
     let assembled = Assembled::new(environment, who, Extras::mute()).await?;
     let explained = assembled.agent.explain(who.personality.as_deref(), tool, args).await;
-    let steps = explained.map(|steps| with_sources(&assembled, steps));
+    let steps = explained.map(|steps| with_sources(&assembled, watched(&assembled, steps)));
     assembled.close().await;
     let steps = steps?;
     let verdict = verdict(&steps);
@@ -44,6 +45,18 @@ pub(crate) async fn run(
     }
     say!("{}", bold(text!("→ {}", verdict)));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Observers are shown where they come, and have not run: nothing happened that they could tell of.
+fn watched(assembled: &Assembled, mut steps: Vec<JudgedStep>) -> Vec<JudgedStep> {
+    let hooks = assembled.profile.iter().flat_map(|profile| &profile.hooks);
+    for hook in hooks.filter(|hook| is_observer(hook.action.name())) {
+        let said = format!("`{}` ", hook.name);
+        for step in steps.iter_mut().filter(|step| step.detail.starts_with(&said)) {
+            step.detail = format!("`{}` would watch: {}", hook.name, hook.action.name());
+        }
+    }
+    steps
 }
 
 /// Where the rules are written that the judge goes by without a name: the level and the selection of tools.
