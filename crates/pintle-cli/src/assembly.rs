@@ -98,8 +98,9 @@ impl Assembled {
         can_hold_the_cost_limit(environment, &plan, said)?;
         let hooks = extras.hooks.unwrap_or_default();
         bind_built_ins(&hooks)?;
-        let data = environment.absolute(&environment.data_dir()?)?;
-        own_profile::bind(&hooks, plan.profile.as_ref(), &data, &plan.policy.workspace)?;
+        // Not made for this: the demo keeps nothing.
+        let data = environment.data().map(|data| environment.absolute(data)).transpose()?;
+        own_profile::bind(&hooks, plan.profile.as_ref(), data, &plan.policy.workspace)?;
         let bound = match &plan.profile {
             Some(profile) => {
                 bindings::bind(environment, &plan.operator, profile, extras.webhooks, &hooks)?

@@ -28,10 +28,10 @@ use crate::problem::Problem;
 pub(crate) fn bind(
     hooks: &Hooks,
     profile: Option<&Profile>,
-    data: &Path,
+    data: Option<PathBuf>,
     workspace: &Path,
 ) -> Result<(), Problem> {
-    let (mut files, mut scripts) = (vec![data.to_path_buf()], Vec::new());
+    let (mut files, mut scripts) = (Vec::from_iter(data), Vec::new());
     if let Some(profile) = profile {
         files.extend(profile.scripts.places().map(|place| profile.dir.join(place)));
         files.extend(["agent.json", "personalities"].map(|name| profile.dir.join(name)));

@@ -24,7 +24,16 @@ fn the_events_of_a_run_are_one_object_per_line_each_with_its_envelope() {
         assert!(event["ts"].is_u64() && event["turnIndex"].is_u64(), "{event}");
         assert_eq!(event["traceId"], events[0]["traceId"]);
     }
-    let expected = ["run.start", "usage", "tool.start", "tool.end", "text.delta", "usage", "done"];
+    let expected = [
+        "run.start",
+        "usage",
+        "hook.fired",
+        "tool.start",
+        "tool.end",
+        "text.delta",
+        "usage",
+        "done",
+    ];
     assert_eq!(types(&events), expected);
     let text: String = events
         .iter()

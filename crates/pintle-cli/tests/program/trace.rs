@@ -38,7 +38,10 @@ fn a_given_run_is_shown_for_machines_too() {
     }
     assert_eq!(first["run"]["outcome"], "end_turn");
     let types: Vec<_> = first["events"].as_array().unwrap().iter().map(|e| &e["type"]).collect();
-    assert_eq!(types, ["run.start", "usage", "tool.start", "tool.end", "usage", "done"]);
+    assert_eq!(
+        types,
+        ["run.start", "usage", "hook.fired", "tool.start", "tool.end", "usage", "done"]
+    );
 }
 
 #[test]
