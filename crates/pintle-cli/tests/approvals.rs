@@ -327,3 +327,58 @@ fn a_kill_at_any_moment_never_runs_the_tool_twice() {
         assert!(world.times_run() <= 1, "round {round}");
     }
 }
+
+/// Somebody writes to the database themselves.
+fn tamper(world: &World, command: &str) {
+    let write = "import json, sqlite3, sys; c = sqlite3.connect(sys.argv[1], timeout=30); \
+                 c.execute('UPDATE approvals SET args = ?', [json.dumps({'command': sys.argv[2]})]); c.commit()";
+    let database = world.folder.path().join("data/pintle.db");
+    let done = Command::new("python3").args(["-c", write]).arg(database).arg(command).status();
+    assert!(done.unwrap().success());
+}
+
+// P3, R11.4
+#[test]
+fn arguments_that_were_changed_in_the_database_are_neither_shown_nor_answered() {
+    let world = World::new();
+    let asked = world.ask();
+    let id = id(&world.pending());
+    tamper(&world, "echo harmless");
+    for arguments in [
+        &["list"][..],
+        &["list", "--json"],
+        &["show", &id],
+        &["approve", &id],
+        &["approve", &id, "--session"],
+        &["deny", &id],
+    ] {
+        let output = world.run(&[&["approvals"], arguments].concat());
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert!(!output.status.success(), "{arguments:?}: {out}");
+        assert!(format!("{out}{err}").contains("were changed in the database"), "{out} {err}");
+        assert!(!out.contains("harmless"), "{arguments:?}: {out}");
+    }
+    assert_eq!(world.times_run(), 0);
+    // The question itself is untouched.
+    tamper(&world, "echo ran >> marker");
+    assert!(world.run(&["approvals", "approve", &id]).status.success());
+    asked.wait_with_output().unwrap();
+    assert_eq!(world.times_run(), 1);
+}
+
+// R11.4
+#[test]
+fn too_little_of_an_id_answers_nothing() {
+    let world = World::new();
+    let asked = world.ask();
+    let id = id(&world.pending());
+    for part in ["", "0", &id[..3], &id[id.len() - 3..]] {
+        let output = world.run(&["approvals", "approve", part]);
+        assert!(!output.status.success(), "{part:?}");
+        assert!(text(&output.stderr).contains("at least 4 characters"), "{part:?}");
+    }
+    assert_eq!((world.pending()["state"].as_str(), world.times_run()), (Some("pending"), 0));
+    assert!(world.run(&["approvals", "deny", &id[id.len() - 4..]]).status.success());
+    asked.wait_with_output().unwrap();
+    assert_eq!(world.times_run(), 0);
+}

@@ -42,7 +42,7 @@ pub enum AnswerResult {
     AlreadyAnswered(Box<Approval>),
     /// It came too late.
     Expired,
-    /// It names other arguments than those that would run.
+    /// It names other arguments than those that would run, or others were shown.
     WrongHash,
     /// They are not among those who may answer.
     NotAllowed,
@@ -82,7 +82,7 @@ fn decide(conn: &Connection, answer: &Answer, now: u64) -> Result<AnswerResult, 
             return Ok(AnswerResult::AlreadyAnswered(Box::new(approval)));
         }
     }
-    if approval.args_hash != answer.args_hash {
+    if approval.args_hash != answer.args_hash || !approval.shows_what_runs() {
         return Ok(AnswerResult::WrongHash);
     }
     let (state, scope) = match answer.decision {

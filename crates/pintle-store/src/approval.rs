@@ -113,6 +113,12 @@ impl Approval {
         self.approvers.iter().any(|approver| approver == identity)
     }
 
+    /// Whether the arguments are still those that run after a yes, and so may be shown to whoever answers: somebody may have
+    /// written to the database.
+    pub fn shows_what_runs(&self) -> bool {
+        pintle_agent::args_hash(&self.args) == self.args_hash
+    }
+
     /// Whether somebody has answered and the run has not acted on it yet.
     pub fn waits_for_its_run(&self) -> bool {
         matches!(self.state, ApprovalState::Approved | ApprovalState::Denied)

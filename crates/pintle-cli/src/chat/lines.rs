@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::Wish;
 use crate::{
     out::{self, tell},
-    shown::dim,
+    shown::{dim, text},
 };
 
 /// What a person said, or did instead.
@@ -130,7 +130,17 @@ fn edit(mut requests: mpsc::UnboundedReceiver<Request>, history: &Path, editing:
             Err(ReadlineError::Interrupted) => Line::Interrupted,
             Err(_) => Line::End,
         };
-        let _ = reply.send(line);
+        hand_over(line, purpose, reply);
+    }
+}
+
+/// A question may be settled while somebody types an answer: then nobody takes it.
+fn hand_over(line: Line, purpose: Purpose, reply: oneshot::Sender<Line>) {
+    if let (Err(Line::Text(typed)), Purpose::Answer) = (reply.send(line), purpose)
+        && !typed.trim().is_empty()
+    {
+        let dropped = text!("the question was settled already; this was not used: {}", typed);
+        tell!("  {}", dim(dropped));
     }
 }
 
@@ -167,6 +177,6 @@ fn read(mut requests: mpsc::UnboundedReceiver<Request>) {
             // Bytes that are not UTF-8 are no reason to stop listening.
             Ok(_) => Line::Text(String::from_utf8_lossy(line.trim_ascii_end()).into_owned()),
         };
-        let _ = reply.send(line);
+        hand_over(line, purpose, reply);
     }
 }

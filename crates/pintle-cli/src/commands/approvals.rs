@@ -86,13 +86,25 @@ async fn look_or_answer(environment: &Environment, approvals: Approvals) -> Resu
 async fn list(environment: &Environment, store: &SqliteStore, all: bool) -> Result<(), Problem> {
     let state = (!all).then_some(ApprovalState::Pending);
     let approvals = store.approvals(ApprovalFilter { state, ..ApprovalFilter::default() }).await?;
+    let (approvals, forged): (Vec<_>, Vec<_>) =
+        approvals.into_iter().partition(Approval::shows_what_runs);
     if environment.json {
-        return say_pretty_json(&approvals);
+        say_pretty_json(&approvals)?;
+    } else {
+        print_list(store, &approvals, forged.is_empty()).await?;
     }
-    if approvals.is_empty() {
+    forged.first().map_or(Ok(()), |forged| Err(shows_something_else(forged)))
+}
+
+async fn print_list(
+    store: &SqliteStore,
+    approvals: &[Approval],
+    complete: bool,
+) -> Result<(), Problem> {
+    if approvals.is_empty() && complete {
         say!("nothing waits for an answer");
     }
-    for approval in &approvals {
+    for approval in approvals {
         let state = yellow(text!("{:<9}", approval.state.as_str()));
         let (id, tool) = (cyan(short(&approval.id)), bold(&approval.tool));
         say!("{}  {} {} {}", id, state, tool, approval.args);
@@ -168,15 +180,33 @@ fn lapses(approval: &Approval) -> String {
     }
 }
 
+/// Fewer characters fit a question by chance, and a yes must not.
+const SHORTEST: usize = 4;
+
 async fn find(store: &SqliteStore, part: &str) -> Result<Approval, Problem> {
+    if part.len() < SHORTEST {
+        return Err(Problem::new(format!("`{part}` is too little of an id"))
+            .hint(format!("give at least {SHORTEST} characters of its start or its end")));
+    }
     let mut found = store.find_approval(part).await?;
     match (found.pop(), found.len()) {
-        (Some(approval), 0) => Ok(approval),
+        (Some(approval), 0) if approval.shows_what_runs() => Ok(approval),
+        (Some(approval), 0) => Err(shows_something_else(&approval)),
         (Some(_), more) => Err(Problem::new(format!("`{part}` fits {} questions", more + 1))
             .hint("give more of the id")),
         (None, _) => Err(Problem::new(format!("there is no question `{part}`"))
             .hint("`pintle approvals list --all` shows all")),
     }
+}
+
+/// Nobody is shown arguments that are not those that run, nor answers about them (P3).
+fn shows_something_else(approval: &Approval) -> Problem {
+    let id = short(&approval.id);
+    Problem::new(format!(
+        "the arguments of the question {id} were changed in the database: others would run"
+    ))
+    .hint("it cannot be answered: stop its run, or say something in its conversation, and it is called off")
+    .hint("whoever can write to the database can do more than that: look who did")
 }
 
 /// Who the person at this command line is to the question: one of their own names, and the operator of today agrees.

@@ -4,7 +4,9 @@ use serde_json::json;
 
 use crate::{
     support::World,
-    terminal::{CTRL_C, CTRL_D, PROMPT_IS_GONE, keys, play, wait, wait_for_prompt},
+    terminal::{
+        CTRL_C, CTRL_D, PROMPT_IS_GONE, answer_elsewhere, keys, play, wait, wait_for_prompt,
+    },
 };
 
 const ARROW_UP: &str = "\u{1b}[A";
@@ -190,6 +192,26 @@ fn a_question_that_lapses_at_the_terminal_says_so() {
     assert_eq!(screen.code, 0, "{}", screen.text);
     assert!(!screen.text.contains("somebody else"), "{}", screen.text);
     assert!(!world.file("made.txt").exists());
+}
+
+// What was typed is neither an answer nor swallowed.
+#[test]
+fn what_is_typed_at_a_question_that_is_settled_is_told_to_be_dropped() {
+    let world = World::new();
+    let steps = [
+        wait_for_prompt(),
+        keys("run touch ran\r"),
+        wait("allow it?"),
+        answer_elsewhere(&world, "deny"),
+        wait("somebody else answered: denied by operator"),
+        keys("list . please\r"),
+        wait("the question was settled already; this was not used: list . please"),
+        wait_for_prompt(),
+        keys("/quit\r"),
+    ];
+    let screen = play(&world, &["chat"], &steps);
+    assert_eq!(screen.code, 0, "{}", screen.text);
+    assert!(!world.file("ran").exists(), "{}", screen.text);
 }
 
 // A no is for one call: models use the same id again.

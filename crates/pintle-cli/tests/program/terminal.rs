@@ -291,7 +291,7 @@ fn what_was_typed_is_remembered_for_the_next_time() {
 }
 
 /// The newest question, whatever its id: answered by a shell.
-fn answer_elsewhere(world: &World, answer: &str) -> Value {
+pub(crate) fn answer_elsewhere(world: &World, answer: &str) -> Value {
     let pintle = format!("{} --data {}", env!("CARGO_BIN_EXE_pintle"), world.data().display());
     let id = format!("{pintle} approvals list | cut -d' ' -f1");
     json!({"run": ["/bin/sh", "-c", format!("{pintle} approvals {answer} $({id})")]})

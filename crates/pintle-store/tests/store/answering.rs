@@ -223,3 +223,24 @@ async fn of_many_answers_at_once_exactly_one_is_accepted() {
         }
     }
 }
+
+// P3: an answer is about what was shown.
+#[tokio::test]
+async fn an_answer_to_arguments_that_were_changed_in_the_file_does_not_count() {
+    let place = Place::new();
+    let store = place.open().await;
+    let asked = ask(&store, &[OPERATOR]).await;
+    assert!(asked.shows_what_runs());
+    let args = asked.args.to_string();
+    let write = |args: &str| {
+        place.raw().execute("UPDATE approvals SET args = ?1", [args]).unwrap();
+    };
+    write(r#"{"command":"true"}"#);
+    let forged = store.approval(&asked.id).await.unwrap().unwrap();
+    assert!(!forged.shows_what_runs());
+    let result = store.answer_approval(yes(&asked), now()).await.unwrap();
+    assert_eq!(result, AnswerResult::WrongHash);
+    write(&args);
+    let result = store.answer_approval(yes(&asked), now()).await.unwrap();
+    assert!(matches!(result, AnswerResult::Accepted(_)), "{result:?}");
+}
