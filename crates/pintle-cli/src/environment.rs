@@ -129,24 +129,31 @@ impl Environment {
 
     /// The same, with what is wrong in it to be shown with what is wrong elsewhere.
     pub(crate) fn settings(&self) -> Result<Result<Operator, ProfileErrors>, Problem> {
-        let path = self.operator_file();
-        let file = match path.as_ref().map(std::fs::read_to_string) {
-            None => String::new(),
-            Some(Ok(text)) => text,
-            Some(Err(error)) if matches!(error.kind(), NotFound | NotADirectory) => String::new(),
-            Some(Err(error)) => {
-                let path = path.unwrap_or_default();
-                let what = format!("{} cannot be read: {error}", path.display());
-                return Err(Problem::new(what)
-                    .hint("it is a text in UTF-8; nothing runs without what the operator says"));
-            }
-        };
+        let file = self.operator_text().map_err(|error| {
+            let path = self.operator_file().unwrap_or_default();
+            Problem::new(format!("{} cannot be read: {error}", path.display()))
+                .hint("it is a text in UTF-8; nothing runs without what the operator says")
+        })?;
         let env = OperatorEnv {
             allow_command_hooks: self.variable("PINTLE_ALLOW_COMMAND_HOOKS"),
             disable_hooks: self.variable("PINTLE_DISABLE_HOOKS"),
             webhook_allowlist: self.variable("PINTLE_WEBHOOK_ALLOWLIST"),
         };
         Ok(Operator::new(&file, env))
+    }
+
+    /// The text of the operator's file, empty when there is none. A link that leads nowhere is not none: somebody meant a file.
+    pub(crate) fn operator_text(&self) -> std::io::Result<String> {
+        let Some(path) = self.operator_file() else { return Ok(String::new()) };
+        match std::fs::read_to_string(&path) {
+            Err(error) if matches!(error.kind(), NotFound | NotADirectory) => {
+                match path.symlink_metadata() {
+                    Ok(_) => Err(std::io::Error::other("it is a link that leads nowhere")),
+                    Err(_) => Ok(String::new()),
+                }
+            }
+            read => read,
+        }
     }
 
     pub(crate) fn bad_settings(&self, errors: &ProfileErrors) -> Problem {

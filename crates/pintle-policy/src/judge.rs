@@ -32,7 +32,9 @@ impl Judged {
 /// command line (`python3 -c` with code that opens `/etc/passwd`) is not known here: only a sandbox could tell.
 #[must_use]
 pub fn zone_of(tool: &str, base: Zone, input: &Value, reach: &Reach) -> Judged {
-    let mut judged = Judged { zone: base, why: format!("`{tool}` is a {} tool", base.name()) };
+    let article = if base.name().starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    let why = format!("`{tool}` is {article} {} tool", base.name());
+    let mut judged = Judged { zone: base, why };
     for named in reach.named() {
         let (field, written) = (named.field, &named.written);
         match &named.real {

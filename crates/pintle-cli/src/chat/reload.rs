@@ -1,11 +1,8 @@
 //! A profile that changes while a conversation goes on: checked, then put in force between two runs.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::Path, sync::Arc};
 
-use pintle_policy::profile::read_inside;
+use pintle_policy::{OPERATOR_FILE, profile::read_inside};
 use tokio::{sync::mpsc, task::JoinSet};
 
 use super::{Ears, approver::Question, screen::Waiting};
@@ -17,7 +14,7 @@ use crate::{
     out::tell,
     problem::Problem,
     profile::Plan,
-    shown::{dim, red},
+    shown::{dim, red, text},
 };
 
 /// No file of a profile is longer.
@@ -96,13 +93,15 @@ impl Current {
         if now == self.seen {
             return Ok(());
         }
+        let changed = changed(&self.seen, &now);
         match Assembled::new(environment, &chat.who, self.heirs()).await {
             Ok(new) => {
                 self.replace(new);
-                tell!("{}", dim("the profile changed: the new one is in force"));
+                tell!("{}", dim(text!("{} changed: the new one is in force", changed)));
             }
             Err(problem) if now.first() == self.seen.first() => {
-                let stays = "the profile changed and does not load: the old one stays in force";
+                let stays =
+                    text!("{} changed and does not load: the old one stays in force", changed);
                 tell!("{}\n{}", problem, red(stays));
             }
             // What the operator says holds at once, whatever becomes of the profile (R10.8).
@@ -141,12 +140,23 @@ impl Current {
     }
 }
 
+/// What of all that has changed, in words.
+fn changed(before: &[String], now: &[String]) -> &'static str {
+    let rest = |texts: &[String]| texts.get(2..).unwrap_or_default().to_vec();
+    match (rest(before) != rest(now), before.first() != now.first()) {
+        (true, false) => "the profile",
+        (true, true) => "the profile, with pintle.toml,",
+        (false, true) => OPERATOR_FILE,
+        (false, false) => "what is trusted",
+    }
+}
+
 /// Everything an agent's rules are read from: the operator's file first, what is trusted, and the profile.
 fn texts(environment: &Environment, profile: Option<&Path>) -> Vec<String> {
-    let operators = environment.operator_file();
-    let trusted = operators.as_ref().map(|file| file.with_file_name(TRUST_FILE));
-    let read = |file: Option<PathBuf>| file.and_then(|file| std::fs::read_to_string(file).ok());
-    let mut texts = vec![format!("{:?}", read(operators)), format!("{:?}", read(trusted))];
+    let operators = environment.operator_text().map_err(|error| error.to_string());
+    let trusted =
+        environment.data().and_then(|data| std::fs::read_to_string(data.join(TRUST_FILE)).ok());
+    let mut texts = vec![format!("{operators:?}"), format!("{trusted:?}")];
     let Some(dir) = profile else { return texts };
     let mut files = vec!["agent.json".to_string()];
     let personalities =

@@ -66,6 +66,21 @@ fn a_floor_that_the_operator_raises_is_in_force_for_the_next_run() {
     talk.say("list .");
     let said = talk.end();
     assert!(said.err.contains(TAKEN) && !world.path("b.txt").exists(), "{said:?}");
+    assert!(said.err.contains("pintle.toml changed: the new one"), "{said:?}");
+    assert!(!said.err.contains("the profile changed"), "{said:?}");
+}
+
+// R10.8
+#[test]
+fn settings_that_become_a_link_to_nowhere_stop_the_conversation() {
+    let world = World::new(&json!({}));
+    let mut talk = world.talk(&[]);
+    talk.settle("a.txt");
+    std::os::unix::fs::symlink(world.path("gone"), world.data("pintle.toml")).unwrap();
+    talk.say("write b.txt: x");
+    let said = talk.end();
+    assert!(said.err.contains("a link that leads nowhere"), "{said:?}");
+    assert!(!world.path("b.txt").exists());
 }
 
 const HELD: &str = "as far as pintle.toml allows it now";

@@ -84,3 +84,26 @@ fn without_a_profile_too_a_question_waits_no_longer_than_the_operator_says() {
     world.run(&["approvals", "deny", question["id"].as_str().unwrap()]);
     chat.wait().unwrap();
 }
+
+// R10.8: somebody meant a file.
+#[test]
+fn settings_that_are_a_link_to_nowhere_stop_everything() {
+    let world = World::new();
+    std::fs::create_dir_all(world.data()).unwrap();
+    let real = world.file("settings.toml");
+    std::fs::write(&real, "level = \"strict\"\n").unwrap();
+    std::os::unix::fs::symlink(&real, world.data().join("pintle.toml")).unwrap();
+    assert!(world.run(&["chat", "-q", "list ."]).code == Some(0));
+    std::fs::remove_file(&real).unwrap();
+    world.write("good/agent.json", "{}");
+    for arguments in [
+        &["chat", "-q", "write a.txt: x"][..],
+        &["chat", "--profile", "good", "-q", "write a.txt: x"],
+        &["hooks", "lint", "good"],
+    ] {
+        let said = world.run(arguments);
+        assert_eq!(said.code, Some(1), "{said}");
+        assert!(said.err.contains("pintle.toml cannot be read: it is a link that leads"), "{said}");
+    }
+    assert!(!world.file("a.txt").exists());
+}

@@ -9,13 +9,24 @@ use pintle::{
     Event, Failure, Verdict,
     points::{AfterToolCall, ToolPre},
 };
-use pintle_policy::{Guard, GuardKind, Level};
+use pintle_policy::{Guard, GuardKind, Level, Reach, Zone, zone_of};
 use serde_json::json;
 
 use crate::support::{
     Answering, Ends, World, answer, assert_whole, calls, done, of_type, personality, play, results,
     says,
 };
+
+#[test]
+fn a_zone_is_named_with_its_article() {
+    let why = |zone| {
+        let nothing = json!({});
+        let reach = Reach::of(&nothing, std::path::Path::new("/"));
+        zone_of("x", zone, &nothing, &reach).why
+    };
+    assert_eq!(why(Zone::External), "`x` is an external tool");
+    assert_eq!(why(Zone::Safe), "`x` is a safe tool");
+}
 
 #[tokio::test]
 async fn a_call_that_cannot_run_is_not_put_to_the_gates() {
