@@ -30,6 +30,8 @@ pub(crate) struct Known {
     pub(crate) hash: String,
     /// Every word in it that could be a name or a path.
     pub(crate) words: HashSet<String>,
+    /// Those of them that stand only where something is written to.
+    pub(crate) only_written: HashSet<String>,
 }
 
 /// What no write leaves as it was: the file's place on the disk, its size and its times. The time of a change is the
@@ -88,7 +90,7 @@ impl Contents {
         }
         let begun = SystemTime::now();
         let bytes = bytes_of(folder, file, &path)?;
-        let known = Arc::new(Known { hash: content_hash(&bytes), words: words(&bytes) });
+        let known = Arc::new(Known::of(&bytes));
         if begun.checked_sub(SETTLED).is_some_and(|moment| stamp.is_older_than(moment)) {
             self.known.insert(file.to_owned(), (stamp, known.clone()));
         }
@@ -120,11 +122,58 @@ pub(crate) fn is_of_the_system(path: &Path) -> bool {
     PLACES.iter().any(|place| path.starts_with(place))
 }
 
-fn words(bytes: &[u8]) -> HashSet<String> {
-    if bytes.len() > MOST_TEXT || bytes.contains(&0) {
-        return HashSet::new();
+impl Known {
+    fn of(bytes: &[u8]) -> Self {
+        let hash = content_hash(bytes);
+        let (mut words, mut read) = (HashSet::new(), HashSet::new());
+        if bytes.len() <= MOST_TEXT && !bytes.contains(&0) {
+            let text = String::from_utf8_lossy(bytes);
+            let mut rest: &str = &text;
+            while let Some(start) = rest.find(is_part_of_a_path) {
+                let (_, from) = rest.split_at(start);
+                let (word, behind) =
+                    from.split_at(from.find(|c| !is_part_of_a_path(c)).unwrap_or(from.len()));
+                let before = text.len().saturating_sub(from.len());
+                if !is_written_to(text.get(..before).unwrap_or_default(), behind) {
+                    read.insert(word.to_owned());
+                }
+                words.insert(word.to_owned());
+                rest = behind;
+            }
+        }
+        let only_written = words.difference(&read).cloned().collect();
+        Self { hash, words, only_written }
     }
-    let text = String::from_utf8_lossy(bytes);
-    let part_of_a_path = |c: char| c.is_alphanumeric() || "_./@+-".contains(c);
-    text.split(|c| !part_of_a_path(c)).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+fn is_part_of_a_path(c: char) -> bool {
+    c.is_alphanumeric() || "_./@+-".contains(c)
+}
+
+/// `>> "$HERE/seen"`, `touch seen`, `tee -a seen`, `open("seen", "a")`: a list that a script keeps is not loaded by it.
+fn is_written_to(before: &str, behind: &str) -> bool {
+    const FAR: usize = 256;
+    let word = |c: char| !c.is_whitespace() && !">;|&(<`".contains(c);
+    let near = before.floor_char_boundary(before.len().saturating_sub(FAR));
+    let before = before.get(near..).unwrap_or_default();
+    let before = before.trim_end_matches(word);
+    let command = before.trim_end_matches([' ', '\t']);
+    let command = command.strip_suffix(" -a").unwrap_or(command);
+    let redirected = command.ends_with('>') && !command.ends_with("=>") && !command.ends_with("->");
+    let by_name = ["touch", "tee"].iter().any(|name| {
+        command.len() < before.len()
+            && command
+                .strip_suffix(name)
+                .is_some_and(|it| it.is_empty() || it.ends_with([' ', '\t', '\n', ';', '|', '&']))
+    });
+    let quotes = ['"', '\''];
+    let mode = behind.trim_start_matches(quotes).trim_start_matches(')').strip_prefix(',');
+    let mode = mode.map(|it| it.trim_start().trim_start_matches("mode="));
+    let opened = behind.starts_with(quotes)
+        && mode.and_then(|it| it.strip_prefix(quotes)).is_some_and(|it| {
+            ["w", "a", "x", "wb", "ab", "xb"]
+                .iter()
+                .any(|mode| it.strip_prefix(mode).is_some_and(|it| it.starts_with(quotes)))
+        });
+    redirected || by_name || opened
 }

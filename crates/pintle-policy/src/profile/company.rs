@@ -13,6 +13,7 @@ const RECORD_FOLDERS: [&str; 2] = ["locks", "webhooks"];
 
 /// Where in a profile the data folder lies, if it does. It changes with every run, and whoever can write to it needs no
 /// script: what is trusted stands there.
+#[derive(Clone)]
 pub(super) struct Company {
     data: Option<PathBuf>,
 }
@@ -36,6 +37,19 @@ impl Company {
         place.to_str().is_some_and(|name| {
             RECORD_FOLDERS.contains(&name) || RECORDS.iter().any(|record| name.starts_with(record))
         })
+    }
+
+    /// Whether it is a record, or lies where records are kept.
+    pub(super) fn keeps(&self, place: &Path) -> bool {
+        place.ancestors().any(|place| self.is_kept(place))
+    }
+
+    /// The same, also through links.
+    pub(super) fn keeps_really(&self, folder: &Path, place: &Path) -> bool {
+        let real = |place: &Path| resolve(folder, place).ok();
+        let inner = real(place).zip(real(Path::new("")));
+        let inner = inner.as_ref().and_then(|(place, folder)| place.strip_prefix(folder).ok());
+        self.keeps(place) || inner.is_some_and(|inner| self.keeps(inner))
     }
 }
 

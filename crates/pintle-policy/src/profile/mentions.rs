@@ -1,14 +1,21 @@
-//! Programs of a profile that its scripts speak of: a script may run or load any of them.
+//! Files of a profile that its scripts speak of: a script may run or load any of them.
 
+use super::company::Company;
+use super::installed;
 use super::scripts::{MOST_FILES, entries};
-use crate::contents::Contents;
-use crate::paths::{is_inside, normal};
+use crate::contents::{Contents, Known};
+use crate::paths::{is_inside, normal, resolve};
+use crate::profile::AGENT_FILE;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// What is installed does not know the profile it was installed in: its words mean files of its own.
-const INSTALLED: [&str; 3] = ["node_modules", ".venv", ".git"];
+/// No interpreter is given these: what they name are programs at most, as a `package.json` does. A list of the project's files
+/// would make all of it count otherwise.
+const TEXTS: [&str; 14] = [
+    "css", "csv", "html", "json", "jsonl", "lock", "log", "md", "rst", "toml", "txt", "xml",
+    "yaml", "yml",
+];
 
 /// How programs are called that a shebang, an `import` or a `source` can reach.
 const PROGRAMS: [&str; 21] = [
@@ -28,82 +35,138 @@ const RUNNERS: &[(&str, &[&str])] = &[
     ("yarn", &["package.json"]),
 ];
 
-/// Adds to `files` each program that one of them speaks of, and so on until nothing is new.
-pub(super) fn follow(folder: &Path, files: &mut BTreeSet<String>, contents: &mut Contents) {
-    let mut places = Places { folder, listed: HashMap::new() };
+/// Adds to `files` each that one of them speaks of, and so on until nothing is new. Gives back the folders of installed
+/// modules that these can load from.
+pub(super) fn follow(
+    among: &Among<'_>,
+    files: &mut BTreeSet<String>,
+    contents: &mut Contents,
+) -> BTreeSet<PathBuf> {
+    let mut places = Places { among, listed: HashMap::new(), installed: BTreeSet::new() };
     let mut pending: Vec<String> = files.iter().cloned().collect();
     while let Some(file) = pending.pop() {
-        let installed = |part: &OsStr| INSTALLED.iter().any(|name| part == *name);
-        if Path::new(&file).is_absolute() || Path::new(&file).iter().any(installed) {
+        let path = Path::new(&file);
+        if path.is_absolute() {
             continue;
         }
-        let Ok(known) = contents.read(folder, &file) else { continue };
-        for program in places.programs_among(&known.words, Path::new(&file)) {
-            if files.insert(program.clone()) {
-                pending.push(program);
+        places.installed.extend(installed::around(path));
+        // What is installed does not know the profile it was installed in: its words mean files of its own.
+        if installed::holds(path) && !among.named.contains(&file) {
+            continue;
+        }
+        let Ok(known) = contents.read(among.folder, &file) else { continue };
+        let found = match installed::holds(path) {
+            true => places.modules(path, &known),
+            false => places.spoken_of(&known, path),
+        };
+        for found in found {
+            if files.insert(found.clone()) {
+                pending.push(found);
             }
         }
     }
+    places.installed
+}
+
+/// Where the files are that scripts may speak of.
+pub(super) struct Among<'a> {
+    pub(super) folder: &'a Path,
+    pub(super) company: &'a Company,
+    /// What commands name.
+    pub(super) named: BTreeSet<String>,
+    /// What hooks save to, also before they did.
+    pub(super) saved: BTreeSet<String>,
+    /// Whether a command starts Node, which may run a file that does not look like it.
+    pub(super) starts_node: bool,
 }
 
 struct Places<'a> {
-    folder: &'a Path,
+    among: &'a Among<'a>,
     /// What is in a folder. Most words name no file; to list is cheaper than to ask for each.
     listed: HashMap<PathBuf, HashSet<OsString>>,
+    installed: BTreeSet<PathBuf>,
 }
 
 impl Places<'_> {
-    fn programs_among(&mut self, words: &HashSet<String>, script: &Path) -> BTreeSet<String> {
+    fn spoken_of(&mut self, known: &Known, script: &Path) -> BTreeSet<String> {
         let beside = script.parent().unwrap_or(Path::new(""));
         let kind = script.extension().and_then(|kind| kind.to_str()).unwrap_or_default();
-        let mut found = BTreeSet::new();
-        for word in words {
+        let is_text = TEXTS.contains(&kind);
+        // `conf.d/*.conf`: the ending stands by itself.
+        let endings = known.words.iter().filter_map(|word| word.strip_prefix('.'));
+        let kinds: HashSet<&str> =
+            endings.filter(|it| !is_text && !it.is_empty()).chain([kind]).collect();
+        let mut found = self.modules(script, known);
+        for word in &known.words {
             let path = word.trim_end_matches(['.', '/']);
             // `$HERE/../lib/x.sh`: what stands before the slash is known only when it runs.
             let behind = path.split_once('/').map_or("", |(_, behind)| behind);
             // `lib.rules` of Python is `lib/rules`.
             let module = path.replace('.', "/");
-            for spelling in [path, behind, &module].into_iter().filter(|it| !it.is_empty()) {
+            let loaded = !is_text && !known.only_written.contains(word);
+            let spellings = [(path, loaded), (behind, loaded), (&*module, false)];
+            for (spelling, any) in spellings.into_iter().filter(|it| !it.0.is_empty()) {
                 for place in [Path::new(""), beside] {
                     let candidate = normal(&place.join(spelling).to_string_lossy());
-                    self.reach(Path::new(candidate.trim_start_matches('/')), kind, &mut found);
+                    let candidate = Path::new(candidate.trim_start_matches('/'));
+                    self.reach(candidate, any, (kind, &kinds), &mut found);
                 }
             }
         }
-        self.what_runners_read(words, kind, &mut found);
+        self.what_runners_read(&known.words, &mut found);
+        // A link runs where it leads to: its neighbours there are the ones it finds.
+        if self.among.folder.join(script).is_symlink()
+            && let Ok(reached) = resolve(self.among.folder, script)
+            && let Ok(folder) = resolve(self.among.folder, Path::new(""))
+            && let Ok(inner) = reached.strip_prefix(folder)
+            && reached.is_file()
+        {
+            found.insert(inner.to_string_lossy().into_owned());
+        }
         found
     }
 
-    /// The program there, by this name or with the ending that its like has; or, of a folder, its programs of that kind.
-    fn reach(&mut self, place: &Path, kind: &str, found: &mut BTreeSet<String>) {
+    /// The file there (a program, or `any`), or a program with the ending that its like has; or, of a folder, its files of
+    /// these kinds.
+    fn reach(
+        &mut self,
+        place: &Path,
+        any: bool,
+        (kind, kinds): (&str, &HashSet<&str>),
+        found: &mut BTreeSet<String>,
+    ) {
         let mut add = |place: PathBuf| found.insert(place.to_string_lossy().into_owned());
         let with_ending = PathBuf::from(format!("{}.{kind}", place.display()));
-        if self.has(place) && self.folder.join(place).is_dir() {
-            if !INSTALLED.iter().any(|name| place.ends_with(name))
-                && is_inside(self.folder, self.folder, place)
-            {
-                for file in self.of_kind(place, kind) {
-                    add(file);
+        if self.has(place) {
+            self.installed.extend(installed::around_existing(self.among.folder, place));
+            if self.among.folder.join(place).is_dir() {
+                if !installed::holds(place) && self.is_inside(place) {
+                    for file in self.of_kinds(place, kinds) {
+                        add(file);
+                    }
                 }
+            } else if (any && self.counts(place)) || self.is_program(place) {
+                add(place.to_owned());
             }
-        } else if self.has(place) && self.is_program(place) {
-            add(place.to_owned());
         }
         if self.has(&with_ending) && self.is_program(&with_ending) {
             add(with_ending);
         }
     }
 
-    /// Programs of the same kind in and below a folder that a script speaks of: `. rules.d/*.sh`, `from lib import rules`.
-    fn of_kind(&mut self, start: &Path, kind: &str) -> Vec<PathBuf> {
-        let same =
-            |file: &Path| file.extension().and_then(OsStr::to_str).unwrap_or_default() == kind;
+    /// Files of these kinds in and below a folder that a script speaks of: `. rules.d/*.sh`, `from lib import rules`.
+    fn of_kinds(&mut self, start: &Path, kinds: &HashSet<&str>) -> Vec<PathBuf> {
+        let same = |file: &Path| {
+            kinds.contains(file.extension().and_then(OsStr::to_str).unwrap_or_default())
+        };
         let mut pending = vec![start.to_owned()];
         let mut files = Vec::new();
         while let Some(place) = pending.pop() {
-            for (file, is_folder) in entries(self.folder, &place) {
+            for (file, is_folder) in entries(self.among.folder, &place) {
                 match is_folder {
-                    true if files.len() < MOST_FILES => pending.push(file),
+                    true if files.len() < MOST_FILES && !installed::holds(&file) => {
+                        pending.push(file)
+                    }
                     false if same(&file) => files.push(file),
                     _ => {}
                 }
@@ -112,42 +175,63 @@ impl Places<'_> {
         files
     }
 
-    /// A runner that a script starts reads files that nobody names; Node finds its modules without a path.
-    fn what_runners_read(
-        &mut self,
-        words: &HashSet<String>,
-        kind: &str,
-        found: &mut BTreeSet<String>,
-    ) {
-        let mut reads: Vec<&str> = Vec::new();
-        for (runner, files) in RUNNERS {
-            if words.contains(*runner) {
-                reads.extend(*files);
+    /// A runner that a script starts reads files that nobody names.
+    fn what_runners_read(&self, words: &HashSet<String>, found: &mut BTreeSet<String>) {
+        let started = RUNNERS.iter().filter(|(runner, _)| words.contains(*runner));
+        let reads = started.flat_map(|(_, files)| *files);
+        let there = reads.filter(|file| self.among.folder.join(file).is_file());
+        found.extend(there.map(|file| (*file).to_owned()));
+    }
+
+    /// Node finds its modules without a path, on the way up from the script; what they are is said in a `package.json`.
+    fn modules(&mut self, script: &Path, known: &Known) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        if !self.among.starts_node && !installed::is_of_node(script, &known.words) {
+            return found;
+        }
+        for place in script.ancestors().skip(1) {
+            let modules = place.join("node_modules");
+            if self.has(&modules) && self.among.folder.join(&modules).is_dir() {
+                self.installed.insert(modules);
+            }
+            let package = place.join("package.json");
+            if self.has(&package) && self.counts(&package) {
+                found.insert(package.to_string_lossy().into_owned());
             }
         }
-        if matches!(kind, "js" | "mjs" | "cjs" | "ts") {
-            reads.push("package.json");
-            let modules = self.of_kind(Path::new("node_modules"), "js");
-            found.extend(modules.into_iter().map(|file| file.to_string_lossy().into_owned()));
-        }
-        let there = reads.into_iter().filter(|file| self.folder.join(file).is_file());
-        found.extend(there.map(str::to_owned));
+        found
     }
 
     fn has(&mut self, place: &Path) -> bool {
         let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else { return false };
         self.list(parent).contains(name)
+            || place.to_str().is_some_and(|place| self.among.saved.contains(place))
     }
 
     fn list(&mut self, place: &Path) -> &HashSet<OsString> {
         let names = || {
-            entries(self.folder, place).filter_map(|(path, _)| Some(path.file_name()?.to_owned()))
+            entries(self.among.folder, place)
+                .filter_map(|(path, _)| Some(path.file_name()?.to_owned()))
         };
         self.listed.entry(place.to_owned()).or_insert_with(|| names().collect())
     }
 
     fn is_program(&self, place: &Path) -> bool {
-        is_program(&self.folder.join(place)) && is_inside(self.folder, self.folder, place)
+        is_program(&self.among.folder.join(place)) && self.is_inside(place)
+    }
+
+    /// agent.json counts by itself, and pintle's records change with every run.
+    fn counts(&self, place: &Path) -> bool {
+        let path = self.among.folder.join(place);
+        let is_there = path.is_file() || !path.exists();
+        is_there
+            && place != Path::new(AGENT_FILE)
+            && !self.among.company.keeps(place)
+            && self.is_inside(place)
+    }
+
+    fn is_inside(&self, place: &Path) -> bool {
+        is_inside(self.among.folder, self.among.folder, place)
     }
 }
 

@@ -6,6 +6,7 @@ mod document;
 mod file;
 mod formats;
 mod hook;
+mod installed;
 mod meant;
 mod mentions;
 mod personality;

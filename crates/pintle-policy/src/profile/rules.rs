@@ -121,6 +121,13 @@ fn save(action: &Node, scripts: &Scripts, problems: &mut Vec<Problem>) {
     let Some(text) = path.text() else { return };
     let target = normal(text);
     let help = "save to a file of its own, like `logs/events.jsonl`";
+    if scripts.saved_among_data.contains(&target) {
+        let problem =
+            Problem::new(path.span.clone(), format!("`{text}` lies in the operator's data folder"));
+        let problem = problem.label("what is trusted, allowed and remembered stands there");
+        problems.push(problem.help(help));
+        return;
+    }
     let (what, help) = match &scripts.unnamed {
         _ if scripts.files.contains(&target) => {
             ("is a script that a hook runs".into(), help.into())

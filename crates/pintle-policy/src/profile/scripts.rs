@@ -7,7 +7,8 @@
 
 use super::company::{self, Company};
 use super::document::Node;
-use super::mentions;
+use super::installed;
+use super::mentions::{self, Among};
 use crate::contents::{Contents, is_of_the_system};
 use crate::paths::{is_inside, normal, resolve};
 use crate::profile::AGENT_FILE;
@@ -30,6 +31,8 @@ pub struct Scripts {
     pub folders: BTreeSet<PathBuf>,
     /// The first command that could run any file: because of it, the profile's own folder is among them.
     pub unnamed: Option<String>,
+    /// What hooks save to and must not: it lies in the operator's data folder.
+    pub(super) saved_among_data: BTreeSet<String>,
 }
 
 impl Scripts {
@@ -41,12 +44,17 @@ impl Scripts {
         contents: &mut Contents,
     ) -> Self {
         let company = Company::of(folder, data);
+        let saved_among_data =
+            saved_files(file).filter(|path| company.keeps_really(folder, Path::new(path)));
+        let found = Self { saved_among_data: saved_among_data.collect(), ..Self::default() };
         let mut search = Search {
             folder,
             company,
-            found: Self::default(),
+            found,
             litter: BTreeSet::new(),
             too_large: None,
+            named: BTreeSet::new(),
+            starts_node: false,
         };
         for line in lines(file) {
             match line {
@@ -56,6 +64,8 @@ impl Scripts {
         }
         if search.found.unnamed.is_some() {
             search.below(Path::new(""));
+        } else {
+            search.follow(saved_files(file).collect(), contents);
         }
         if let Some(folder) = search.too_large {
             // It stands for all that was not looked at. A folder cannot be hashed, so nobody can trust it.
@@ -65,8 +75,6 @@ impl Scripts {
         if search.found.unnamed.is_some() {
             let saved: BTreeSet<String> = saved_files(file).collect();
             search.found.files.retain(|name| name != AGENT_FILE && !saved.contains(name));
-        } else {
-            mentions::follow(folder, &mut search.found.files, contents);
         }
         // What a script speaks of is no litter.
         let spoken_of = |name: &String| {
@@ -154,9 +162,33 @@ struct Search<'a> {
     litter: BTreeSet<String>,
     /// A folder with too many files.
     too_large: Option<String>,
+    /// The scripts that commands name.
+    named: BTreeSet<String>,
+    starts_node: bool,
 }
 
 impl Search<'_> {
+    /// All that the files found so far speak of, and the installed modules that these load from.
+    fn follow(&mut self, saved: BTreeSet<String>, contents: &mut Contents) {
+        let company = self.company.clone();
+        let among = Among {
+            folder: self.folder,
+            company: &company,
+            named: self.named.clone(),
+            saved,
+            starts_node: self.starts_node,
+        };
+        while self.too_large.is_none() {
+            let known = self.found.folders.len();
+            for folder in mentions::follow(&among, &mut self.found.files, contents) {
+                self.below(&folder);
+            }
+            if self.found.folders.len() == known {
+                return;
+            }
+        }
+    }
+
     fn line(&mut self, commands: &[SimpleCommand]) {
         let mut places = vec![PathBuf::new()];
         for command in commands {
@@ -167,6 +199,7 @@ impl Search<'_> {
             }
         }
         for command in commands {
+            self.starts_node |= command.program().is_some_and(installed::starts_node);
             self.variables(command, &places);
             if loads_nothing(command) {
                 self.handed_on(command, &places);
@@ -220,6 +253,11 @@ impl Search<'_> {
             program.is_some() || (operand.is_some() && !options.any(takes_a_program));
         let input = command.redirects.iter().filter(|it| !it.writes()).map(|it| &it.target);
         let words = command.args.iter().chain(input);
+        let environments: Vec<PathBuf> = words
+            .clone()
+            .chain([&command.name])
+            .filter_map(|word| self.environment(places, word.literal()?))
+            .collect();
         let found: Vec<Named> = words.filter_map(named).chain(program).collect();
         if !says_what_it_runs {
             self.all(&command.summary());
@@ -227,6 +265,19 @@ impl Search<'_> {
         for found in found {
             self.add(found, command);
         }
+        for environment in environments {
+            self.below(&environment);
+        }
+    }
+
+    /// `.venv/bin/python`: a link to a program of the system, which loads what is installed around the link.
+    fn environment(&self, places: &[PathBuf], word: &str) -> Option<PathBuf> {
+        let word = Path::new(word).strip_prefix(self.folder).unwrap_or(Path::new(word));
+        places.iter().find_map(|place| {
+            let inner = PathBuf::from(normal(&place.join(word).to_string_lossy()));
+            let is_there = inner.is_relative() && self.folder.join(&inner).exists();
+            is_there.then(|| installed::around_existing(self.folder, &inner)).flatten()
+        })
     }
 
     fn add(&mut self, found: Named, command: &SimpleCommand) {
@@ -270,6 +321,7 @@ impl Search<'_> {
             None => self.all(&command.summary()),
         }
         self.found.files.insert(script.to_owned());
+        self.named.insert(script.to_owned());
     }
 
     /// Outside the profile there is no telling whose folder it is: the files of the same kind beside it.

@@ -1,0 +1,39 @@
+//! Where installers of modules put them, and who loads from there.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+const FOLDERS: [&str; 3] = ["node_modules", "site-packages", ".venv"];
+const STARTS_NODE: [&str; 9] =
+    ["bun", "deno", "node", "nodejs", "npm", "npx", "pnpm", "tsx", "yarn"];
+const OF_NODE: [&str; 8] = ["cjs", "cts", "js", "jsx", "mjs", "mts", "ts", "tsx"];
+
+/// The outermost such folder that a place is in, by its name: what lies in one loads the others there.
+pub(super) fn around(place: &Path) -> Option<PathBuf> {
+    let is_one = |folder: &&Path| FOLDERS.iter().any(|name| folder.ends_with(name));
+    place.ancestors().filter(is_one).last().map(Path::to_owned)
+}
+
+/// The same, also of an environment of Python that is called otherwise.
+pub(super) fn around_existing(profile: &Path, place: &Path) -> Option<PathBuf> {
+    let is_environment = |folder: &&Path| {
+        !folder.as_os_str().is_empty() && profile.join(folder).join("pyvenv.cfg").is_file()
+    };
+    around(place).or_else(|| place.ancestors().find(is_environment).map(Path::to_owned))
+}
+
+/// Whether it is one, or lies in one, or in what git keeps.
+pub(super) fn holds(place: &Path) -> bool {
+    place.iter().any(|part| part == ".git" || FOLDERS.iter().any(|name| part == *name))
+}
+
+/// Whether a script is run by Node, or runs something with it.
+pub(super) fn is_of_node(script: &Path, words: &HashSet<String>) -> bool {
+    let kind = script.extension().and_then(|kind| kind.to_str()).unwrap_or_default();
+    OF_NODE.contains(&kind) || STARTS_NODE.iter().any(|name| words.contains(*name))
+}
+
+/// Whether a command is Node, or something that starts it.
+pub(super) fn starts_node(program: &str) -> bool {
+    STARTS_NODE.contains(&program.rsplit('/').next().unwrap_or(program))
+}

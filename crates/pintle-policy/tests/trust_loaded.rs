@@ -1,0 +1,234 @@
+//! What scripts load without a command naming it: installed modules, and files of any kind (R10.9).
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+use pintle_policy::profile::Bounds;
+use pintle_policy::trust::Fingerprint;
+use pintle_policy::{Contents, Profile};
+use std::path::Path;
+
+fn write(dir: &Path, file: &str, text: &str) {
+    let path = dir.join(file);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+fn hook(command: &str) -> String {
+    format!(r#"{{ "hooks": {{ "onToolCall": [{{ "action": "command", {command} }}] }} }}"#)
+}
+
+fn profile(agent: &str, files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "agent.json", agent);
+    for (file, text) in files {
+        write(folder.path(), file, text);
+    }
+    folder
+}
+
+fn fingerprint(dir: &Path) -> Fingerprint {
+    let profile = Profile::load(dir).unwrap_or_else(|e| panic!("{e}"));
+    Fingerprint::of(&profile, &mut Contents::default()).unwrap()
+}
+
+/// Whether a change of that file shows.
+fn counts(dir: &Path, file: &str) -> bool {
+    let trusted = fingerprint(dir);
+    let was = std::fs::read(dir.join(file)).ok();
+    write(dir, file, "changed");
+    let changes = trusted.diff(&fingerprint(dir));
+    match was {
+        Some(bytes) => std::fs::write(dir.join(file), bytes).unwrap(),
+        None => std::fs::remove_file(dir.join(file)).unwrap(),
+    }
+    changes.iter().any(|change| change.what == file)
+}
+
+const DEPENDENCIES: [&str; 5] = [
+    "node_modules/@mcp/sdk/dist/esm/stdio.js",
+    "node_modules/dep/main.cjs",
+    "node_modules/dep/package.json",
+    "node_modules/dep/build/addon.node",
+    "node_modules/dep/lib/far.mjs",
+];
+
+// R10.9
+#[test]
+fn all_that_is_installed_for_node_on_the_way_up_counts() {
+    let server = |file: &str| {
+        format!(
+            r#"{{ "mcpServers": {{ "x": {{ "command": "node", "args": ["{file}", "stdio"] }} }} }}"#
+        )
+    };
+    let installed = "node_modules/@mcp/server/dist/index.js";
+    for (agent, script, text) in [
+        (server(installed), installed, "import \"@mcp/sdk\""),
+        (hook(r#""argv": ["node", "hooks/j.js"]"#), "hooks/j.js", "require(\"dep\")"),
+        (hook(r#""argv": ["node", "hooks/judge"]"#), "hooks/judge", "require(\"dep\")"),
+        (hook(r#""argv": ["hooks/judge"]"#), "hooks/judge", "#!/usr/bin/env node\n"),
+        (hook(r#""argv": ["sh", "hooks/j.sh"]"#), "hooks/j.sh", "node -e 'require(\"dep\")'"),
+        (hook(r#""argv": ["sh", "hooks/j.sh"]"#), "hooks/j.sh", "node_modules/dep/main.cjs x"),
+        (hook(r#""argv": ["hooks/deep/er/j.mjs"]"#), "hooks/deep/er/j.mjs", ""),
+    ] {
+        let folder = profile(&agent, &[(script, text)]);
+        for file in DEPENDENCIES {
+            write(folder.path(), file, "as it was");
+        }
+        write(folder.path(), "src/main.js", "");
+        for file in DEPENDENCIES.iter().chain(&["node_modules/late/index.js"]) {
+            assert!(counts(folder.path(), file), "{script}: {text}: {file}");
+        }
+        assert!(!counts(folder.path(), "src/main.js"), "{script}: the agent may work there");
+    }
+    let folder = profile(
+        &hook(r#""argv": ["node", "app/hooks/j.js"]"#),
+        &[("app/hooks/j.js", ""), ("app/node_modules/a/x.cjs", ""), ("app/package.json", "{}")],
+    );
+    for file in ["app/node_modules/a/x.cjs", "node_modules/a/x.cjs", "app/package.json"] {
+        assert!(counts(folder.path(), file), "{file}");
+    }
+    let folder =
+        profile(&hook(r#""argv": ["sh", "hooks/c.sh"]"#), &[("hooks/c.sh", "exit 0 # no\n")]);
+    assert!(!counts(folder.path(), "node_modules/a/x.js"), "nothing starts Node");
+}
+
+#[test]
+fn an_environment_of_python_counts_where_its_interpreter_is_started() {
+    for place in [".venv", "tools/env"] {
+        let python = format!("{place}/bin/python");
+        let module = format!("{place}/lib/python3.12/site-packages/dep/rules.py");
+        for (agent, text) in [
+            (hook(&format!(r#""command": "env {python} hooks/j.py""#)), "import dep".to_owned()),
+            (
+                hook(r#""argv": ["sh", "hooks/j.py"]"#),
+                format!("exec \"$PINTLE_PROFILE_DIR/{python}\""),
+            ),
+        ] {
+            let folder = profile(&agent, &[("hooks/j.py", &text), (&module, "as it was")]);
+            write(folder.path(), &format!("{place}/pyvenv.cfg"), "home = /usr/bin\n");
+            let link = folder.path().join(&python);
+            std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+            std::os::unix::fs::symlink("/usr/bin/env", link).unwrap();
+            assert!(counts(folder.path(), &module), "{place}: {text}");
+        }
+    }
+    let folder = profile(&hook(r#""argv": ["python3", "hooks/j.py"]"#), &[("hooks/j.py", "")]);
+    assert!(!counts(folder.path(), ".venv/lib/x.py"), "nothing starts it");
+}
+
+// R10.9
+#[test]
+fn a_file_that_a_script_names_counts_whatever_its_kind() {
+    for (says, file) in [
+        (". \"$PINTLE_PROFILE_DIR/etc/c.conf\"", "etc/c.conf"),
+        (". \"$PINTLE_PROFILE_DIR/lib/common\"", "lib/common"),
+        (". ./.env", ".env"),
+        (". ./lib/f.inc", "lib/f.inc"),
+        ("bash lib/run", "lib/run"),
+        ("python3 -c 'exec(open(\"lib/rules.cfg\").read())'", "lib/rules.cfg"),
+        ("for f in conf.d/*.conf; do . \"$f\"; done", "conf.d/a.conf"),
+        (". lib/rules.txt", "lib/rules.txt"),
+        ("echo x > lib/both; . lib/both", "lib/both"),
+    ] {
+        let folder = profile(
+            &hook(r#""argv": ["sh", "hooks/check.sh"]"#),
+            &[("hooks/check.sh", says), (file, "\n")],
+        );
+        assert!(counts(folder.path(), file), "{says}");
+        std::fs::remove_file(folder.path().join(file)).unwrap();
+        assert!(counts(folder.path(), file), "{says}: a file that comes to be");
+    }
+    let chain = profile(
+        &hook(r#""argv": ["sh", "hooks/check.sh"]"#),
+        &[("hooks/check.sh", ". lib/common"), ("lib/common", ". etc/more"), ("etc/more", "")],
+    );
+    assert!(counts(chain.path(), "etc/more"));
+}
+
+#[test]
+fn a_list_that_a_script_only_writes_to_does_not_count() {
+    for says in [
+        "echo x >> seen",
+        "echo x >\"$PINTLE_PROFILE_DIR/seen\"",
+        "date >>${PINTLE_PROFILE_DIR}/seen",
+        "touch seen",
+        "date | tee -a seen",
+        "open(\"seen\", \"a\").write(x)",
+        "open(os.path.join(here, 'seen'), mode='w')",
+    ] {
+        let folder = profile(
+            &hook(r#""argv": ["sh", "hooks/check.sh"]"#),
+            &[("hooks/check.sh", says), ("seen", "")],
+        );
+        assert!(!counts(folder.path(), "seen"), "{says}");
+    }
+}
+
+#[test]
+fn what_a_text_beside_a_script_lists_does_not_count() {
+    let folder = profile(
+        &hook(r#""argv": ["sh", "hooks/check.sh"]"#),
+        &[
+            ("hooks/check.sh", "jq . package.json agent.json"),
+            ("package.json", r#"{ "files": ["README.md", "src/main.rs"] }"#),
+            ("hooks/README.md", "checks src/main.rs"),
+            ("src/main.rs", ""),
+            ("README.md", ""),
+        ],
+    );
+    assert!(counts(folder.path(), "package.json"));
+    assert!(!counts(folder.path(), "src/main.rs") && !counts(folder.path(), "README.md"));
+    assert!(!fingerprint(folder.path()).scripts.contains_key("agent.json"));
+}
+
+// R10.6
+#[test]
+fn no_event_is_saved_to_what_a_script_names() {
+    let agent = r#"{ "hooks": { "onToolCall": [{ "action": "command", "argv": ["sh", "hooks/check.sh"] },
+        { "action": "save_json", "path": "etc/c.conf" }] } }"#;
+    let folder = profile(agent, &[("hooks/check.sh", ". \"$PINTLE_PROFILE_DIR/etc/c.conf\"")]);
+    for _ in 0..2 {
+        let error = Profile::load(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("`etc/c.conf` is a script that a hook runs"), "{error}");
+        write(folder.path(), "etc/c.conf", "");
+    }
+}
+
+// R10.6: what was trusted stands there.
+#[test]
+fn no_event_is_saved_among_the_operators_data() {
+    for (data, path) in [
+        ("data", "data/pintle.toml"),
+        ("data", "data/trust.json"),
+        ("data", "./data//pintle.db"),
+        ("data", "data/more/events.jsonl"),
+        ("data", "link/events.jsonl"),
+        ("", "pintle.toml"),
+        ("", "trust.json"),
+        ("", "pintle.db-wal"),
+        ("", "webhooks/x.jsonl"),
+    ] {
+        let agent = format!(
+            r#"{{ "hooks": {{ "onToolCall": [{{ "action": "save_json", "path": "{path}" }}] }} }}"#
+        );
+        let folder = profile(&agent, &[]);
+        std::fs::create_dir_all(folder.path().join("data")).unwrap();
+        std::os::unix::fs::symlink("data", folder.path().join("link")).unwrap();
+        let data = folder.path().join(data);
+        let bounds = Bounds { data: Some(&data), ..Bounds::default() };
+        let error = Profile::load_within(folder.path(), bounds).unwrap_err().to_string();
+        assert!(error.contains("the operator's data folder"), "{path}: {error}");
+    }
+    let agent = r#"{ "hooks": { "onToolCall": [{ "action": "save_json", "path": "logs/events.jsonl" }] } }"#;
+    let folder = profile(agent, &[]);
+    for data in ["data", ""] {
+        let data = folder.path().join(data);
+        let bounds = Bounds { data: Some(&data), ..Bounds::default() };
+        Profile::load_within(folder.path(), bounds).unwrap();
+    }
+}
