@@ -253,10 +253,11 @@ async fn connect_servers(
     };
     // Whom a downloaded profile talks to, and what it starts, is seen by somebody first.
     let trust = Trust::read(environment, profile)?;
-    trust.check().map_err(|why| {
+    let doubted = |why| {
         Problem::new(format!("the MCP servers of this profile are not trusted: {why}"))
             .hint(trust.way_out())
-    })?;
+    };
+    let seen = trust.look().map_err(doubted)?;
     for (name, server) in &profile.mcp_servers {
         let transport = match (&server.command, &server.url) {
             (Some(command), _) => {
@@ -277,6 +278,7 @@ async fn connect_servers(
         };
         servers.push(connected.map_err(Problem::new)?);
     }
+    trust.still(&seen).map_err(doubted)?;
     Ok(servers)
 }
 

@@ -1,7 +1,7 @@
 //! What is in the files of a profile, read once for as long as they stay the same.
 
 use crate::paths::{is_inside, resolve};
-use crate::profile::read_inside;
+use crate::profile::{installed, read_inside};
 use crate::trust::content_hash;
 use std::collections::{HashMap, HashSet};
 use std::fs::Metadata;
@@ -18,10 +18,32 @@ const MOST_TEXT: usize = 1024 * 1024;
 /// A file that was just written can be written again without a later date: it is read again while it is so young.
 const SETTLED: Duration = Duration::from_secs(2);
 
+/// A write through memory that was mapped earlier leaves the times as they were: files up to this size are read each time,
+const SMALL: u64 = 64 * 1024;
+/// and of all of them together so much.
+const MOST_READ_AGAIN: u64 = 1024 * 1024;
+
 /// The files that were read, by what tells whether they changed.
 #[derive(Debug, Default)]
 pub struct Contents {
     known: HashMap<String, (Stamp, Arc<Known>)>,
+    /// What was seen in this look at them: it is one state of each file, however often it is asked for.
+    seen: HashMap<String, (Stamp, Arc<Known>)>,
+    read_again: u64,
+}
+
+/// What told the files apart when they were looked at.
+#[derive(Debug, Clone, Default)]
+pub struct Stamps(HashMap<String, Stamp>);
+
+impl Stamps {
+    /// A file that is there in both looks and was written, or put in place of another, in between, if only to put it back.
+    #[must_use]
+    pub fn moved(&self, later: &Self) -> Option<&str> {
+        let differs = |file: &str, stamp: &Stamp| later.0.get(file).is_some_and(|it| it != stamp);
+        let mut moved = self.0.iter().filter(|(file, stamp)| differs(file, stamp));
+        moved.next().map(|(file, _)| file.as_str())
+    }
 }
 
 /// What is known of a file.
@@ -76,23 +98,62 @@ impl Marks {
 }
 
 impl Contents {
+    /// Begins to look anew.
+    pub(crate) fn look_again(&mut self) {
+        self.seen.clear();
+        self.read_again = 0;
+    }
+
+    /// What told apart the files that were read since.
+    pub(crate) fn stamps(&self) -> Stamps {
+        Stamps(self.seen.iter().map(|(file, (stamp, _))| (file.clone(), stamp.clone())).collect())
+    }
+
     /// What is in a file of the profile's folder, or outside it if its full path is given.
     ///
     /// # Errors
     /// When it is not an ordinary file, leads out of the folder, or cannot be read.
     pub(crate) fn read(&mut self, folder: &Path, file: &str) -> Result<Arc<Known>, Error> {
-        let path = folder.join(file);
-        let stamp = Stamp::of(&path)?;
-        if let Some((then, known)) = self.known.get(file)
-            && *then == stamp
-        {
+        if let Some((_, known)) = self.seen.get(file) {
             return Ok(known.clone());
         }
+        let path = folder.join(file);
+        let stamp = Stamp::of(&path)?;
+        let then = self.known.get(file).filter(|(then, _)| *then == stamp);
+        let then = then.map(|(_, known)| known.clone());
+        let known = match then {
+            Some(known) if !self.is_read_again(file, &stamp) => known,
+            then => self.read_now(folder, file, &stamp, then)?,
+        };
+        self.seen.insert(file.to_owned(), (stamp, known.clone()));
+        Ok(known)
+    }
+
+    fn is_read_again(&mut self, file: &str, stamp: &Stamp) -> bool {
+        let size = stamp.led_to.as_ref().unwrap_or(&stamp.own).size;
+        if size > SMALL || installed::holds(Path::new(file)) {
+            return false;
+        }
+        self.read_again = self.read_again.saturating_add(size);
+        self.read_again <= MOST_READ_AGAIN
+    }
+
+    fn read_now(
+        &mut self,
+        folder: &Path,
+        file: &str,
+        stamp: &Stamp,
+        then: Option<Arc<Known>>,
+    ) -> Result<Arc<Known>, Error> {
         let begun = SystemTime::now();
-        let bytes = bytes_of(folder, file, &path)?;
-        let known = Arc::new(Known::of(&bytes));
+        let bytes = bytes_of(folder, file, &folder.join(file))?;
+        let hash = content_hash(&bytes);
+        let known = match then.filter(|then| then.hash == hash) {
+            Some(same) => same,
+            None => Arc::new(Known::of(hash, &bytes)),
+        };
         if begun.checked_sub(SETTLED).is_some_and(|moment| stamp.is_older_than(moment)) {
-            self.known.insert(file.to_owned(), (stamp, known.clone()));
+            self.known.insert(file.to_owned(), (stamp.clone(), known.clone()));
         }
         Ok(known)
     }
@@ -123,8 +184,7 @@ pub(crate) fn is_of_the_system(path: &Path) -> bool {
 }
 
 impl Known {
-    fn of(bytes: &[u8]) -> Self {
-        let hash = content_hash(bytes);
+    fn of(hash: String, bytes: &[u8]) -> Self {
         let (mut words, mut read) = (HashSet::new(), HashSet::new());
         if bytes.len() <= MOST_TEXT && !bytes.contains(&0) {
             let text = String::from_utf8_lossy(bytes);
@@ -176,4 +236,52 @@ fn is_written_to(before: &str, behind: &str) -> bool {
                 .any(|mode| it.strip_prefix(mode).is_some_and(|it| it.starts_with(quotes)))
         });
     redirected || by_name || opened
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// As if it had been written without a trace: what is remembered is not what is there, and nothing else tells.
+    fn remembers_wrongly(contents: &mut Contents, folder: &Path, file: &str) {
+        let stamp = Stamp::of(&folder.join(file)).unwrap();
+        let known = Arc::new(Known::of("as it was".into(), b""));
+        contents.known.insert(file.to_owned(), (stamp, known));
+    }
+
+    // R10.9
+    #[test]
+    fn small_files_are_read_each_time_and_large_ones_and_trees_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let small = usize::try_from(SMALL).unwrap();
+        std::fs::create_dir_all(folder.path().join("node_modules")).unwrap();
+        let hash = |file: &str, size: usize| {
+            std::fs::write(folder.path().join(file), vec![b'x'; size]).unwrap();
+            let mut contents = Contents::default();
+            remembers_wrongly(&mut contents, folder.path(), file);
+            contents.read(folder.path(), file).unwrap().hash.clone()
+        };
+        assert_eq!(hash("check.sh", small), content_hash(&vec![b'x'; small]));
+        assert_eq!(hash("large.bin", small + 1), "as it was");
+        assert_eq!(hash("node_modules/x.js", 3), "as it was");
+    }
+
+    #[test]
+    fn so_much_is_read_again_and_no_more_and_each_file_once_in_a_look() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut contents = Contents::default();
+        let files: Vec<String> = (10..30).map(|number| format!("{number}.sh")).collect();
+        for file in &files {
+            std::fs::write(folder.path().join(file), vec![b'x'; 64 * 1024]).unwrap();
+            remembers_wrongly(&mut contents, folder.path(), file);
+        }
+        let mut fresh = || {
+            let seen = files.iter().map(|file| contents.read(folder.path(), file).unwrap());
+            seen.filter(|known| known.hash != "as it was").count()
+        };
+        assert_eq!((fresh(), fresh()), (16, 16));
+        contents.look_again();
+        assert_eq!(contents.read_again, 0);
+    }
 }

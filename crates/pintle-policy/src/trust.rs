@@ -1,6 +1,7 @@
 //! Trust by content (R10.9): what was looked at is what may run.
 
 use crate::contents::Contents;
+pub use crate::contents::Stamps;
 use crate::profile::{AGENT_FILE, Profile};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -90,13 +91,26 @@ impl Fingerprint {
     /// # Errors
     /// When a script cannot be read.
     pub fn of(profile: &Profile, contents: &mut Contents) -> Result<Self, TrustError> {
+        Self::with_stamps(profile, contents).map(|(fingerprint, _)| fingerprint)
+    }
+
+    /// The same, and what tells later whether a file was touched since, also if it was put back.
+    ///
+    /// # Errors
+    /// When a script cannot be read.
+    pub fn with_stamps(
+        profile: &Profile,
+        contents: &mut Contents,
+    ) -> Result<(Self, Stamps), TrustError> {
+        contents.look_again();
         let mut scripts = BTreeMap::new();
         for script in profile.scripts_now(contents).files {
             let known = contents.read(&profile.dir, &script);
             let known = known.map_err(|cause| TrustError { script: script.clone(), cause })?;
             scripts.insert(script, known.hash.clone());
         }
-        Ok(Self { definition: content_hash(profile.source.as_bytes()), scripts })
+        let definition = content_hash(profile.source.as_bytes());
+        Ok((Self { definition, scripts }, contents.stamps()))
     }
 
     /// What is different in `now`; empty means that everything is as trusted.

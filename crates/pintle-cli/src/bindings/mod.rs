@@ -183,7 +183,7 @@ impl Binding<'_> {
                     let deadline = worker.deadline();
                     self.register(
                         registrar.deadline(deadline),
-                        Trusted::new(self.trust.clone(), worker),
+                        Trusted::lasting(self.trust.clone(), worker),
                     )
                 } else {
                     let command = CommandHook::new(spec);

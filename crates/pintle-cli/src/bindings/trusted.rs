@@ -1,13 +1,13 @@
 //! Trust by content: a script runs only as somebody has seen it (R10.9).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::future::BoxFuture;
 use pintle::{DynEvent, DynHandler, Failure, FailureKind};
 use pintle_policy::{
     Contents, Profile,
     profile::AGENT_FILE,
-    trust::{Change, ChangeKind, Fingerprint, TrustLock},
+    trust::{Change, ChangeKind, Fingerprint, Stamps, TrustLock},
 };
 use serde_json::Value;
 
@@ -28,12 +28,18 @@ impl Trust {
 
     /// Looked at anew for every call: a script may change, or come to be, while the agent runs.
     pub(crate) fn check(&self) -> Result<(), String> {
+        self.look().map(drop)
+    }
+
+    /// The same, to be held against what is there when the program has run.
+    pub(crate) fn look(&self) -> Result<Stamps, String> {
         let Some(accepted) = &self.accepted else {
             return Err("nobody has trusted this profile yet".into());
         };
         let mut contents = self.contents.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Fingerprint::of(&self.profile, &mut contents).map_err(|e| e.to_string())?;
-        let Some(change) = accepted.diff(&now).into_iter().next() else { return Ok(()) };
+        let seen = Fingerprint::with_stamps(&self.profile, &mut contents);
+        let (now, stamps) = seen.map_err(|e| e.to_string())?;
+        let Some(change) = accepted.diff(&now).into_iter().next() else { return Ok(stamps) };
         let what = match change.kind {
             ChangeKind::Added => "was not there when the profile was trusted",
             ChangeKind::Changed => "changed since it was trusted",
@@ -52,6 +58,22 @@ impl Trust {
         Err(format!("`{}` {what}{why}", change.what))
     }
 
+    /// Whether nothing was touched since that look. The system starts a program by its name: what was looked at and what was
+    /// run are the same only if the file stayed where it was. What has run cannot be undone; it need not be believed.
+    pub(crate) fn still(&self, seen: &Stamps) -> Result<(), String> {
+        let now = self.look()?;
+        match seen.moved(&now) {
+            Some(file) => {
+                Err(format!("`{file}` was touched while it ran, so its answer is not believed"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn failure(&self, why: &str) -> Failure {
+        Failure::new(FailureKind::Untrusted, format!("{why}; {}", self.way_out()))
+    }
+
     /// What to do about it.
     pub(crate) fn way_out(&self) -> String {
         let dir = self.profile.dir.display();
@@ -66,27 +88,49 @@ pub(crate) fn leave_no_traces(profile: &Profile) -> Option<(&'static str, &'stat
     python.then_some(("PYTHONDONTWRITEBYTECODE", "1"))
 }
 
-/// A handler that runs only while its profile is as it was trusted.
+/// A handler that runs only while its profile is as it was trusted, and is believed only if it stayed so.
 pub(crate) struct Trusted<H> {
     trust: Arc<Trust>,
     handler: H,
+    /// Of a process that goes on running: what was there when it was first asked. A file that was put back since would not say
+    /// what the process was started from.
+    first: Option<OnceLock<Stamps>>,
 }
 
 impl<H> Trusted<H> {
     pub(crate) fn new(trust: Arc<Trust>, handler: H) -> Self {
-        Self { trust, handler }
+        Self { trust, handler, first: None }
+    }
+
+    pub(crate) fn lasting(trust: Arc<Trust>, handler: H) -> Self {
+        Self { trust, handler, first: Some(OnceLock::new()) }
+    }
+
+    fn look(&self) -> Result<Stamps, String> {
+        let now = self.trust.look()?;
+        let Some(first) = &self.first else { return Ok(now) };
+        let first = first.get_or_init(|| now.clone());
+        match first.moved(&now) {
+            Some(file) => {
+                Err(format!("`{file}` was touched since the worker started: start pintle again"))
+            }
+            None => Ok(now),
+        }
     }
 }
 
 impl<H: DynHandler> DynHandler for Trusted<H> {
     fn call(&self, event: DynEvent) -> BoxFuture<'static, Result<Value, Failure>> {
-        match self.trust.check() {
-            Ok(()) => self.handler.call(event),
-            Err(why) => {
-                let message = format!("{why}; {}", self.trust.way_out());
-                Box::pin(std::future::ready(Err(Failure::new(FailureKind::Untrusted, message))))
-            }
-        }
+        let seen = match self.look() {
+            Ok(seen) => seen,
+            Err(why) => return Box::pin(std::future::ready(Err(self.trust.failure(&why)))),
+        };
+        let (running, trust) = (self.handler.call(event), self.trust.clone());
+        Box::pin(async move {
+            let answer = running.await;
+            trust.still(&seen).map_err(|why| trust.failure(&why))?;
+            answer
+        })
     }
 }
 

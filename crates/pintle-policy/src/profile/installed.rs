@@ -23,7 +23,7 @@ pub(super) fn around_existing(profile: &Path, place: &Path) -> Option<PathBuf> {
 }
 
 /// Whether it is one, or lies in one, or in what git keeps.
-pub(super) fn holds(place: &Path) -> bool {
+pub(crate) fn holds(place: &Path) -> bool {
     place.iter().any(|part| part == ".git" || FOLDERS.iter().any(|name| part == *name))
 }
 

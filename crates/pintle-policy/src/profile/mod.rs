@@ -6,7 +6,7 @@ mod document;
 mod file;
 mod formats;
 mod hook;
-mod installed;
+pub(crate) mod installed;
 mod meant;
 mod mentions;
 mod personality;
