@@ -1,5 +1,6 @@
 //! What may stand in agent.json. Declared once: the JSON Schema, the strict reader and the typed profile all come
-//! from these types. `format` names a check in `formats.rs`.
+//! from these types. `format` names a check in `formats.rs`; what `anyOf` says is for editors, and in `rules.rs` for the
+//! reader, who says more about it than that it does not fit.
 
 use crate::guard::GuardKind;
 use crate::level::Level;
@@ -129,6 +130,10 @@ pub struct Limits {
 /// An MCP server: a program to start (`command`) or an address to talk to (`url`).
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("anyOf" = [
+    { "required": ["command"], "properties": { "url": false } },
+    { "required": ["url"], "properties": { "command": false, "args": false, "env": false } }
+]))]
 pub struct McpServer {
     /// The program to start; it speaks over its standard input and output.
     #[schemars(extend("format" = "non-empty"))]
@@ -159,6 +164,11 @@ pub enum ChannelKind {
 /// A chat channel.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("anyOf" = [
+    { "properties": { "kind": { "const": "console" }, "url": false, "baseUrl": false } },
+    { "properties": { "kind": { "const": "webhook" }, "baseUrl": false } },
+    { "properties": { "kind": { "const": "telegram" }, "url": false }, "required": ["tokenEnv"] }
+]))]
 pub struct Channel {
     /// What it talks to.
     pub kind: ChannelKind,
@@ -276,11 +286,16 @@ pub(crate) enum ActionFile {
         tools: Option<Vec<String>>,
     },
     /// Runs a program; at a gate its exit code decides.
+    #[schemars(extend("anyOf" = [
+        { "required": ["command"], "properties": { "argv": false } },
+        { "required": ["argv"], "properties": { "command": false } }
+    ]))]
     Command {
         /// A command for `/bin/sh -c`.
         #[schemars(extend("format" = "hook-command"))]
         command: Option<String>,
         /// A program and its arguments, without a shell.
+        #[schemars(length(min = 1), extend("prefixItems" = [{ "type": "string", "minLength": 1 }]))]
         argv: Option<Vec<String>>,
         /// How long it may take, in milliseconds. Default: 5000.
         #[schemars(range(min = 1))]
@@ -300,6 +315,10 @@ pub(crate) enum ActionFile {
 /// One guard (R11.1).
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("anyOf" = [
+    { "required": ["allow"], "properties": { "allow": { "minItems": 1 } } },
+    { "required": ["deny"], "properties": { "deny": { "minItems": 1 } } }
+]))]
 pub(crate) struct Policy {
     /// Which tools it judges, as a glob.
     #[schemars(extend("format" = "glob"))]

@@ -283,11 +283,7 @@ impl<'a> Checker<'a> {
             return self.say(problem.help("write it without a fraction or an exponent"));
         }
         let least = schema.get("minimum").and_then(Value::as_f64).unwrap_or(f64::MIN);
-        // Larger numbers do not survive every JSON reader.
-        let most = match schema.get("format").and_then(Value::as_str) {
-            Some("uint32") => f64::from(u32::MAX),
-            _ => 9_007_199_254_740_991.0,
-        };
+        let most = schema.get("maximum").and_then(Value::as_f64).unwrap_or(f64::MAX);
         if number < least || number > most || !number.is_finite() {
             let problem = Problem::new(node.span.clone(), format!("{called} cannot be {written}"))
                 .label(format!("expected at least {least} and at most {most}"));
