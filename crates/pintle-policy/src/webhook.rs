@@ -66,17 +66,33 @@ pub fn is_loopback(address: IpAddr) -> bool {
     }
 }
 
-/// Whether the host of this URL, as written, is one that must never be called.
-pub(crate) fn is_forbidden_host(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(v4)) => is_forbidden_address(v4.into()),
-        Some(Host::Ipv6(v6)) => is_forbidden_address(v6.into()),
-        Some(Host::Domain(name)) => {
+/// What the host of this URL is, as written, if it is one that must never be called.
+pub(crate) fn forbidden_host(url: &Url) -> Option<&'static str> {
+    let address: IpAddr = match url.host()? {
+        Host::Ipv4(v4) => v4.into(),
+        Host::Ipv6(v6) => v6.into(),
+        Host::Domain(name) => {
             let name = name.trim_end_matches('.').to_ascii_lowercase();
-            matches!(name.as_str(), "metadata.google.internal" | "metadata" | "instance-data")
+            let metadata = ["metadata.google.internal", "metadata", "instance-data"];
+            return metadata.contains(&name.as_str()).then_some("a metadata service");
         }
-        None => false,
+    };
+    if !is_forbidden_address(address) {
+        return None;
     }
+    let v4 = match address {
+        IpAddr::V4(v4) => Some(v4),
+        IpAddr::V6(v6) => embedded_v4(v6),
+    };
+    let nowhere = v4.is_some_and(|v4| v4.octets().first() == Some(&0));
+    let everyone = v4.is_some_and(|v4| v4.is_broadcast() || v4.is_multicast());
+    Some(if nowhere || address.is_unspecified() {
+        "the address of no machine (this one is 127.0.0.1)"
+    } else if everyone || address.is_multicast() {
+        "the address of many machines at once"
+    } else {
+        "a link-local or metadata address"
+    })
 }
 
 /// The URL of a webhook, if it may be one at all: https, or http to this machine; no user info, no forbidden address.
@@ -104,8 +120,8 @@ pub fn webhook_url(text: &str) -> Result<Url, String> {
             name == "localhost" || name.ends_with(".localhost")
         }
     };
-    if is_forbidden_host(&url) {
-        return Err("it is a link-local or metadata address: a webhook must never go there".into());
+    if let Some(what) = forbidden_host(&url) {
+        return Err(format!("it is {what}: a webhook must never go there"));
     }
     match url.scheme() {
         "https" => Ok(url),
@@ -163,6 +179,17 @@ pub(crate) fn allowlist_entry(entry: &str) -> Result<Url, String> {
     match webhook_url(entry.trim()) {
         Ok(url) if url.query().is_some() || url.fragment().is_some() => {
             Err(format!("`{entry}`: an entry has no `?` or `#`: write an origin and a path"))
+        }
+        Ok(url) if url.host_str().is_some_and(|host| host.contains('*')) => Err(format!(
+            "`{entry}`: `*` stands for nothing here: name each host, like https://hooks.example.com/"
+        )),
+        Ok(url) if url.path().contains('*') => {
+            let above = url.path().split('*').next().and_then(|it| it.rsplit_once('/'));
+            let above = above.map_or("", |(above, _)| above);
+            Err(format!(
+                "`{entry}`: `*` stands for nothing here, and an entry covers all that is below it: write {}{above}/",
+                url.origin().ascii_serialization()
+            ))
         }
         Ok(url) => Ok(url),
         Err(why) => Err(format!("`{entry}`: {why}")),

@@ -88,6 +88,24 @@ fn cases() -> Vec<(&'static str, String)> {
                 "{ \"action\": \"save_json\", \"path\": \"hooks/./check.sh\" },\n      { \"action\": \"command\", \"argv\": [\"hooks/check.sh\"] }",
             ),
         ),
+        ("save_with_a_nul", action("{ \"action\": \"save_json\", \"path\": \"a\\u0000b\" }")),
+        (
+            "program_with_a_nul",
+            action("{ \"action\": \"command\", \"argv\": [\"hooks/a\\u0000b\"] }"),
+        ),
+        ("nested_too_deep", format!("{{ \"name\": {}1{} }}", "[".repeat(70), "]".repeat(70))),
+        ("nested_without_end", "[".repeat(600)),
+        (
+            "addresses_of_nobody_and_of_all",
+            action(
+                "{ \"action\": \"webhook\", \"url\": \"http://0.0.0.0\" },\n      { \"action\": \"webhook\", \"url\": \"https://[::ffff:224.0.0.1]\" }",
+            ),
+        ),
+        ("mcp_to_nobody", field("\"mcpServers\": { \"files\": { \"url\": \"http://0.0.0.0/\" } }")),
+        (
+            "prompt_that_is_turned_around",
+            field("\"personalities\": { \"helper\": { \"prompt\": \"a\\u202eb\" } }"),
+        ),
         ("save_to_folder", action("{ \"action\": \"save_json\", \"path\": \"hooks\" }")),
         ("approve_elsewhere", hooks("\"onComplete\": [{ \"action\": \"approve\" }]")),
         (
@@ -265,6 +283,22 @@ fn broken_personality_folders_are_reported_with_their_own_files() {
     )
     .unwrap();
     insta::assert_snapshot!("personality_folders", Profile::load(dir).unwrap_err().render(false));
+}
+
+// What is there and broken is there: it is told once, and not as missing.
+#[test]
+fn a_personality_that_hides_characters_is_shown_in_its_line_and_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    std::fs::create_dir_all(dir.join("personalities/a")).unwrap();
+    std::fs::write(dir.join("agent.json"), field("\"personality\": \"a\"")).unwrap();
+    let soul = dir.join("personalities/a/SOUL.md");
+    std::fs::write(&soul, "You help.\nYou never \u{202e}lla eteled\u{202c}.\n").unwrap();
+    insta::assert_snapshot!("personality_turned_around", Profile::load(dir).unwrap_err());
+    for needed in ["می\u{200c}خواهم", "👩\u{200d}🚀", "a\r\n\tb", "שלום\u{200f}!"] {
+        std::fs::write(&soul, needed).unwrap();
+        assert_eq!(Profile::load(dir).unwrap().personalities["a"].prompt, needed);
+    }
 }
 
 #[test]

@@ -38,6 +38,17 @@ level = "strict"
     insta::assert_snapshot!(errors(file));
 }
 
+// R10.5: an entry that covers nothing is no entry.
+#[test]
+fn an_allowlist_has_no_stars() {
+    let stars = r#"webhook_allowlist = ["https://*", "https://*.a.example/", "https://a.example/*", "https://a.example:8443/x/y*z/"]
+"#;
+    insta::assert_snapshot!(errors(stars));
+    let env =
+        OperatorEnv { webhook_allowlist: Some("https://a.example/*"), ..OperatorEnv::default() };
+    insta::assert_snapshot!(Operator::new("", env).unwrap_err());
+}
+
 #[test]
 fn a_file_that_is_no_toml_is_checked_as_far_as_it_can_be_read() {
     let file = "level: strict\napprovers = [\"alice\"\nmax_turn = 3\ndisable_hooks = yes\n";

@@ -68,6 +68,24 @@ const CASES: &[(&str, &str)] = &[
     ("quotes_of_a_word_processor", "{\n  “name”: “a”\n}\n"),
     ("half_a_number", "{\n  \"limits\": { \"maxCostUsd\": .5 }\n}\n"),
     ("a_plus", "{\n  \"limits\": { \"maxTurns\": +5, \"maxSeconds\": 0x10 }\n}\n"),
+    ("a_quote_too_few", "{\n  \"name\": \"abc\n}\n"),
+    ("a_comment_without_end", "{\n  /* who it is\n  \"name\": \"abc\"\n}\n"),
+    (
+        "a_zero_too_many",
+        "{\n  // 007\n  \"name\": \"007\",\n  \"limits\": { \"maxTurns\": 010 }\n}\n",
+    ),
+    ("zeros_in_a_list", "{\n  \"plugins\": [01, -00.5]\n}\n"),
+    ("a_number_for_a_name", "{ 1: 2 }\n"),
+    ("half_a_character", "{\n  \"name\": \"\\ud800\"\n}\n"),
+    ("half_an_escape", "{\n  \"name\": \"C:\\users\"\n}\n"),
+    (
+        "fields_without_an_action",
+        "{\n  \"hooks\": { \"onToolCall\": [\n    { \"path\": \"x\" },\n    { \"url\": \"https://x.example\", \"tools\": [\"*\"] },\n    { \"command\": \"true\" },\n    { \"argv\": [\"true\"], \"zzz\": 1 },\n    { \"level\": \"warn\" },\n    { \"path\": \"x\", \"url\": \"https://x.example\" },\n    {}\n  ] }\n}\n",
+    ),
+    (
+        "a_tab_in_a_name_and_in_a_prompt",
+        "{\n  \"name\": \"a\tb\",\n  \"personalities\": { \"x\": { \"prompt\": \"a\tb\" } }\n}\n",
+    ),
     ("two_files_in_one", "{}\n{}\n"),
     ("nothing_said_twice", "{\n  \"hooks\": null,\n  \"plugins\": {},\n  \"plugins\": []\n}\n"),
 ];

@@ -113,10 +113,14 @@ pub(crate) fn parse(source: &str) -> Parsed {
         // Everything stays where it is.
         text = Cow::Owned(format!("   {rest}"));
     }
-    let read = |options: &ParseOptions| {
-        let collect = CollectOptions { tokens: true, ..CollectOptions::default() };
-        parse_to_ast(&text, &collect, options)
-    };
+    let collect = CollectOptions { tokens: true, ..CollectOptions::default() };
+    if parse_to_ast(&text, &collect, &STRICT).is_err()
+        && let Some((zeros, mended)) = syntax::zeros(&text)
+    {
+        problems.extend(zeros);
+        text = Cow::Owned(mended);
+    }
+    let read = |options: &ParseOptions| parse_to_ast(&text, &collect, options);
     let strict = read(&STRICT);
     let refused = strict.as_ref().err().map(|error| syntax::fatal(error, source));
     let parsed = strict

@@ -3,7 +3,7 @@
 use super::report::Problem;
 use crate::paths::{is_inside, resolve};
 use crate::shell::simple_commands;
-use crate::webhook::{is_forbidden_host, webhook_url};
+use crate::webhook::{forbidden_host, webhook_url};
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -39,18 +39,39 @@ pub(crate) fn check(
     }
 }
 
-/// A character that a reader would not see, or that a terminal would act on. A page may have line ends, and the marks
-/// that some scripts need.
+/// A character that a reader would not see, or that a terminal would act on.
 pub(crate) fn hidden(text: &str, span: Range<usize>, is_page: bool) -> Option<Problem> {
-    let wrong = |c: &char| match is_page {
-        true => c.is_control() && !matches!(c, '\n' | '\r' | '\t'),
-        false => crate::visible::is_hidden(*c),
+    let (_, c) = text.char_indices().find(|(_, c)| is_wrong(*c, is_page))?;
+    Some(hides(c, span))
+}
+
+/// The same in a file that is a page, shown where it stands.
+pub(crate) fn hidden_in_page(text: &str) -> Option<Problem> {
+    let (at, c) = text.char_indices().find(|(_, c)| is_wrong(*c, true))?;
+    Some(hides(c, at..at.saturating_add(c.len_utf8())))
+}
+
+/// A page may have line ends, and the marks that some scripts need: joiners, and what says which way a sign is read. What
+/// turns whole lines around it may not.
+fn is_wrong(c: char, is_page: bool) -> bool {
+    let of_a_page = matches!(c, '\n' | '\r' | '\t' | '\u{61c}' | '\u{180b}'..='\u{180f}' | '\u{200c}'..='\u{200f}');
+    crate::visible::is_hidden(c) && !(is_page && of_a_page)
+}
+
+const HIDDEN: &str = "not what it looks like";
+
+fn hides(c: char, span: Range<usize>) -> Problem {
+    let message = format!("this text hides the character {}", c.escape_unicode());
+    let help = "write it without: what a profile says must look the same to everybody";
+    Problem::new(span, message).label(HIDDEN).help(help)
+}
+
+/// Takes back how to write a character where none of its kind may be, however it is written: one answer for each place.
+pub(crate) fn only_one_answer(slips: &mut Vec<Problem>, found: &[Problem]) {
+    let within = |slip: &Problem, it: &Problem| {
+        it.label == HIDDEN && it.span.start < slip.span.start && slip.span.end < it.span.end
     };
-    let c = text.chars().find(wrong)?;
-    let problem =
-        Problem::new(span, format!("this text hides the character {}", c.escape_unicode()))
-            .label("not what it looks like");
-    Some(problem.help("write it without: what a profile says must look the same to everybody"))
+    slips.retain(|slip| !found.iter().any(|it| within(slip, it)));
 }
 
 fn bad_glob(text: &str, span: Range<usize>) -> Option<Problem> {
@@ -69,10 +90,12 @@ fn bad_glob(text: &str, span: Range<usize>) -> Option<Problem> {
 }
 
 fn bad_http_url(text: &str, span: Range<usize>) -> Option<Problem> {
-    let problem = match url::Url::parse(text) {
-        Ok(url) if is_forbidden_host(&url) => {
-            Problem::new(span, "this is a link-local or metadata address: nothing may go there")
-        }
+    let parsed = url::Url::parse(text);
+    if let Some(what) = parsed.as_ref().ok().and_then(forbidden_host) {
+        let problem = Problem::new(span, format!("this is {what}: nothing may go there"));
+        return Some(problem.help("write one like https://example.com/path"));
+    }
+    let problem = match parsed {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => return None,
         Ok(url) => {
             Problem::new(span, format!("`{}` is not a scheme this can talk to", url.scheme()))
@@ -85,7 +108,10 @@ fn bad_http_url(text: &str, span: Range<usize>) -> Option<Problem> {
 /// What is wrong with a path that must stay inside the profile's folder.
 pub(crate) fn bad_inner_path(text: &str, span: &Range<usize>, folder: &Path) -> Option<Problem> {
     let path = Path::new(text);
-    let problem = if text.trim().is_empty() || text.contains('\0') {
+    let problem = if text.contains('\0') {
+        // Told as a character that is hidden; no path has it.
+        return None;
+    } else if text.trim().is_empty() {
         Problem::new(span.clone(), "this path is empty")
     } else if path.is_absolute() || text.starts_with('~') {
         Problem::new(span.clone(), format!("`{text}` is not relative to the profile's folder"))
@@ -161,7 +187,8 @@ fn bad_command(text: &str, span: Range<usize>, folder: &Path) -> Option<Problem>
 
 /// A program given by a path is a script of the profile: it must be inside, and there.
 pub(crate) fn bad_program(program: &str, span: &Range<usize>, folder: &Path) -> Option<Problem> {
-    if !program.contains('/') {
+    // The other one is told as a character that is hidden.
+    if !program.contains('/') || program.contains('\0') {
         return None;
     }
     if let Some(mut problem) = bad_inner_path(program, span, folder) {

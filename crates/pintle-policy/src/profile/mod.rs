@@ -109,7 +109,8 @@ impl Profile {
     /// With everything that is wrong with it or too much, at once.
     pub fn load_within(dir: &Path, bounds: Bounds<'_>) -> Result<Self, ProfileErrors> {
         let mut errors = ProfileErrors::default();
-        let folders = personality::read_folders(dir, &mut errors);
+        let names = personality::folder_names(dir);
+        let folders = personality::read_folders(dir, &names, &mut errors);
         let source = match read::read_text(dir, AGENT_FILE) {
             Ok(source) => source,
             Err(error) => {
@@ -130,8 +131,9 @@ impl Profile {
             errors.add(AGENT_FILE, &source, problems);
             return Err(errors);
         };
-        problems.extend(shape::check(&document, &agent_schema(), dir));
-        let names = folders.keys().cloned().collect();
+        let found = shape::check(&document, &agent_schema(), dir);
+        formats::only_one_answer(&mut problems, &found);
+        problems.extend(found);
         let scripts = Scripts::of(&document, dir, bounds.data, &mut Contents::default());
         problems.extend(rules::check(&document, dir, &names, &scripts));
         if let Some(operator) = bounds.operator {

@@ -4,8 +4,8 @@ use super::file::{InlinePersonality, PersonalityFile};
 use super::read::read_text;
 use super::report::{Problem, ProfileErrors};
 use super::schema::personality_schema;
-use super::{Parsed, parse, shape};
-use std::collections::BTreeMap;
+use super::{Parsed, formats, parse, shape};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Who the agent is: its prompt, its tools, the plugins that fire for it.
@@ -25,32 +25,37 @@ impl From<InlinePersonality> for Personality {
     }
 }
 
-/// Reads every folder under `personalities/`; what is wrong goes to `errors`.
-pub(crate) fn read_folders(
-    dir: &Path,
-    errors: &mut ProfileErrors,
-) -> BTreeMap<String, Personality> {
-    let mut found = BTreeMap::new();
-    let Ok(entries) = std::fs::read_dir(dir.join("personalities")) else { return found };
-    let mut names: Vec<String> = entries
+/// The personalities that have a folder, right or wrong.
+pub(crate) fn folder_names(dir: &Path) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(dir.join("personalities")).into_iter().flatten();
+    entries
         .filter_map(Result::ok)
         .filter(|entry| entry.path().is_dir())
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .filter(|name| !name.starts_with('.'))
-        .collect();
-    names.sort();
-    for name in names {
-        if let Some(personality) = read_folder(dir, &name, errors) {
-            found.insert(name, personality);
-        }
-    }
-    found
+        .collect()
+}
+
+/// Reads each of these folders under `personalities/`; what is wrong goes to `errors`.
+pub(crate) fn read_folders(
+    dir: &Path,
+    names: &BTreeSet<String>,
+    errors: &mut ProfileErrors,
+) -> BTreeMap<String, Personality> {
+    let mut read = |name: &String| Some((name.clone(), read_folder(dir, name, errors)?));
+    names.iter().filter_map(|name| read(name)).collect()
 }
 
 fn read_folder(dir: &Path, name: &str, errors: &mut ProfileErrors) -> Option<Personality> {
-    let prompt = read(dir, &format!("personalities/{name}/SOUL.md"), errors);
-    let prompt = match prompt {
-        Read::Text(text) => Some(text),
+    let soul = format!("personalities/{name}/SOUL.md");
+    let prompt = match read(dir, &soul, errors) {
+        Read::Text(text) => match formats::hidden_in_page(&text) {
+            None => Some(text),
+            Some(hidden) => {
+                errors.add(&soul, &text, vec![hidden]);
+                None
+            }
+        },
         Read::Wrong => None,
         Read::Missing(file) => {
             let problem = Problem::new(0..0, format!("the personality `{name}` has no `SOUL.md`"))
@@ -78,7 +83,9 @@ fn read_config(
 ) -> Option<PersonalityFile> {
     let Parsed { document, mut problems } = parse(source);
     if let Some(document) = document {
-        problems.extend(shape::check(&document, &personality_schema(), dir));
+        let found = shape::check(&document, &personality_schema(), dir);
+        formats::only_one_answer(&mut problems, &found);
+        problems.extend(found);
         if problems.is_empty() {
             match serde_json::from_value(document.to_json()) {
                 Ok(config) => return Some(config),

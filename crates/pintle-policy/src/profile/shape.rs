@@ -130,9 +130,10 @@ impl<'a> Checker<'a> {
             let help = match (misspelt, meant::action_without(node, key, &names)) {
                 (Some(wrong), _) => format!("did you mean `{key}` where `{wrong}` is written?"),
                 (None, Some(help)) => help,
-                (None, None) => {
-                    format!("add \"{key}\": \"{}\"", names.first().copied().unwrap_or_default())
-                }
+                (None, None) => match with_all(&tags, &keys) {
+                    Some(name) => format!("add \"{key}\": \"{name}\""),
+                    None => format!("write one of {}", listed(&names)),
+                },
             };
             return self.say(problem.help(help));
         };
@@ -261,7 +262,9 @@ impl<'a> Checker<'a> {
         // Prompts and scripts are pages; everything else is shown on one line, and compared.
         let is_page =
             format.is_empty() && !IDENTITIES.contains(&called) || format == "hook-command";
-        self.problems.extend(formats::hidden(text, node.span.clone(), is_page));
+        if let Some(hidden) = formats::hidden(text, node.span.clone(), is_page) {
+            return self.say(hidden);
+        }
         if let Some(problem) = formats::check(format, text, node.span.clone(), self.folder) {
             self.say(problem);
         }
@@ -304,6 +307,15 @@ fn tag_of(branch: &Value) -> Option<(&str, &str, &Value)> {
     let properties = branch.get("properties")?.as_object()?;
     let (key, schema) = properties.iter().find(|(_, s)| s.get("const").is_some())?;
     Some((key, schema.get("const")?.as_str()?, branch))
+}
+
+/// The first branch that has every field written here, of those that some branch has.
+fn with_all<'t>(tags: &[(&str, &'t str, &Value)], keys: &[&str]) -> Option<&'t str> {
+    let has =
+        |branch: &Value, key: &str| branch.get("properties").is_some_and(|p| p.get(key).is_some());
+    let known = |key: &&&str| tags.iter().any(|(_, _, branch)| has(branch, key));
+    let fits = |branch: &Value| keys.iter().filter(known).all(|key| has(branch, key));
+    tags.iter().find(|(_, _, branch)| fits(branch)).map(|(_, name, _)| *name)
 }
 
 /// The opening brace: where a missing field is shown.

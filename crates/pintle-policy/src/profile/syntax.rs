@@ -84,7 +84,21 @@ pub(super) fn fatal(error: &ParseError, source: &str) -> Problem {
         _ if said.contains("more than one") => {
             "the file is one object { … }: remove what stands behind it"
         }
+        _ if said.contains("is not a valid") => {
+            "write the character itself: `\\ud800` to `\\udfff` are halves, and each needs its other half"
+        }
         _ if said.contains("escape") => "a backslash in a text is written `\\\\`",
+        _ if said.contains("hex digits") => {
+            "`\\u` is followed by four digits, as in `\\u00e9`; a backslash itself is written `\\\\`"
+        }
+        _ if said.contains("string literal") => {
+            "a `\"` is missing, here or further up: each text ends with one"
+        }
+        _ if said.contains("comment") => "a comment that begins with `/*` ends with `*/`",
+        _ if said.contains("nesting") => "no field nests like this: is a `}` or `]` missing?",
+        _ if said.contains("in object") || said.contains("for object") => {
+            "each entry of an object has a name in quotes: { \"name\": … }"
+        }
         _ if said.starts_with("unterminated") => {
             "a `}` or `]` is missing: each `{` needs its `}`, each `[` its `]`"
         }
@@ -100,6 +114,64 @@ pub(super) fn fatal(error: &ParseError, source: &str) -> Problem {
         .label(label)
         .help(help)
         .help("the rest of the file was not checked: fix this first")
+}
+
+/// Every number that begins with a zero too many, outside of texts and comments, and the file without those zeros, where
+/// everything else stays in its place. To the parser they are two numbers.
+pub(super) fn zeros(source: &str) -> Option<(Vec<Problem>, String)> {
+    let (mut found, mut mended) = (Vec::new(), String::new());
+    let mut at = 0_usize;
+    while let Some(rest) = source.get(at..).filter(|rest| !rest.is_empty()) {
+        let is_word = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '+');
+        let word = rest.split(|c| !is_word(c)).next().unwrap_or_default();
+        let first = rest.chars().next().unwrap_or_default();
+        let length = match first {
+            '"' | '\'' => text_length(rest, first),
+            _ if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
+            _ if rest.starts_with("/*") => {
+                rest.find("*/").map_or(rest.len(), |end| end.saturating_add(2))
+            }
+            _ => word.len().max(first.len_utf8()),
+        };
+        let end = at.saturating_add(length);
+        match without_zeros(word) {
+            Some(meant) => {
+                mended.push_str(&format!("{meant:>length$}"));
+                let problem = not_json(at..end, format!("`{word}` begins with a zero"));
+                found.push(
+                    problem.label("expected a number without").help(format!("write {meant}")),
+                );
+            }
+            None => mended.push_str(source.get(at..end).unwrap_or_default()),
+        }
+        at = end;
+    }
+    (!found.is_empty()).then_some((found, mended))
+}
+
+/// The number without the zeros that it should not begin with, if it does.
+fn without_zeros(word: &str) -> Option<String> {
+    let (sign, digits) = match word.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", word),
+    };
+    let behind = digits.strip_prefix('0').filter(|it| it.starts_with(|c: char| c.is_ascii_digit()));
+    let rest = behind?.trim_start_matches('0');
+    let zero = if rest.starts_with(|c: char| c.is_ascii_digit()) { "" } else { "0" };
+    Some(format!("{sign}{zero}{rest}"))
+}
+
+/// How long the text in quotes is that this begins with.
+fn text_length(rest: &str, quote: char) -> usize {
+    let mut escaped = false;
+    let end = rest.char_indices().skip(1).find(|(_, c)| match (*c, escaped) {
+        (c, false) if c == quote => true,
+        (c, before) => {
+            escaped = c == '\\' && !before;
+            false
+        }
+    });
+    end.map_or(rest.len(), |(at, _)| at.saturating_add(1))
 }
 
 fn not_json(span: Range<usize>, what: impl std::fmt::Display) -> Problem {
