@@ -224,6 +224,9 @@ fn can_hold_the_cost_limit(
     }
 }
 
+/// What the hook is called.
+pub(crate) const TERMINAL_GUARD: &str = "terminal guard";
+
 /// The terminal guard: an ordinary handler on a public point.
 pub(crate) fn bind_built_ins(hooks: &Hooks) -> Result<(), Problem> {
     let guard = |e: Event<ToolPre>| async move {
@@ -238,7 +241,7 @@ pub(crate) fn bind_built_ins(hooks: &Hooks) -> Result<(), Problem> {
         }
     };
     let registrar =
-        hooks.named("terminal guard").source("built-in").tools(["terminal"]).priority(100);
+        hooks.named(TERMINAL_GUARD).source("built-in").tools(["terminal"]).priority(100);
     registrar.register_gate(guard).map(drop).map_err(Problem::new)
 }
 

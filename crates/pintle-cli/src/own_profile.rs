@@ -21,6 +21,9 @@ use serde_json::Value;
 
 use crate::problem::Problem;
 
+/// What the hook is called.
+pub(crate) const GUARD: &str = "profile guard";
+
 /// Binds the profile guard: a call that would write to agent.json, a personality, a hook's script or anything in its
 /// folder, or the operator's data waits for a person. The profile is read anew between runs, so a word too many in it would be
 /// in force at once. So does a command that runs `pintle`: trust and approvals are a person's to give. Without a profile the
@@ -45,7 +48,7 @@ pub(crate) fn bind(
             .flatten();
         async move { found.map_or_else(Verdict::allow, Verdict::ask) }
     };
-    let registrar = hooks.named("profile guard").source("built-in").priority(i32::MIN);
+    let registrar = hooks.named(GUARD).source("built-in").priority(i32::MIN);
     registrar.register_gate(guard).map(drop).map_err(Problem::new)
 }
 

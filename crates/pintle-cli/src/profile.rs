@@ -13,11 +13,19 @@ use pintle_policy::{
 };
 use pintle_tools::TerminalConfig;
 
-use crate::{assembly::known, environment::Environment, problem::Problem, shown::text};
+use crate::{
+    assembly::{TERMINAL_GUARD, known},
+    environment::Environment,
+    problem::Problem,
+    shown::text,
+};
 
 /// The personality of an agent without a profile.
 const PLAIN: &str =
     "You are a helpful agent. You answer briefly, and you use your tools when they help.";
+
+/// Hooks that are bound beside a profile's.
+const OWN: [&str; 2] = [TERMINAL_GUARD, crate::own_profile::GUARD];
 
 /// The longest script of a model that is read at a profile's word.
 const LONGEST_SCRIPT: u64 = 16 * 1024 * 1024;
@@ -123,8 +131,9 @@ pub(crate) fn load_allowed(
     dir: &Path,
     environment: &Environment,
 ) -> Result<(Operator, Profile), Problem> {
-    let tools = built_in_tools();
-    let itself = Bounds { operator: None, tools: &tools, data: environment.data() };
+    let (tools, providers) = (built_in_tools(), pintle_llm::providers().collect::<Vec<_>>());
+    let data = environment.data();
+    let itself = Bounds { operator: None, tools: &tools, data, providers: &providers, hooks: &OWN };
     match environment.settings()? {
         Ok(operator) => {
             let bounds = Bounds { operator: Some(&operator), ..itself };
@@ -152,7 +161,8 @@ pub(crate) fn faults(
 ) -> Result<Option<ProfileErrors>, Problem> {
     let operator = environment.settings()?.ok();
     let (tools, data) = (&built_in_tools()[..], environment.data());
-    let bounds = Bounds { operator: operator.as_ref(), tools, data };
+    let providers = &pintle_llm::providers().collect::<Vec<_>>()[..];
+    let bounds = Bounds { operator: operator.as_ref(), tools, data, providers, hooks: &OWN };
     Ok(Profile::load_within(dir, bounds).err())
 }
 
@@ -204,6 +214,11 @@ pub(crate) fn check_tools(
         .check_tools(tools)
         .map_err(|errors| does_not_load(environment, &profile.dir, &errors))?;
     Ok(idle.into_iter().map(told).collect())
+}
+
+/// What is not there yet.
+pub(crate) fn unready(environment: &Environment, profile: &Profile) -> Vec<String> {
+    profile.unready(|name| environment.secret(name).is_ok()).into_iter().map(told).collect()
 }
 
 /// What its guards do that somebody might not expect.

@@ -106,6 +106,19 @@ fn cases() -> Vec<(&'static str, String)> {
             "prompt_that_is_turned_around",
             field("\"personalities\": { \"helper\": { \"prompt\": \"a\\u202eb\" } }"),
         ),
+        (
+            "save_through_a_file",
+            action(
+                "{ \"action\": \"save_json\", \"path\": \"agent.json/x\" },\n      { \"action\": \"save_json\", \"path\": \"hooks/check.sh/logs/x\" }",
+            ),
+        ),
+        (
+            "save_to_a_name_too_long",
+            action(&format!(
+                "{{ \"action\": \"save_json\", \"path\": \"logs/{}/x\" }}",
+                "a".repeat(300)
+            )),
+        ),
         ("save_to_folder", action("{ \"action\": \"save_json\", \"path\": \"hooks\" }")),
         ("approve_elsewhere", hooks("\"onComplete\": [{ \"action\": \"approve\" }]")),
         (

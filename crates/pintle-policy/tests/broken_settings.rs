@@ -38,6 +38,17 @@ level = "strict"
     insta::assert_snapshot!(errors(file));
 }
 
+// R10.5: what cannot be a proxy is told before a webhook is sent.
+#[test]
+fn a_proxy_has_an_address() {
+    for wrong in ["not a url", "ftp://x", "proxy.example.com:3128", " "] {
+        let told = errors(&format!("webhook_proxy = \"{wrong}\"\n"));
+        insta::assert_snapshot!(told);
+    }
+    let file = "webhook_proxy = \"http://user:word@proxy.example.com:3128\"\n";
+    Operator::new(file, OperatorEnv::default()).unwrap();
+}
+
 // R10.5: an entry that covers nothing is no entry.
 #[test]
 fn an_allowlist_has_no_stars() {

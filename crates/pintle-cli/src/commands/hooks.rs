@@ -25,6 +25,7 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
             let tools = profile::built_in_tools();
             let mut warnings = profile::check_tools(environment, &found, &tools)?;
             warnings.extend(profile::surprises(&found, &tools));
+            warnings.extend(profile::unready(environment, &found));
             let unheard = profile::unheard(environment, &operator, Some(&found));
             warnings.extend(unheard.warnings);
             warnings.extend(unheard.all.then(|| profile::NOBODY_ANSWERS.to_string()));

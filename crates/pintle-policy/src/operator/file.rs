@@ -33,7 +33,7 @@ pub(super) struct OperatorFile {
     pub(super) max_seconds: Option<u64>,
     pub(super) secrets: Vec<String>,
     pub(super) hook_env: BTreeMap<String, String>,
-    #[schemars(extend("format" = "non-empty"))]
+    #[schemars(extend("format" = "proxy-url"))]
     pub(super) webhook_proxy: Option<String>,
 }
 

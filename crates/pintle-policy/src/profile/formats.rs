@@ -26,6 +26,7 @@ pub(crate) fn check(
                 .help("write the variable's name, never its value: a profile holds no secrets"),
         ),
         "http-url" => bad_http_url(text, span),
+        "proxy-url" => bad_proxy(text, span),
         "webhook-url" => webhook_url(text).err().map(|why| {
             Problem::new(span, "this URL cannot be a webhook").label("expected https, or http to this machine").help(why)
         }),
@@ -105,6 +106,19 @@ fn bad_http_url(text: &str, span: Range<usize>) -> Option<Problem> {
     Some(problem.label("expected http or https").help("write one like https://example.com/path"))
 }
 
+fn bad_proxy(text: &str, span: Range<usize>) -> Option<Problem> {
+    let is_one = |url: &url::Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+    if url::Url::parse(text).is_ok_and(|url| is_one(&url)) {
+        return None;
+    }
+    let problem = Problem::new(span, format!("`{text}` is no proxy's address"));
+    Some(
+        problem
+            .label("expected http or https")
+            .help("write one like http://proxy.example.com:3128"),
+    )
+}
+
 /// What is wrong with a path that must stay inside the profile's folder.
 pub(crate) fn bad_inner_path(text: &str, span: &Range<usize>, folder: &Path) -> Option<Problem> {
     let path = Path::new(text);
@@ -125,6 +139,9 @@ pub(crate) fn bad_inner_path(text: &str, span: &Range<usize>, folder: &Path) -> 
     Some(problem.help("write a path inside the profile's folder, like `logs/events.jsonl`"))
 }
 
+/// File systems take no longer name.
+const LONGEST_NAME: usize = 255;
+
 fn bad_save_path(text: &str, span: Range<usize>, folder: &Path) -> Option<Problem> {
     if let Some(problem) = bad_inner_path(text, &span, folder) {
         return Some(problem);
@@ -133,6 +150,19 @@ fn bad_save_path(text: &str, span: Range<usize>, folder: &Path) -> Option<Proble
     if !leads_nowhere_else(folder, &plain) {
         let problem = Problem::new(span, format!("`{text}` is a link, or goes through one"))
             .label("events would be written to another file");
+        return Some(problem.help("save to a file of its own, like `logs/events.jsonl`"));
+    }
+    if let Some(long) = plain.split('/').find(|part| part.len() > LONGEST_NAME) {
+        let message =
+            format!("a name of {} bytes, and none is longer than {LONGEST_NAME}", long.len());
+        return Some(Problem::new(span, message).help("give the file a shorter name"));
+    }
+    let parents = Path::new(&plain).ancestors().skip(1);
+    if let Some(file) =
+        parents.filter(|it| folder.join(it).exists()).find(|it| !folder.join(it).is_dir())
+    {
+        let message = format!("`{text}` cannot be: `{}` is a file, not a folder", file.display());
+        let problem = Problem::new(span, message).label("goes through a file");
         return Some(problem.help("save to a file of its own, like `logs/events.jsonl`"));
     }
     let lower = plain.to_lowercase();

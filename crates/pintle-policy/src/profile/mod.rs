@@ -9,6 +9,7 @@ mod hook;
 pub(crate) mod installed;
 mod meant;
 mod mentions;
+mod model;
 mod personality;
 mod places;
 mod read;
@@ -20,6 +21,7 @@ mod shape;
 mod surprises;
 mod syntax;
 mod tools;
+mod unready;
 
 pub use declared::{DeclaredHook, declared_hooks};
 pub use file::{Channel, ChannelKind, Limits, LogLevel, McpServer, Security, ToolSelection};
@@ -90,6 +92,10 @@ pub struct Bounds<'a> {
     pub operator: Option<&'a Operator>,
     /// The tools there are, if they are known.
     pub tools: &'a [KnownTool],
+    /// Who there is to ask for a model, as in `PROVIDER/NAME`, if it is known.
+    pub providers: &'a [&'a str],
+    /// What the program calls hooks of its own: a name is taken once.
+    pub hooks: &'a [&'a str],
     /// Where the program keeps its records. They are none of the profile's files, wherever they lie.
     pub data: Option<&'a Path>,
 }
@@ -136,6 +142,8 @@ impl Profile {
         problems.extend(found);
         let scripts = Scripts::of(&document, dir, bounds.data, &mut Contents::default());
         problems.extend(rules::check(&document, dir, &names, &scripts));
+        problems.extend(model::unknown(&document, bounds.providers));
+        problems.extend(rules::taken_names(&document, bounds.hooks));
         if let Some(operator) = bounds.operator {
             // What cannot be at all needs no leave.
             let mut asked = operator.asks_too_much(&document);

@@ -80,6 +80,19 @@ fn hooks(file: &Node, folder: &Path, scripts: &Scripts, problems: &mut Vec<Probl
     }
 }
 
+/// Hooks that are called as one of the program's own is: records could not tell them apart.
+pub(super) fn taken_names(file: &Node, taken: &[&str]) -> Vec<Problem> {
+    let actions = field(file, "hooks").iter().flat_map(|bucket| bucket.value.items());
+    let is_taken = |name: &&Node| name.text().is_some_and(|text| taken.contains(&text));
+    let told = |name: &Node| {
+        let text = name.text().unwrap_or_default();
+        Problem::new(name.span.clone(), format!("`{text}` is the name of a built-in hook"))
+            .label("taken")
+            .help("give it a name of its own, so that records can tell them apart")
+    };
+    actions.filter_map(|action| action.get("name")).filter(is_taken).map(told).collect()
+}
+
 fn command(action: &Node, folder: &Path, problems: &mut Vec<Problem>) {
     let head = action.span.start..action.span.start.saturating_add(1);
     match (action.get("command"), action.get("argv")) {

@@ -1,0 +1,37 @@
+//! What a profile needs from its surroundings before it can run.
+
+use super::document::Node;
+use super::{Profile, Warning, written_at};
+
+impl Profile {
+    /// What is not there yet where the profile is read, and may be where it runs: the folder it works in, and variables that
+    /// hold keys. `is_set` knows of each variable.
+    #[must_use]
+    pub fn unready(&self, is_set: impl Fn(&str) -> bool) -> Vec<Warning> {
+        let mut told = Vec::new();
+        let mut tell = |node: &Node, message: String| {
+            told.push(Warning { source: written_at(&self.source, node), message });
+        };
+        let security = self.document.get("security");
+        if let Some(node) = security.and_then(|it| it.get("workspace"))
+            && let Some(folder) = node.text().filter(|it| !self.dir.join(it).is_dir())
+        {
+            tell(
+                node,
+                format!("there is no folder `{folder}` to work in: make it, or correct the path"),
+            );
+        }
+        let buckets = self.document.get("hooks").map(Node::fields).unwrap_or_default();
+        for action in buckets.iter().flat_map(|bucket| bucket.value.items()) {
+            if let Some(node) = action.get("secretEnv")
+                && let Some(name) = node.text().filter(|name| !is_set(name))
+            {
+                tell(
+                    node,
+                    format!("{name} is not set: an agent with this profile starts only when it is"),
+                );
+            }
+        }
+        told
+    }
+}
