@@ -123,8 +123,8 @@ fn profiles_and_their_hooks_show_it() {
     let world = World::new();
     let script = "cat ../said >&2; exit 1";
     let block = json!([{"action": "command", "name": "block", "command": script}]);
-    let prompt: String =
-        HOSTILE.chars().filter(|c| "\r\n".contains(*c) || !c.is_control()).collect();
+    let needed = "\r\u{61c}\u{200d}\u{200e}\u{200f}";
+    let prompt: String = HOSTILE.chars().filter(|c| is_seen(*c) || needed.contains(*c)).collect();
     let profile = json!({"name": "p", "personalities": {"a": {"prompt": prompt}}, "hooks": {"onToolCall": block}});
     world.write("profile/agent.json", profile.to_string());
     world.write("said", HOSTILE);

@@ -42,8 +42,8 @@ pub(crate) fn read_folders(
     names: &BTreeSet<String>,
     errors: &mut ProfileErrors,
 ) -> BTreeMap<String, Personality> {
-    let mut read = |name: &String| Some((name.clone(), read_folder(dir, name, errors)?));
-    names.iter().filter_map(|name| read(name)).collect()
+    let read = |name: &String| Some((name.clone(), read_folder(dir, name, errors)?));
+    names.iter().filter_map(read).collect()
 }
 
 fn read_folder(dir: &Path, name: &str, errors: &mut ProfileErrors) -> Option<Personality> {
