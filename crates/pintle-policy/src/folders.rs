@@ -4,7 +4,9 @@
 //! few folders, and its words are looked at from each of them.
 
 use crate::files_found;
-use crate::movers::{glued, goes_itself, is_mover, may_remove};
+use crate::movers::{
+    glued, goes_itself, is_mover, is_quiet, may_remove, may_stay_behind, names_variables,
+};
 use crate::paths::{normal, resolve};
 use crate::shell::{Scope, SimpleCommand, Step, Word, read};
 use std::path::{Path, PathBuf};
@@ -58,6 +60,9 @@ pub(crate) fn places<'s>(steps: &'s [Step], start: &Path) -> Result<Places, &'s 
         may_remove: false,
         loose: false,
     };
+    if let Some(command) = steps.iter().filter_map(command).find(|c| names_variables(c)) {
+        return Err(command);
+    }
     let later = |at: usize| within(steps, at);
     let mut starts = steps.iter().enumerate();
     follow.loose = starts.any(|(at, step)| {
@@ -66,6 +71,7 @@ pub(crate) fn places<'s>(steps: &'s [Step], start: &Path) -> Result<Places, &'s 
     if follow.loose {
         follow.close_over(movers(steps))?;
     }
+    follow.loose |= steps.iter().filter_map(command).any(may_stay_behind);
     let mut places: Vec<(Place, Option<&SimpleCommand>)> = Vec::new();
     let mut here = follow.now.clone();
     for (at, step) in steps.iter().enumerate() {
@@ -158,7 +164,7 @@ struct Follow {
     seen: Vec<PathBuf>,
     frames: Vec<Frame>,
     may_remove: bool,
-    /// A function or a trap goes elsewhere, and nobody knows when it is called.
+    /// A function or a trap goes elsewhere, and nobody knows when it is called; or no `cd` is sure to do anything.
     loose: bool,
 }
 
@@ -269,13 +275,12 @@ impl Follow {
             return Some(());
         }
         let mut target = self.target(command)?;
-        let quiet = |text| matches!(text, Some("/dev/null" | "1" | "2"));
         let is_there = target.exists
             && !self.may_remove
             // Not every shell has the others.
             && program == Some("cd")
             && command.assignments.is_empty()
-            && command.redirects.iter().all(|r| quiet(r.target.literal()));
+            && command.redirects.iter().all(is_quiet);
         let surely = match self.sure() {
             Sure::Yes => target.is_one,
             Sure::IfItIsThere => target.is_one && is_there,

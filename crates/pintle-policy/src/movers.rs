@@ -1,10 +1,45 @@
 //! Which commands go to another folder, and which may take one away.
 
-use crate::shell::{SimpleCommand, may_be_long};
+use crate::shell::{Redirect, SimpleCommand, Word, may_be_long};
 
 /// Whether the shell itself may be in another folder after this.
 pub(crate) fn is_mover(command: &SimpleCommand) -> bool {
     matches!(command.program(), Some("cd" | "chdir" | "pushd" | "popd"))
+}
+
+/// Whether no shell can fail to do this, so that the command runs.
+pub(crate) fn is_quiet(redirect: &Redirect) -> bool {
+    match (redirect.operator.as_str(), redirect.target.literal()) {
+        (">" | ">>", Some(file)) => file == "/dev/null",
+        (">&", Some(descriptor)) => matches!(descriptor, "1" | "2"),
+        _ => false,
+    }
+}
+
+/// Whether, because of this command, a `cd` anywhere in the line may leave the shell where it is.
+pub(crate) fn may_stay_behind(command: &SimpleCommand) -> bool {
+    let args = || command.args.iter().map(Word::text);
+    // To a shell that does not know `&>` it is `&`, and all that it ends runs apart. And what is closed cannot be written to.
+    let apart = |r: &Redirect| {
+        r.operator.starts_with("&>")
+            || (r.operator.ends_with('&') && r.target.literal().is_none_or(|to| to.ends_with('-')))
+    };
+    let is_short =
+        |arg: &str| arg.starts_with(['-', '+']) && !arg.starts_with("--") && arg.contains('r');
+    let restricts =
+        |arg: &str| is_short(arg) || arg.contains("restricted") || may_be_long(arg, "restricted");
+    let closes = match command.program() {
+        Some("rbash" | "rksh" | "rzsh") => true,
+        Some("ash" | "bash" | "dash" | "ksh" | "sh" | "zsh" | "set") => args().any(restricts),
+        Some("declare" | "local" | "readonly" | "typeset") => args().any(|arg| arg.contains("PWD")),
+        _ => false,
+    };
+    closes || command.redirects.iter().any(apart)
+}
+
+/// Whether `cd NAME` may lead to what a variable holds after this.
+pub(crate) fn names_variables(command: &SimpleCommand) -> bool {
+    command.args.iter().any(|arg| arg.text().contains("cdable_vars"))
 }
 
 /// Programs with an option that has them run in another folder.
@@ -85,7 +120,16 @@ pub(crate) fn may_remove(command: &SimpleCommand) -> bool {
         "switch",
         "worktree",
     ];
+    // `cargo clean`, `tar --remove-files`
+    let says = |arg: &Word| {
+        ["clean", "delete", "--remov", "--mov"].iter().any(|word| arg.text().contains(word))
+    };
+    let is_short = |arg: &Word| arg.text().starts_with('-') && arg.text().contains('m');
+    if command.args.iter().any(says) {
+        return true;
+    }
     match command.program() {
+        Some("zip") => command.args.iter().any(is_short),
         Some("git") => command.args.iter().any(|arg| VERBS.contains(&arg.text())),
         program => program.is_none_or(|program| REMOVERS.contains(&program)),
     }

@@ -77,8 +77,15 @@ fn list(node: &Node<'_>, source: &str) -> Option<Scope> {
         "&&" => is_chain(left).then(|| Scope::Chain { led: is_led(left) }),
         "||" => {
             let last = source.get(right.start_byte()..right.end_byte()).unwrap_or_default();
-            let ends = last.split_whitespace().next().is_some_and(|word| word == "exit");
-            (ends && is_chain(left)).then_some(Scope::Sure)
+            let words: Vec<&str> = last.split_whitespace().collect();
+            let is_number = |word: &str| word.len() < 4 && word.bytes().all(|b| b.is_ascii_digit());
+            let ends = match words.as_slice() {
+                ["exit"] => true,
+                ["exit", number] => is_number(number),
+                _ => false,
+            };
+            // In a pipe it would end no more than its part of it.
+            (ends && right.kind() == "command" && is_chain(left)).then_some(Scope::Sure)
         }
         _ => None,
     }

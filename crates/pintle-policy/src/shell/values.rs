@@ -97,8 +97,8 @@ fn next(rest: &str, depth: usize) -> Option<(Vec<String>, usize)> {
             let inside = after.get(..end.saturating_sub(1))?;
             match parts(inside).as_slice() {
                 _ if depth >= DEEPEST => None,
-                [only] if is_letters(only) => one("?", 1 + end),
                 [only] if is_numbers(only) => Some((numbers(only), 1 + end)),
+                [only] if is_letters(only) => one("?", 1 + end),
                 [_] => one("{", 1),
                 parts => {
                     let choices =
@@ -111,9 +111,10 @@ fn next(rest: &str, depth: usize) -> Option<(Vec<String>, usize)> {
     }
 }
 
-/// `a..z`
+/// `a..z`, `a..z..2`
 fn is_letters(inside: &str) -> bool {
-    inside.split_once("..").is_some_and(|(from, _)| from.bytes().all(|b| b.is_ascii_alphabetic()))
+    let is_end = |end: &str| end.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    inside.contains("..") && inside.split("..").all(is_end)
 }
 
 /// `1..9`, `01..10..2`
