@@ -1,6 +1,7 @@
 //! Which zone a call is really in: the tool's, raised by what its input reaches for (R11.2).
 
 use crate::folders::places;
+use crate::links;
 use crate::names::Texts;
 use crate::outside::{self, Outside};
 use crate::shell::{self, SimpleCommand, Word};
@@ -126,6 +127,11 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
             });
         }
     };
+    if let Some(command) = links::unsettles(&commands, &places.each) {
+        return judged.raise(Zone::Machine, || {
+            format!("after `{}` nobody knows where `..` or a link leads", command.summary())
+        });
+    }
     let texts = Texts::of(&commands);
     for (simple, place) in commands.iter().zip(&places.each) {
         let outside = Outside { reach, texts: &texts, folders: &place.folders };

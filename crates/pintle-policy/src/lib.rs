@@ -6,6 +6,7 @@ mod folders;
 pub mod guard;
 mod judge;
 mod level;
+mod links;
 mod movers;
 mod names;
 mod operator;

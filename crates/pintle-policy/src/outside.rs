@@ -6,6 +6,7 @@
 
 use crate::Reach;
 use crate::folders::Place;
+use crate::links::link;
 use crate::names::Texts;
 use crate::paths::{normal, resolve};
 use crate::shell::{SimpleCommand, Word};
@@ -66,7 +67,15 @@ impl Outside<'_> {
         if command.program() == Some("dirname") && command.args.iter().any(is_here) {
             return Some("..".into());
         }
-        let said = message(command);
+        // The text of a link counts from where the link lies.
+        let link = link(command, self.folders);
+        if let Some(link) = &link {
+            let there = Outside { reach: self.reach, texts: self.texts, folders: &link.from };
+            if there.leads(link.text.text(), false) {
+                return Some(link.text.text().to_owned());
+            }
+        }
+        let said = message(command).or(link.map(|link| link.text));
         let targets = command.redirects.iter().map(|r| &r.target);
         let words = targets.chain(&command.assignments).chain(&command.args);
         let leads = |word: &&Word| {
