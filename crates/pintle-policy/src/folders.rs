@@ -21,6 +21,8 @@ pub(crate) struct Place {
     /// Whether what it prints becomes a word of another command, `"$(echo a b)"`, or several.
     pub(crate) makes_a_word: bool,
     pub(crate) makes_words: bool,
+    /// Whether it belongs to a function or a trap.
+    pub(crate) is_later: bool,
 }
 
 /// Where the commands of a line may run.
@@ -96,6 +98,7 @@ pub(crate) fn places<'s>(steps: &'s [Step], start: &Path) -> Result<Places, &'s 
                     folders: here.clone(),
                     makes_a_word: in_scope(Scope::Word),
                     makes_words: in_scope(Scope::Words),
+                    is_later: in_scope(Scope::Later),
                 };
                 // A redirection around several commands belongs to any of them.
                 let around = command.name.text().is_empty() && !command.redirects.is_empty();

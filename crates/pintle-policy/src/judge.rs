@@ -108,7 +108,11 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
             });
         }
         if let Some(program) = simple.program() {
-            if is_machine_program(program) && !ends_own_jobs(simple) {
+            if sets_for_all(simple) {
+                judged.raise(Zone::Machine, || {
+                    format!("`{}` changes settings outside the workspace", simple.summary())
+                });
+            } else if is_machine_program(program) && !ends_own_jobs(simple) {
                 judged.raise(Zone::Machine, || format!("`{program}` acts on the machine"));
             } else if uses_network(program, &simple.args) {
                 judged.raise(Zone::Network, || format!("`{}` uses the network", simple.summary()));
@@ -132,7 +136,7 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
             format!("after `{}` nobody knows where `..` or a link leads", command.summary())
         });
     }
-    let texts = Texts::of(&commands);
+    let texts = Texts::of(&commands, &places.each);
     for (simple, place) in commands.iter().zip(&places.each) {
         let outside = Outside { reach, texts: &texts, folders: &place.folders };
         // A text may be used in another folder than the one in which it was written.
@@ -143,6 +147,26 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
                 format!("`{}` reaches outside the workspace: {path}", simple.summary())
             });
         }
+    }
+}
+
+/// `git config --global`, `npm config set … --location=user`: settings of the person or the machine.
+fn sets_for_all(command: &SimpleCommand) -> bool {
+    let has = |words: &[&str]| {
+        let is = |arg: &Word| words.iter().any(|word| arg.text() == *word);
+        command.args.iter().any(is)
+    };
+    let long = |word: &str| {
+        let is = |arg: &Word| arg.text().len() > 3 && shell::may_be_long(arg.text(), word);
+        command.args.iter().any(is)
+    };
+    let writes = has(&["config"]) && !has(&["get", "list", "-l", "--get", "--list"]);
+    match command.program() {
+        Some("git") => writes && (long("global") || long("system")),
+        Some("npm" | "pnpm" | "yarn") => {
+            writes && (long("location") || long("global") || has(&["-g"]))
+        }
+        _ => false,
     }
 }
 

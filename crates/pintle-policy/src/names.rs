@@ -21,11 +21,23 @@ pub(crate) struct Texts {
     cuts: Vec<Cut>,
     /// What a variable may hold.
     values: Vec<String>,
+    /// What a program prints becomes words, and it may be what was written to a file, or handed to it.
+    are_read_back: bool,
+    /// What `xargs` puts a name in place of.
+    pub(crate) marks: Vec<String>,
+    /// Something prints the whole name of a folder.
+    pub(crate) name_this_folder: bool,
 }
 
 impl Texts {
-    pub(crate) fn of(commands: &[&SimpleCommand]) -> Self {
+    pub(crate) fn of(commands: &[&SimpleCommand], places: &[Place]) -> Self {
+        let mut pairs = commands.iter().zip(places);
+        // The words of a function are its `$1`, `$2`…
+        let in_function = places.iter().any(|place| place.is_later);
         let mut texts = Self {
+            are_read_back: pairs.any(|(command, place)| reads_back(command, place)),
+            name_this_folder: commands.iter().any(|command| names_this_folder(command)),
+            marks: commands.iter().flat_map(|command| marks(command)).collect(),
             are_names: commands.iter().any(|command| takes_names(command)),
             separators: vec![' ', '\t', '\n'],
             cuts: commands.iter().flat_map(|command| cuts(command)).collect(),
@@ -37,7 +49,11 @@ impl Texts {
         for command in commands {
             let mut values = texts.cut_words(&said(command));
             values.extend(texts.cut_words(&held(command)));
-            if texts.are_names {
+            if in_function {
+                values.extend(texts.cut_words(&command.args.iter().collect::<Vec<_>>()));
+            }
+            values.extend(printed(command).map(|text| (text, false)));
+            if texts.are_names || texts.are_read_back {
                 values.extend(texts.cut_documents(command));
             }
             texts.values.extend(values.into_iter().map(|(value, _)| value));
@@ -50,9 +66,20 @@ impl Texts {
     /// The names in a command's texts that another one may use.
     pub(crate) fn names(&self, command: &SimpleCommand, place: &Place) -> Vec<(String, bool)> {
         let mut names = self.cut_words(&held(command));
-        if self.are_names || place.makes_words {
+        let is_read = self.are_names || self.are_read_back && !place.makes_a_word;
+        if is_read || place.makes_words {
             names.extend(self.cut_words(&said(command)));
             names.extend(self.cut_documents(command));
+        }
+        if is_read || place.makes_words || place.makes_a_word || is_held(command) {
+            let texts = printed(command);
+            names.extend(texts.flat_map(|text| match place.makes_a_word {
+                true => vec![(text, false)],
+                false => self.cut(&text).into_iter().map(|name| (name, false)).collect(),
+            }));
+        }
+        if joins(command, &self.values) {
+            names.push((Word::ANYWHERE.to_owned(), true));
         }
         let documents = command.documents.iter().filter(|_| place.makes_a_word);
         let whole = documents.filter(|word| !word.text().trim().contains('\n'));
@@ -144,6 +171,111 @@ fn cuts(command: &SimpleCommand) -> Vec<Cut> {
     words.flat_map(Word::cuts).collect()
 }
 
+/// Whether the command prints, or has in its words, the whole name of a folder.
+fn names_this_folder(command: &SimpleCommand) -> bool {
+    let words = command.args.iter().chain(&command.assignments).chain([&command.name]);
+    let names = |word: &Word| PRINTERS.iter().any(|printer| word.text().contains(printer));
+    words.into_iter().any(names)
+}
+
+/// Whether a variable will hold what the command prints.
+fn is_held(command: &SimpleCommand) -> bool {
+    let is_option = |arg: &Word| arg.text().starts_with("-v");
+    command.program() == Some("printf") && command.args.iter().any(is_option)
+}
+
+/// What `printf` and `echo -e` make of their words, as far as these are known: each `%s` filled in, each escape resolved.
+fn printed(command: &SimpleCommand) -> impl Iterator<Item = String> {
+    let words: Vec<&str> = command.args.iter().map(Word::text).collect();
+    let words = match words.as_slice() {
+        ["-v", _, rest @ ..] | ["--", rest @ ..] => rest,
+        [option, rest @ ..] if option.starts_with('-') => rest,
+        all => all,
+    };
+    let text = match (command.program(), words) {
+        (Some("printf"), [format, values @ ..]) => Some(filled(format, values)),
+        (Some("echo"), words) => Some(words.join(" ")),
+        _ => None,
+    };
+    let text = text.map(|text| unescaped(&text).unwrap_or(text));
+    text.map(|text| text.trim().to_owned()).into_iter()
+}
+
+/// The format with its directives replaced by the values, again and again as long as there are any.
+fn filled(format: &str, values: &[&str]) -> String {
+    let mut values = values.iter();
+    let mut text = String::new();
+    loop {
+        let left = values.len();
+        let mut parts = format.split('%');
+        text.push_str(parts.next().unwrap_or_default());
+        for part in parts {
+            let rest = part.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
+            text.push_str(values.next().copied().unwrap_or_default());
+            text.push_str(rest.get(1..).unwrap_or_default());
+        }
+        if values.len() == 0 || values.len() == left {
+            return text;
+        }
+    }
+}
+
+/// Whether this text may be an end of `..`, or the start of a path, when another one is put beside it.
+pub(crate) fn is_joint(text: &str) -> bool {
+    let text = text.trim_matches(['(', ')', '"', '\'']);
+    let is_dots = |part: &str| matches!(part, "." | "..");
+    text.starts_with('/') || text.split('/').any(is_dots)
+}
+
+/// Whether the command makes one text of several: `x+=…`, or `"$*"` with nothing or a slash between.
+fn joins(command: &SimpleCommand, values: &[String]) -> bool {
+    let sets = || command.assignments.iter().chain(&command.args).map(Word::text);
+    let adds = |text: &str| {
+        let added = text.split_once("+=").filter(|(name, _)| is_variable_name(name));
+        added.is_some_and(|(_, value)| is_joint(value.trim_matches(['"', '\''])))
+    };
+    let separates = |text: &str| {
+        text.strip_prefix("IFS=").is_some_and(|between| {
+            let between = between.trim_matches(['"', '\'', '$']);
+            between.is_empty() && values.iter().any(|value| is_joint(value))
+                || between.contains(['/', '.'])
+        })
+    };
+    // `IFS= read` joins nothing.
+    let reads = matches!(command.program(), Some("read" | "mapfile" | "readarray"));
+    sets().any(adds) || (!reads && sets().any(separates))
+}
+
+/// Whether the command, of which the output becomes words, may print what stands in a file or comes in from outside it.
+fn reads_back(command: &SimpleCommand, place: &Place) -> bool {
+    const OTHERS: &[&str] = &[
+        "basename", "cd", "date", "dirname", "echo", "expr", "find", "git", "hostname", "id", "ls",
+        "mktemp", "nproc", "printf", "pwd", "seq", "uname", "which", "whoami",
+    ];
+    let is_given = !command.documents.is_empty();
+    let is_other = command.program().is_some_and(|program| OTHERS.contains(&program));
+    (place.makes_words || place.makes_a_word) && !is_given && !is_other
+}
+
+/// What `xargs` puts a name in place of, other than `{}`.
+fn marks(command: &SimpleCommand) -> Vec<String> {
+    let args = command.args.iter().map(Word::text);
+    let pairs = command.args.windows(2).filter_map(|pair| match pair {
+        [option, mark] if option.text().starts_with('-') && option.text().ends_with('I') => {
+            Some(mark.text())
+        }
+        _ => None,
+    });
+    let glued = args.filter_map(|arg| {
+        let short = arg.strip_prefix('-').and_then(|rest| rest.split_once(['I', 'i']));
+        short.map(|(_, mark)| mark).or_else(|| arg.split_once("--replace=").map(|(_, mark)| mark))
+    });
+    let is_one = |mark: &&str| !mark.is_empty() && *mark != "{}";
+    let is_xargs = command.program() == Some("xargs");
+    let marks = pairs.chain(glued).filter(is_one).map(str::to_owned);
+    marks.filter(|_| is_xargs).collect()
+}
+
 /// Texts that the command prints, or reads.
 fn said(command: &SimpleCommand) -> Vec<&Word> {
     let prints = matches!(command.program(), Some("echo" | "printf" | "print"));
@@ -163,7 +295,16 @@ fn takes_names(command: &SimpleCommand) -> bool {
             if option.text().starts_with('-') && option.text().ends_with(['T', 'i', 'K', 'L'])
                 && matches!(from.text(), "-" | "/dev/stdin"))
     };
+    let ends = |letter: char| {
+        let is = |arg: &Word| arg.text().starts_with('-') && arg.text().contains(letter);
+        command.args.iter().any(is)
+    };
     match command.program() {
+        Some("tar" | "bsdtar") if ends('T') => true,
+        Some("curl") if ends('K') || command.args.iter().any(|arg| arg.text() == "--config") => {
+            true
+        }
+        Some("wget") if ends('i') => true,
         Some("xargs" | "read" | "mapfile" | "readarray" | "cpio" | "pax" | "select") => true,
         _ => command.args.iter().any(is) || command.args.windows(2).any(lists),
     }

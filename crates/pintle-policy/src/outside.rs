@@ -7,7 +7,7 @@
 use crate::Reach;
 use crate::folders::Place;
 use crate::links::link;
-use crate::names::Texts;
+use crate::names::{Texts, is_joint};
 use crate::paths::{normal, resolve};
 use crate::shell::{SimpleCommand, Word};
 use glob::{Pattern, glob};
@@ -64,8 +64,13 @@ impl Outside<'_> {
             return Some("~".into());
         }
         // The folder above this one.
-        if command.program() == Some("dirname") && command.args.iter().any(is_here) {
+        if command.program() == Some("dirname")
+            && (self.texts.name_this_folder || command.args.iter().any(is_here))
+        {
             return Some("..".into());
+        }
+        if command.program() == Some("curl") && command.args.iter().any(is_file_url) {
+            return Some("file:".into());
         }
         // The text of a link counts from where the link lies.
         let link = link(command, self.folders);
@@ -104,6 +109,12 @@ impl Outside<'_> {
 
 fn is_here(word: &Word) -> bool {
     word.readings().iter().any(|text| text.trim_end_matches('/') == "$PWD")
+}
+
+/// `curl` has braces of its own.
+fn is_file_url(word: &Word) -> bool {
+    let text = word.text().to_ascii_lowercase().replace(['{', '}', '[', ']'], "");
+    text.contains("file:")
 }
 
 /// What is said about a change in `git`, which names no file.
@@ -145,7 +156,7 @@ fn candidates(text: &str) -> Vec<&str> {
         parts.push(piece);
         // In a sentence, too, an address is no path.
         if !piece.split_whitespace().any(is_url) {
-            parts.extend(piece.split([':', '@']));
+            parts.extend(piece.split([':', '@']).map(|part| part.trim_matches('"')));
         }
     }
     let option = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
@@ -196,7 +207,16 @@ impl Outside<'_> {
         if is_url(text) {
             return false;
         }
-        if dynamic && text.contains(Word::ANYWHERE) {
+        if let Some(mark) = self.texts.marks.iter().find(|mark| text.contains(mark.as_str())) {
+            let marked = text.replace(mark.as_str(), MARK);
+            return self.leads_open(&marked, true) || self.leads_open(text, dynamic);
+        }
+        self.leads_open(text, dynamic)
+    }
+
+    /// The same for a text in which each part that is decided later is marked.
+    fn leads_open(&self, text: &str, dynamic: bool) -> bool {
+        if (dynamic && text.contains(Word::ANYWHERE)) || text.starts_with("file:/") {
             return true;
         }
         let is_place =
@@ -224,12 +244,23 @@ impl Outside<'_> {
         if piece.starts_with('$') && piece.contains('/') {
             return true;
         }
-        let is_part = piece.contains(['/', '.']) || piece.matches(['$', '}']).count() > 1;
+        // `.$X` is a way up when X starts with `./`, as all that `find .` prints does.
+        let starts_up = |part: &str| part.starts_with(".$") || part.starts_with(".{}");
+        if piece.split('/').any(starts_up) {
+            return true;
+        }
+        let parts = piece.matches(['$', '}']).count();
+        let is_part = piece.contains(['/', '.']) || parts > 1;
         let leads = |value: &str| self.leads_from_here(&with_value(piece, value), true);
         let values = || self.texts.values();
         is_part
             && (piece.split('/').any(|part| part == "..")
                 || leads("")
+                || (parts > 1
+                    && self
+                        .texts
+                        .values()
+                        .is_none_or(|all| all.iter().any(|value| is_joint(value))))
                 || values().is_none_or(|values| values.iter().any(|value| leads(value))))
     }
 

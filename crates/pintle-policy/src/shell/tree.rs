@@ -126,6 +126,7 @@ impl<'s> Walk<'s> {
             "compound_statement" => self.double_parentheses(node),
             "test_command" => self.double_brackets(node),
             "binary_expression" => self.matched(node)?,
+            "unary_expression" => self.tested(node)?,
             "redirected_statement" => self.compound_redirects(node)?,
             "function_definition" => self.function(node),
             "comment" => self.ledger.comment(node)?,
@@ -355,6 +356,24 @@ impl<'s> Walk<'s> {
         {
             let words = vec![self.node_word(left)?];
             self.lists(SimpleCommand::new(Word::Literal(String::new()), words));
+        }
+        if let [left, operator, right] = children(node).as_slice()
+            && matches!(self.text(operator), "-nt" | "-ot" | "-ef")
+        {
+            let words = vec![self.node_word(left)?, self.node_word(right)?];
+            self.lists(SimpleCommand::new(Word::Literal(String::new()), words));
+        }
+        Ok(())
+    }
+
+    /// `[ -f name ]` asks for a file: listed in the same way.
+    fn tested(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
+        if let [operator, name] = children(node).as_slice()
+            && operator.kind() == "test_operator"
+            && !matches!(self.text(operator), "-n" | "-z" | "-t" | "-o" | "-v" | "-R")
+            && let Ok(word) = self.node_word(name)
+        {
+            self.lists(SimpleCommand::new(Word::Literal(String::new()), vec![word]));
         }
         Ok(())
     }
