@@ -200,7 +200,7 @@ fn with_value(text: &str, value: &str) -> String {
 }
 
 /// Variables that name a place outside, whatever stands beside them.
-const PLACES: &[&str] = &["$HOME", "$OLDPWD", "$TMPDIR"];
+const PLACES: &[&str] = &["$HOME", "$MAIL", "$OLDPWD", "$TMPDIR", "$XDG_"];
 
 impl Outside<'_> {
     fn leads(&self, text: &str, dynamic: bool) -> bool {

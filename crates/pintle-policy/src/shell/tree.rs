@@ -372,6 +372,7 @@ impl<'s> Walk<'s> {
             && operator.kind() == "test_operator"
             && !matches!(self.text(operator), "-n" | "-z" | "-t" | "-o" | "-v" | "-R")
             && let Ok(word) = self.node_word(name)
+            && word.text().contains(['/', '.', '~', '$'])
         {
             self.lists(SimpleCommand::new(Word::Literal(String::new()), vec![word]));
         }
