@@ -122,13 +122,14 @@ impl Rule {
         }
         let named = command.name.literal().is_some_and(|n| first.matches(n))
             || command.program().is_some_and(|p| first.matches(p));
-        named && may_follow(rest, &command.args)
+        named && may_follow(rest, command)
     }
 }
 
 /// Whether the arguments could be the ones the patterns describe.
-fn may_follow(patterns: &[Pattern], args: &[Word]) -> bool {
-    if is_another_subcommand(patterns, args) {
+fn may_follow(patterns: &[Pattern], command: &SimpleCommand) -> bool {
+    let args = command.args.as_slice();
+    if is_another_subcommand(patterns, command) {
         return false;
     }
     if args.iter().any(is_anything) {
@@ -139,12 +140,43 @@ fn may_follow(patterns: &[Pattern], args: &[Word]) -> bool {
     options.iter().all(|option| has_option(option, args)) && operands_in_order(&operands, args)
 }
 
-/// `git commit -m "$MESSAGE"` is not `git push`, whatever the message is.
-fn is_another_subcommand(patterns: &[Pattern], args: &[Word]) -> bool {
-    let (Some(wanted), Some(Word::Literal(first))) = (patterns.first(), args.first()) else {
+/// Programs whose first word that is no option says what they do.
+const HAVE_SUBCOMMANDS: &[&str] = &[
+    "apt",
+    "apt-get",
+    "aws",
+    "brew",
+    "cargo",
+    "docker",
+    "gcloud",
+    "gh",
+    "git",
+    "go",
+    "helm",
+    "kubectl",
+    "npm",
+    "pip",
+    "pnpm",
+    "podman",
+    "systemctl",
+    "terraform",
+    "yarn",
+];
+
+/// `git commit -m "$MESSAGE"` is not `git push`, whatever the message is; nor is it `git push*`.
+fn is_another_subcommand(patterns: &[Pattern], command: &SimpleCommand) -> bool {
+    let (Some(wanted), Some(Word::Literal(first))) = (patterns.first(), command.args.first())
+    else {
         return false;
     };
-    let plain = !wanted.as_str().contains(['-', '/', '.', '*', '?', '[']);
+    let text = match command.program() {
+        Some(program) if HAVE_SUBCOMMANDS.contains(&program) => {
+            wanted.as_str().strip_suffix('*').filter(|text| !text.is_empty())
+        }
+        _ => None,
+    };
+    let text = text.unwrap_or(wanted.as_str());
+    let plain = !text.contains(['-', '/', '.', '*', '?', '[']);
     plain && !first.starts_with('-') && !wanted.matches(first)
 }
 

@@ -1,6 +1,6 @@
 //! Texts that are plain now and become commands later.
 
-use super::Word;
+use super::{SimpleCommand, Word};
 
 /// Variables whose value some program runs or loads, or by which a shell finds the folder it runs things in.
 const RUN_BY_PROGRAMS: &[&str] = &[
@@ -14,6 +14,7 @@ const RUN_BY_PROGRAMS: &[&str] = &[
     "EXINIT",
     "FCEDIT",
     "GCONV_PATH",
+    "GIT_ALLOW_PROTOCOL",
     "GIT_ASKPASS",
     "GIT_DIR",
     "GIT_EDITOR",
@@ -25,6 +26,7 @@ const RUN_BY_PROGRAMS: &[&str] = &[
     "GIT_SSH",
     "GIT_SSH_COMMAND",
     "GIT_TEMPLATE_DIR",
+    "GOFLAGS",
     "HOME",
     "INPUTRC",
     "JAVA_TOOL_OPTIONS",
@@ -46,6 +48,7 @@ const RUN_BY_PROGRAMS: &[&str] = &[
     "PS4",
     "PWD",
     "PYTHONSTARTUP",
+    "RIPGREP_CONFIG_PATH",
     "RSYNC_RSH",
     "RUBYOPT",
     "RUSTC",
@@ -80,6 +83,116 @@ pub(crate) fn steers_programs(assignment: &str) -> bool {
     let Some((name, value)) = assignment.split_once('=') else { return false };
     let harmless = matches!(value.trim_matches(['"', '\'']), "" | "cat" | "less" | "true" | ":");
     is_steering_variable(name) && !harmless
+}
+
+/// Variables that hold a program, which `make`, `zgrep` and their like run.
+const PROGRAMS: &[&str] = &[
+    "AR",
+    "AS",
+    "CARGO",
+    "CC",
+    "CMP",
+    "CO",
+    "CPP",
+    "CXX",
+    "DIFF",
+    "EGREP",
+    "F77",
+    "FC",
+    "FGREP",
+    "GET",
+    "GREP",
+    "HOSTCC",
+    "HOSTCXX",
+    "INSTALL",
+    "LD",
+    "LEX",
+    "M2C",
+    "MAKE",
+    "MAKEINFO",
+    "NM",
+    "NODE",
+    "OBJCOPY",
+    "OBJDUMP",
+    "PC",
+    "PERL",
+    "PYTHON",
+    "RANLIB",
+    "RM",
+    "SED",
+    "SELECTED_EDITOR",
+    "STRIP",
+    "TAR",
+    "TEX",
+    "YACC",
+];
+
+pub(crate) fn holds_a_program(name: &str) -> bool {
+    let of_cargo = name.starts_with("CARGO_TARGET_")
+        && (name.ends_with("_LINKER") || name.ends_with("_RUNNER"));
+    PROGRAMS.contains(&name) || of_cargo
+}
+
+/// The programs that `NAME=value` names for another to run, each as a text for a shell; with a `$` it is not known.
+pub(crate) fn programs_named(assignment: &Word) -> Vec<String> {
+    let texts = assignment.readings().into_iter().filter_map(|text| {
+        let (name, value) = text.split_once('=')?;
+        let name = name.trim_end_matches(['+', ':', '?']);
+        let is_itself = value.strip_prefix('$') == Some(name) || value.is_empty();
+        (holds_a_program(name) && !is_itself).then(|| value.to_owned())
+    });
+    texts.collect()
+}
+
+/// Whether a shell that reads this text takes the value of some variable for a number, and runs what it finds in it.
+pub(crate) fn calculates(text: &str) -> bool {
+    const SAID: &[&str] = &[
+        "let", "unset", "-v", "-i", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-ai", "-ia", "-gi",
+        "-ig",
+    ];
+    let is_index = text
+        .split('[')
+        .rev()
+        .skip(1)
+        .any(|before| before.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'));
+    let is_offset = text.split("${").skip(1).any(|inside| {
+        let rest = inside.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        rest.strip_prefix(':').is_some_and(|rest| !rest.starts_with(['-', '=', '?', '+']))
+    });
+    text.contains("((")
+        || is_index
+        || is_offset
+        || text.split_whitespace().any(|word| SAID.contains(&word))
+}
+
+/// Whether the command puts a `$` or a backquote, as a sign and not for what it means, where a variable may get it.
+pub(crate) fn keeps_a_dollar(command: &SimpleCommand) -> bool {
+    const SETS: &[&str] = &["", "declare", "export", "local", "readonly", "set", "typeset"];
+    const READS: &[&str] = &["mapfile", "read", "readarray"];
+    let program = command.program().unwrap_or_default();
+    let prints = program == "printf" && command.args.iter().any(|a| a.text().starts_with("-v"));
+    let args = command.args.iter().filter(|arg| {
+        SETS.contains(&program) || prints || (program == "env" && arg.text().contains('='))
+    });
+    let read = command.redirects.iter().filter(|r| r.operator == "<<<").map(|r| &r.target);
+    let read = read.chain(&command.documents).filter(|_| READS.contains(&program));
+    command.assignments.iter().chain(args).chain(read).any(has_a_quoted_dollar)
+}
+
+fn has_a_quoted_dollar(word: &Word) -> bool {
+    let Word::Dynamic(raw) = word else { return word.text().contains(['$', '`']) };
+    let (mut single, mut double) = (false, false);
+    let mut chars = raw.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '$' | '`' if single => return true,
+            '\'' if !double => single = !single,
+            '"' if !single => double = !double,
+            '\\' if !single && chars.next().is_some_and(|c| matches!(c, '$' | '`')) => return true,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Whether an assignment runs something when its value is used: by what it steers, or because the value would be

@@ -10,6 +10,7 @@
 
 mod check;
 mod destructive;
+mod git;
 mod heredoc;
 mod later;
 mod loads;
@@ -223,6 +224,7 @@ fn read_all(first: Step) -> Result<Script, ShellError> {
     let mut script = Script { steps: Vec::new(), multiplies: false };
     let mut pending = vec![(first, 0_usize)];
     let mut total = 0_usize;
+    let mut calculates = false;
     while let Some((step, level)) = pending.pop() {
         let (found, level) = match step {
             Step::Command(command) => (unwrap::expand(command, &mut script.steps)?, level),
@@ -235,6 +237,7 @@ fn read_all(first: Step) -> Result<Script, ShellError> {
                     return Err(ShellError::TooDeep);
                 }
                 let found = tree::walk(&text)?;
+                calculates |= later::calculates(&text);
                 script.multiplies |= found.multiplies;
                 (found.steps, level.saturating_add(1))
             }
@@ -244,6 +247,12 @@ fn read_all(first: Step) -> Result<Script, ShellError> {
             }
         };
         pending.extend(found.into_iter().rev().map(|step| (step, level)));
+    }
+    // `y='(rm x)]'; x='a[$'$y; echo $((x))`: put together they are an index, and that is run.
+    let calculates = calculates && !script.commands().any(|c| c.name.is_dynamic());
+    let kept = script.commands().filter(|_| calculates).find(|c| later::keeps_a_dollar(c));
+    if let Some(summary) = kept.map(SimpleCommand::summary) {
+        script.steps.push(Step::Command(SimpleCommand::undecidable(summary)));
     }
     Ok(script)
 }

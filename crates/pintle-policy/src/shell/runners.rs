@@ -107,7 +107,7 @@ fn may_execute(word: &Word, after: &[Word]) -> bool {
 }
 
 /// A variable or a substitution, rather than only a file pattern.
-fn is_expansion(word: &Word) -> bool {
+pub(crate) fn is_expansion(word: &Word) -> bool {
     word.is_dynamic() && (word.text().contains(['$', '`', '{']) || word.text().contains("<("))
 }
 
@@ -129,143 +129,6 @@ pub(crate) fn fd(args: &[Word]) -> Vec<Behind> {
             behind.push(Behind::Unknown);
         }
         rest = tail;
-    }
-    behind
-}
-
-/// Settings of git whose value it runs, or through which it finds more settings.
-const GIT_RUNS: &[&str] = &[
-    "alias.",
-    "askpass",
-    "browser",
-    "clean",
-    "cmd",
-    "command",
-    "driver",
-    "editor",
-    "external",
-    "filter.",
-    "fsmonitor",
-    "helper",
-    "hookspath",
-    "include",
-    "insteadof",
-    "pager",
-    "program",
-    "protocol",
-    "proxy",
-    "receivepack",
-    "smudge",
-    "templatedir",
-    "textconv",
-    "uploadpack",
-];
-
-fn steers_git(setting: &str) -> bool {
-    let lower = setting.to_ascii_lowercase();
-    let (key, value) = lower.split_once('=').unwrap_or((&lower, "?"));
-    let shows = key.ends_with("pager") && matches!(value, "" | "cat" | "less");
-    GIT_RUNS.iter().any(|part| key.contains(part)) && !shows
-}
-
-/// What git would run besides itself.
-pub(crate) fn git(args: &[Word]) -> Vec<Behind> {
-    let mut rest = args;
-    while let [first, tail @ ..] = rest {
-        let Word::Literal(text) = first else { return vec![Behind::Unknown] };
-        rest = match (text.as_str(), tail) {
-            ("-c", [value, tail @ ..]) => {
-                if !is_one_word(value) || value.is_dynamic() || steers_git(value.text()) {
-                    return vec![Behind::Unknown];
-                }
-                tail
-            }
-            ("-C" | "--git-dir" | "--work-tree" | "--namespace", [value, tail @ ..])
-                if is_one_word(value) =>
-            {
-                tail
-            }
-            (option, tail) if option.starts_with('-') => {
-                if option.starts_with("--exec-path=")
-                    || option.starts_with("--config-env")
-                    || matches!(option, "-c" | "-C")
-                {
-                    return vec![Behind::Unknown];
-                }
-                tail
-            }
-            (verb, tail) => return git_verb(verb, tail),
-        };
-    }
-    Vec::new()
-}
-
-fn git_verb(verb: &str, args: &[Word]) -> Vec<Behind> {
-    let texts = || args.iter().map(Word::text);
-    let dynamic = args.iter().any(Word::is_dynamic);
-    let any = |options: &[&str]| {
-        texts().any(|arg| {
-            options.iter().any(|o| match o.strip_prefix("--") {
-                Some(full) => may_be_long(arg, full),
-                None => arg.starts_with(o) && !arg.starts_with("--"),
-            })
-        })
-    };
-    let unknown = |is: bool| if is { vec![Behind::Unknown] } else { Vec::new() };
-    match verb {
-        "bisect" => match args.iter().position(|a| a.text() == "run") {
-            Some(at) => {
-                vec![Behind::Command(args.iter().skip(at.saturating_add(1)).cloned().collect())]
-            }
-            None => unknown(dynamic),
-        },
-        "submodule" => match args.iter().position(|a| a.text() == "foreach") {
-            Some(at) => {
-                let words = args
-                    .iter()
-                    .skip(at.saturating_add(1))
-                    .skip_while(|a| matches!(a.text(), "--recursive" | "-q" | "--quiet"));
-                vec![joined(words)]
-            }
-            None => unknown(dynamic),
-        },
-        "rebase" => rebase(args),
-        "config" => unknown(dynamic || texts().any(steers_git)),
-        "filter-branch" | "difftool" | "mergetool" | "daemon" | "instaweb" | "for-each-repo"
-        | "send-email" => {
-            vec![Behind::Unknown]
-        }
-        "grep" => unknown(any(&["-O", "--open-files-in-pager"])),
-        "clone" => {
-            let settings = any(&["--config", "-c", "--template", "--upload-pack", "-u"]);
-            unknown(settings || texts().any(|a| a.contains("ext::")))
-        }
-        "fetch" | "pull" | "push" | "ls-remote" | "archive" | "fetch-pack" | "send-pack"
-        | "remote" => {
-            let programs = any(&["--upload-pack", "--receive-pack", "--exec"]);
-            unknown(programs || texts().any(|a| a.contains("ext::")))
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// `git rebase -x 'make test'`: each such text goes to a shell.
-fn rebase(args: &[Word]) -> Vec<Behind> {
-    let mut behind = Vec::new();
-    for (at, arg) in args.iter().enumerate() {
-        let text = arg.text();
-        if is_expansion(arg) && !is_one_word(arg) {
-            behind.push(Behind::Unknown);
-        }
-        let long = may_be_long(text, "exec");
-        let short = text.strip_prefix('-').filter(|t| !t.starts_with('-') && t.contains('x'));
-        let value = match (text.split_once('='), short.and_then(|t| t.split_once('x'))) {
-            (Some((_, value)), _) if long => Some(Word::Literal(value.to_owned())),
-            (_, Some((_, value))) if !value.is_empty() => Some(Word::Literal(value.to_owned())),
-            _ if long || short.is_some() => args.get(at.saturating_add(1)).cloned(),
-            _ => continue,
-        };
-        behind.push(joined(value.iter()));
     }
     behind
 }
@@ -369,10 +232,10 @@ fn past_flags(args: &[Word]) -> Behind {
 /// Options whose value is a program to run, or a text that holds one. Short ones by how the word starts.
 const RUN_BY_OPTION: &[(&str, &[&str])] = &[
     ("cpio", &["--rsh-command"]),
+    ("rg", &["--pre", "--hostname-bin"]),
     ("install", &["--strip-program"]),
     ("nc", &["-e", "-c"]),
     ("ncat", &["-e", "-c", "--exec", "--sh-exec", "--lua-exec"]),
-    ("wget", &["--use-askpass"]),
     ("man", &["-P", "-H", "--pager", "--html"]),
     ("nix", &["-c", "--command"]),
     ("nix-shell", &["--run", "--command"]),
@@ -401,6 +264,12 @@ const RUN_BY_OPTION: &[(&str, &[&str])] = &[
 
 /// Whether one of the program's options names a program.
 pub(crate) fn runs_by_option(program: &str, args: &[Word]) -> bool {
+    match program {
+        "wget" => return wget(args),
+        "go" => return go(args),
+        _ if is_compiler(program) => return args.iter().any(|a| a.text() == "-wrapper"),
+        _ => {}
+    }
     let Some((_, options)) = RUN_BY_OPTION.iter().find(|(name, _)| *name == program) else {
         return false;
     };
@@ -426,6 +295,69 @@ pub(crate) fn runs_by_option(program: &str, args: &[Word]) -> bool {
                 },
             })
         })
+}
+
+/// `wget -e use_askpass=rm`; in its settings neither case nor `-` and `_` count.
+fn wget(args: &[Word]) -> bool {
+    let names = |arg: &Word| {
+        let plain = arg.text().to_ascii_lowercase().replace(['-', '_', ' '], "");
+        plain.contains("useask")
+    };
+    let sets = |arg: &Word| {
+        let text = arg.text();
+        may_be_long(text, "execute")
+            || (text.starts_with('-') && !text.starts_with("--") && text.ends_with('e'))
+    };
+    let unknown =
+        |pair: &[Word]| matches!(pair, [option, value] if sets(option) && value.is_dynamic());
+    args.iter().any(|arg| names(arg) || (sets(arg) && arg.is_dynamic()))
+        || args.windows(2).any(unknown)
+}
+
+/// `go test -exec rm`
+fn go(args: &[Word]) -> bool {
+    args.iter().map(Word::text).filter_map(|arg| arg.strip_prefix('-')).any(|arg| {
+        let name = arg.trim_start_matches('-').split('=').next().unwrap_or_default();
+        matches!(name, "exec" | "toolexec" | "vettool")
+    })
+}
+
+/// `gcc-12`, `x86_64-linux-gnu-g++`
+fn is_compiler(program: &str) -> bool {
+    ["gcc", "g++", "gfortran"].iter().any(|name| program.contains(name))
+        || matches!(program, "cc" | "c++" | "cpp" | "gdc" | "gnat" | "gccgo")
+}
+
+/// `cmake -E env rm x`
+pub(crate) fn cmake(args: &[Word]) -> Vec<Behind> {
+    let Some(at) = args.iter().position(|arg| arg.text() == "-E") else { return Vec::new() };
+    let rest = args.get(at.saturating_add(1)..).unwrap_or_default();
+    let Some((verb, rest)) = rest.split_first() else { return Vec::new() };
+    let command = |words: &[Word]| vec![Behind::Command(words.to_vec())];
+    match verb {
+        Word::Dynamic(_) => vec![Behind::Unknown],
+        Word::Literal(verb) => match verb.as_str() {
+            "env" => {
+                let own = |arg: &&Word| arg.text().starts_with("--") || arg.text().contains('=');
+                command(rest.get(rest.iter().take_while(own).count()..).unwrap_or_default())
+            }
+            "time" => command(rest),
+            "chdir" => command(rest.get(1..).unwrap_or_default()),
+            _ => Vec::new(),
+        },
+    }
+}
+
+/// GNU's programs, and what is called otherwise where the system has its own: `gfind`.
+pub(crate) fn usual_name(program: &str) -> &str {
+    const PREFIXED: &[&str] = &[
+        "chroot", "env", "find", "install", "make", "nice", "nohup", "sort", "split", "stdbuf",
+        "tar", "time", "timeout", "xargs",
+    ];
+    match program {
+        "bsdtar" | "star" => "tar",
+        _ => program.strip_prefix('g').filter(|name| PREFIXED.contains(name)).unwrap_or(program),
+    }
 }
 
 /// Settings of ssh that neither run nor load anything: `-o BatchMode=yes`.

@@ -1,7 +1,9 @@
 //! Finds the command inside a command: `sudo rm`, `sh -c 'rm'`, `find -exec rm`.
 
+use super::git;
 use super::later::{
-    decides_later, is_steering_variable, names_a_steering_variable, steers_programs,
+    decides_later, holds_a_program, is_steering_variable, names_a_steering_variable,
+    programs_named, steers_programs,
 };
 use super::options::{has_option, leads_with_option, may_be_long, operands};
 use super::runners::{self, Behind, joined, runs_by_option};
@@ -52,7 +54,9 @@ struct Inner {
 impl Inner {
     fn look(&mut self, command: &SimpleCommand) {
         let Some(program) = command.program() else { return };
+        let program = runners::usual_name(program);
         let args = command.args.as_slice();
+        self.programs_in_variables(program, command);
         let dynamic = || args.iter().any(Word::is_dynamic);
         match program {
             "eval" => self.script_of(args, command),
@@ -60,7 +64,8 @@ impl Inner {
             "trap" => self.trap(args, command),
             "find" => self.behind_each(runners::find(args), command),
             "fd" | "fdfind" => self.behind_each(runners::fd(args), command),
-            "git" => self.behind_each(runners::git(args), command),
+            "git" => self.behind_each(git::git(args), command),
+            "cmake" => self.behind_each(runners::cmake(args), command),
             "su" | "runuser" | "sg" | "script" => self.option_c(args, command),
             "flock" => self.flock(args, command),
             "." | "source" if !args.first().is_some_and(is_a_file) => self.unknown(command),
@@ -84,12 +89,37 @@ impl Inner {
                 self.unknown(command);
             }
             _ => {
-                if let Some(behind) = runners::after_a_verb(program, args) {
+                if let Some(verb) = program.strip_prefix("git-") {
+                    self.behind_each(git::git_verb(verb, args), command);
+                } else if let Some(behind) = runners::after_a_verb(program, args) {
                     self.behind_each(behind, command);
                 } else if let Some(wrapper) = wrapper(program) {
                     self.wrapped(wrapper, args, command);
                 }
             }
+        }
+    }
+
+    /// `CC=rm make`
+    fn programs_in_variables(&mut self, program: &str, command: &SimpleCommand) {
+        let sets = matches!(
+            program,
+            "cross-env" | "declare" | "env" | "export" | "make" | "readonly" | "sudo" | "typeset"
+        );
+        // Nobody gets what is set for the shell alone; whoever exports it later says no value.
+        let given = command.assignments.iter().filter(|_| !program.is_empty());
+        if program == "export" && command.args.iter().any(|arg| holds_a_program(arg.text())) {
+            self.unknown(command);
+        }
+        let words = given.chain(command.args.iter().filter(|_| sets));
+        for text in words.flat_map(programs_named) {
+            match text.contains('$') {
+                true => self.unknown(command),
+                false => self.scripts.push(text),
+            }
+        }
+        if program == "make" && command.args.iter().any(|arg| steers_programs(arg.text())) {
+            self.unknown(command);
         }
     }
 

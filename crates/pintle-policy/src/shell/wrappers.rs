@@ -154,6 +154,36 @@ const WRAPPERS: &[Wrapper] = &[
     Wrapper { name: "tini", flags: "gsv", ..PLAIN },
     Wrapper { name: "dumb-init", flags: "cv", ..PLAIN },
     Wrapper { name: "unbuffer", flags: "p", ..PLAIN },
+    Wrapper { name: "chronic", flags: "ev", ..PLAIN },
+    Wrapper { name: "ifne", flags: "n", ..PLAIN },
+    Wrapper { name: "zrun", ..PLAIN },
+    Wrapper { name: "eatmydata", ..PLAIN },
+    Wrapper { name: "ccache", flags: "sCzchVvpx", valued: "FMokX", ..PLAIN },
+    Wrapper { name: "sccache", flags: "szhV", long_flags: &["show-stats"], ..PLAIN },
+    Wrapper { name: "distcc", ..PLAIN },
+    Wrapper { name: "icecc", ..PLAIN },
+    Wrapper { name: "coreutils", ..PLAIN },
+    Wrapper { name: "cross-env", assigns: true, ..PLAIN },
+    Wrapper {
+        name: "systemd-cat",
+        valued: "tp",
+        long_valued: &["identifier", "priority", "stderr-priority", "level-prefix"],
+        ..PLAIN
+    },
+    Wrapper {
+        name: "gpg-agent",
+        flags: "cqsv",
+        long_flags: &["daemon", "verbose", "quiet", "sh", "csh", "enable-ssh-support", "no-detach"],
+        long_valued: &["homedir", "default-cache-ttl", "max-cache-ttl"],
+        ..PLAIN
+    },
+    Wrapper {
+        name: "debconf",
+        valued: "fop",
+        long_flags: &["terse"],
+        long_valued: &["frontend", "owner", "priority"],
+        ..PLAIN
+    },
     Wrapper { name: "faketime", flags: "fm", operands: 1, ..PLAIN },
 ];
 
@@ -213,6 +243,13 @@ pub(crate) fn is_idle_alone(wrapper: &str) -> bool {
             | "chrt"
             | "choom"
             | "ssh-agent"
+            | "ccache"
+            | "sccache"
+            | "coreutils"
+            | "cross-env"
+            | "systemd-cat"
+            | "gpg-agent"
+            | "debconf"
     )
 }
 
@@ -263,21 +300,26 @@ pub(crate) fn is_opaque(program: &str) -> bool {
         "chpst",
         "compgen",
         "concurrently",
+        "cross-env-shell",
         "daemonize",
         "dbus-launch",
         "dtach",
         "entr",
+        "env-cmd",
         "expect",
         "fc",
         "firejail",
         "gdb",
         "hyperfine",
+        "lckdo",
         "ltrace",
+        "mispipe",
         "newgrp",
         "nodemon",
         "nsenter",
         "numactl",
         "parallel",
+        "pee",
         "perf",
         "pkexec",
         "proxychains",
