@@ -67,7 +67,7 @@ impl Bases {
 }
 
 fn goes(command: &SimpleCommand) -> bool {
-    matches!(command.program(), Some("cd" | "pushd" | "popd"))
+    matches!(command.program(), Some("cd" | "chdir" | "pushd" | "popd"))
 }
 
 /// The folder of `cd FOLDER && …`, where nothing runs unless it has gone there.

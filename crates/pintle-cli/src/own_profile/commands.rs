@@ -20,6 +20,9 @@ const USUAL: &[&str] = &[
     "rustc", "ssh", "touch", "yarn",
 ];
 
+/// Before a file's name in a word of short options: `tar -czfFILE`.
+const MOST_LETTERS: usize = 6;
+
 /// Each is looked up in the file system.
 const MAX_PATTERNS: usize = 32;
 
@@ -59,6 +62,7 @@ impl Look<'_> {
         let found = commands
             .iter()
             .find_map(|command| self.reached(command, &bases))
+            .or_else(|| self.kept(&commands, &bases))
             .or_else(|| self.in_a_document(line, &commands, &bases))?;
         Some(format!("it may change the rules the agent works under ({found})"))
     }
@@ -76,14 +80,17 @@ impl Look<'_> {
     fn reached(&self, command: &SimpleCommand, bases: &Bases) -> Option<String> {
         let effect = Effect::of(command);
         let usual = command.program().is_some_and(|program| USUAL.contains(&program));
+        let packs = command.program() == Some("tar");
         let is_read = |word: &Word| {
-            let is_said = |text: &String| effect.read.contains(text) && !text.contains('$');
+            let is_one = packs && word.text().starts_with('"') && !word.text().contains('@');
+            let is_said =
+                |text: &String| effect.read.contains(text) && (is_one || !text.contains('$'));
             !effect.read.is_empty() && word.readings().iter().all(is_said)
         };
         let args = command.args.iter().filter(|word| effect.named && !is_read(word));
         let outputs = command.redirects.iter().filter(|redirect| redirect.writes());
         let named = args
-            .map(|word| (word, usual))
+            .map(|word| (word, usual && !outputs_to(command, word)))
             .chain(outputs.map(|redirect| (&redirect.target, false)))
             .find(|(word, usual)| self.word(word, *usual, bases))
             .map(|(word, _)| word.text().to_owned());
@@ -93,7 +100,10 @@ impl Look<'_> {
                     || bases.work_trees().any(|tree| self.touches(&tree, "."))
                     || self.assigned(command, bases))
         };
-        let in_place = || effect.places.iter().any(|place| self.place(place, bases));
+        let in_place = || {
+            effect.only.as_ref().is_none_or(|name| self.may_be_called(name))
+                && effect.places.iter().any(|place| self.place(place, bases))
+        };
         named.or_else(|| (in_place() || in_tree()).then(|| command.summary()))
     }
 
@@ -135,6 +145,48 @@ impl Look<'_> {
                     })
             }),
         }
+    }
+
+    /// Whether a variable that the line sets is a way to one of them, for a program that may write to it: `GIT_TRACE=agent.json git log`.
+    fn kept(&self, commands: &[SimpleCommand], bases: &Bases) -> Option<String> {
+        let writes = |command: &SimpleCommand| {
+            command.program() == Some("git")
+                || Effect::of(command).named
+                || command.redirects.iter().any(|redirect| redirect.writes())
+        };
+        if !commands.iter().any(writes) {
+            return None;
+        }
+        let mut words = commands.iter().flat_map(|command| {
+            let sets = matches!(
+                command.program(),
+                Some("" | "env" | "export" | "local" | "readonly" | "set" | "sudo")
+            );
+            let read = command.redirects.iter().filter(|redirect| redirect.operator == "<<<");
+            let args = command.args.iter().filter(move |_| sets);
+            command.assignments.iter().chain(args).chain(read.map(|redirect| &redirect.target))
+        });
+        words.find(|word| self.leads_there(word, bases)).map(|word| word.text().to_owned())
+    }
+
+    fn leads_there(&self, word: &Word, bases: &Bases) -> bool {
+        word.readings().iter().any(|text| {
+            let value = text.split_once('=').map_or(text.as_str(), |(_, value)| value);
+            let name = value.rsplit('/').next().unwrap_or_default();
+            match value.contains('$') {
+                true => !name.contains('$') && self.ends_like(value, false),
+                false => !has_signs(value) && pieces(value).iter().any(|it| self.plain(it, bases)),
+            }
+        })
+    }
+
+    /// Whether one of them, or a folder above, has such a name.
+    fn may_be_called(&self, pattern: &str) -> bool {
+        let Ok(pattern) = Pattern::new(pattern) else { return true };
+        let mut files = self.own.files.iter().chain(&self.own.scripts).chain(&self.real);
+        let inside = ["pintle.toml", "SOUL.md"];
+        inside.iter().any(|name| pattern.matches(name))
+            || files.any(|file| file.iter().any(|part| pattern.matches(&part.to_string_lossy())))
     }
 
     fn plain(&self, path: &str, bases: &Bases) -> bool {
@@ -258,9 +310,25 @@ impl Look<'_> {
 fn pieces(word: &str) -> Vec<&str> {
     let option = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
     // `-j8` is a number to every program that knows it.
-    let glued = option.filter(|rest| !rest.starts_with('j')).and_then(|rest| rest.get(1..));
+    let cluster = option.filter(|rest| !rest.starts_with('j')).unwrap_or_default();
+    let letters = cluster.bytes().take(MOST_LETTERS).take_while(u8::is_ascii_alphanumeric).count();
+    let first = usize::from(!cluster.is_empty());
+    let glued = (1..=letters.max(first)).filter_map(|at| cluster.get(at..));
     let value = word.rsplit('=').next();
-    [Some(word), value, glued].into_iter().flatten().filter(|piece| !piece.is_empty()).collect()
+    [Some(word), value].into_iter().flatten().chain(glued).filter(|it| !it.is_empty()).collect()
+}
+
+/// Whether the word is what an option says the output is to be: `-o $X`, `--output=$X`.
+fn outputs_to(command: &SimpleCommand, word: &Word) -> bool {
+    let program = command.program().unwrap_or_default();
+    let is_option = |text: &str| match program {
+        "kill" | "make" | "mkdir" | "pytest" | "ssh" | "touch" => false,
+        "git" if matches!(text, "-f" | "--file") => true,
+        _ => text == "-MF" || text.starts_with("-o") || text.starts_with("--out"),
+    };
+    let mut pairs = command.args.windows(2);
+    (word.is_dynamic() && is_option(word.text()))
+        || pairs.any(|pair| matches!(pair, [option, value] if std::ptr::eq(value, word) && is_option(option.text())))
 }
 
 /// Whether it is one run-time value and nothing else.

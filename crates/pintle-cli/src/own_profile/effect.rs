@@ -109,6 +109,8 @@ pub(super) struct Effect {
     pub(super) read: Vec<String>,
     /// All in these places, under names that are not in the command line.
     pub(super) places: Vec<String>,
+    /// Of those only what is called like this.
+    pub(super) only: Option<String>,
     /// All in git's work tree.
     pub(super) work_tree: bool,
 }
@@ -179,14 +181,40 @@ fn find(args: &[String]) -> Effect {
     let is_start = |arg: &&String| !arg.starts_with(['-', '(', '!']);
     let starts: Vec<String> =
         args.iter().skip_while(is_option).take_while(is_start).cloned().collect();
-    Effect::places(if starts.is_empty() { vec![".".to_owned()] } else { starts })
+    let tests = args.iter().skip_while(is_option).skip(starts.len());
+    let tests: Vec<&str> = tests.map(String::as_str).collect();
+    // Through links it may come to a rule by another name.
+    let only = only_called(&tests).filter(|_| !args.first().is_some_and(|arg| is_option(&arg)));
+    let starts = if starts.is_empty() { vec![".".to_owned()] } else { starts };
+    Effect { only, ..Effect::places(starts) }
+}
+
+/// The pattern in `-type f -name '*.pyc' -delete`, where nothing but plain tests stands before the end.
+fn only_called(tests: &[&str]) -> Option<String> {
+    let mut only = None;
+    let mut rest = tests;
+    loop {
+        rest = match rest {
+            ["-name", pattern, tail @ ..] if !pattern.contains('$') => {
+                only = Some((*pattern).to_owned());
+                tail
+            }
+            ["-type" | "-maxdepth" | "-mindepth" | "-mtime" | "-mmin" | "-size", _, tail @ ..] => {
+                tail
+            }
+            ["-delete"] | ["-delete", "-print"] | ["-print", "-delete"] => return only,
+            _ => return None,
+        }
+    }
 }
 
 /// Without `-i` its files are only read, and its script says what it writes to.
 fn sed(args: &[String]) -> Effect {
     let changes = |arg: &String| {
-        letters(arg).is_some_and(|letters| letters.contains(['i', 'e', 'f', 's']))
-            || ["--i", "--e", "--f", "--s"].iter().any(|start| arg.starts_with(start))
+        letters(arg).is_some_and(|letters| !letters.chars().all(|c| "nrEuzb".contains(c)))
+            || (arg.starts_with("--")
+                && !["--quiet", "--silent", "--regexp-extended", "--posix", "--debug"]
+                    .contains(&arg.as_str()))
     };
     if args.iter().any(changes) {
         return Effect::named();

@@ -107,7 +107,7 @@ pub(super) fn effect(args: &[Word]) -> Effect {
         "apply" if ["--check", "--stat", "--numstat"].contains(&first) && !has(&["--ap", "-3"]) => {
             Effect::nothing()
         }
-        "clean" if matches!(first, "-n" | "--dry-run") => Effect::nothing(),
+        "clean" if only_shows(rest) => Effect::nothing(),
         "restore" if !has(&["--p", "-p"]) => {
             within(rest.iter().filter(|word| !word.text().starts_with('-')))
         }
@@ -116,6 +116,27 @@ pub(super) fn effect(args: &[Word]) -> Effect {
         }
         _ => Effect::work_tree(),
     }
+}
+
+/// `clean -fdx -n`: but the word after `-e` is its value, and the last word for or against it holds.
+fn only_shows(words: &[Word]) -> bool {
+    let takes_next = |word: &str| {
+        letters(word).is_some_and(|letters| letters.ends_with('e')) || word.starts_with("--e")
+    };
+    let mut before = "";
+    let mut shows = false;
+    for word in words.iter().take_while(|word| word.text() != "--") {
+        let text = word.text();
+        let is_option = text.starts_with('-') && !takes_next(before);
+        if word.is_dynamic() || (is_option && text.starts_with("--no")) {
+            return false;
+        }
+        let by_letter = letters(text)
+            .is_some_and(|l| l.contains('n') && l.chars().all(|c| "dfnqxX".contains(c)));
+        shows |= is_option && (by_letter || text == "--dry-run");
+        before = text;
+    }
+    shows
 }
 
 /// `checkout -b NAME` goes on with the files as they are; with a start it would take those of the start.

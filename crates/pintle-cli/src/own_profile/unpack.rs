@@ -200,7 +200,8 @@ fn inflate(args: &[String]) -> Effect {
     if has(&['N', 'S', 'r'], &["--na", "--su", "--output-d", "--recu"]) {
         return everywhere(args);
     }
-    if has(&['c', 't'], &["--stdout", "--to-std", "--test"]) {
+    let is_told_where = has(&['o'], &["--output"]);
+    if !is_told_where && has(&['c', 't'], &["--stdout", "--to-std", "--test"]) {
         return Effect::nothing();
     }
     let without_end = |name: &str| name.rsplit_once('.').map(|(name, _)| name.to_owned());
