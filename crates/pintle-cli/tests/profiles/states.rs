@@ -137,7 +137,7 @@ fn a_hook_cannot_pass_for_a_built_in() {
     let hook = json!({ "action": "log", "name": "terminal guard" });
     let world = World::new(&json!({ "hooks": { "onToolCall": [hook] } }));
     let said = world.ask("list .");
-    assert!(!said.ok && said.err.contains("bound already"), "{said:?}");
+    assert!(!said.ok && said.err.contains("is the name of a built-in hook"), "{said:?}");
 }
 
 #[test]
