@@ -4,7 +4,7 @@
 use std::{
     fs,
     path::Path,
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
     time::Duration,
 };
 
@@ -28,6 +28,13 @@ pub(crate) fn folder() -> Option<std::path::PathBuf> {
 pub(crate) fn again(module: &str, test: &str) -> Vec<String> {
     let program = std::env::current_exe().unwrap().to_str().unwrap().to_string();
     vec![program, "--exact".into(), format!("{module}::{test}"), "--nocapture".into()]
+}
+
+/// Starts a test again, as a host that works in this folder.
+pub(crate) fn start_again(module: &str, test: &str, folder: &Path) -> Child {
+    let argv = again(module, test);
+    let mut host = Command::new(&argv[0]);
+    host.args(&argv[1..]).env(FOLDER, folder).stdout(Stdio::null()).spawn().unwrap()
 }
 
 pub(crate) fn runtime() -> tokio::runtime::Runtime {
@@ -61,13 +68,8 @@ fn a_host_that_is_killed_takes_its_hooks_along() {
         return be_a_host_in(&folder);
     }
     let profile = Profile::new();
-    let argv = again("host", "a_host_that_is_killed_takes_its_hooks_along");
-    let mut host = Command::new(&argv[0])
-        .args(&argv[1..])
-        .env(FOLDER, profile.path())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut host =
+        start_again("host", "a_host_that_is_killed_takes_its_hooks_along", profile.path());
     runtime().block_on(async {
         profile.made("started").await;
         host.kill().unwrap();

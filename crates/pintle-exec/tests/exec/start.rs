@@ -17,7 +17,7 @@ use pintle_exec::{CommandHook, CommandSpec};
 use serde_json::Value;
 
 use crate::{
-    host::{FOLDER, GRABBER, again, folder, runtime},
+    host::{FOLDER, GRABBER, again, folder, runtime, start_again},
     support::{LAG, Profile, SLACK, cx, event, tool_call},
 };
 
@@ -81,13 +81,8 @@ fn a_host_that_is_killed_while_it_starts_hooks_leaves_none_behind() {
     }
     for round in 0..20 {
         let profile = Profile::new();
-        let argv = again("start", "a_host_that_is_killed_while_it_starts_hooks_leaves_none_behind");
-        let mut host = Command::new(&argv[0])
-            .args(&argv[1..])
-            .env(FOLDER, profile.path())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
+        let test = "a_host_that_is_killed_while_it_starts_hooks_leaves_none_behind";
+        let mut host = start_again("start", test, profile.path());
         runtime().block_on(profile.made("started"));
         std::thread::sleep(Duration::from_micros(700 * round));
         host.kill().unwrap();
