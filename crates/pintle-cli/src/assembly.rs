@@ -5,7 +5,11 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use pintle::{Event, Hooks, Verdict, points::ToolPre};
 use pintle_agent::{Agent, HandlerWatch, Llm, SwitchError, Tool, ToolSpec};
 use pintle_exec::{EndpointStats, KeptWebhooks};
-use pintle_policy::{Operator, Profile, profile::KnownTool, shell};
+use pintle_policy::{
+    Operator, Profile,
+    profile::{AGENT_FILE, KnownTool},
+    shell,
+};
 use pintle_store::SqliteStore;
 use pintle_tools::{McpLimits, McpServer, McpTransport, TerminalConfig};
 use serde_json::Value;
@@ -62,6 +66,13 @@ impl Assembled {
         who: &Who,
         extras: Extras,
     ) -> Result<Self, Problem> {
+        if who.profile.is_none() && environment.working_dir()?.join(AGENT_FILE).is_file() {
+            tell!(
+                "{}: the {} in this folder is not in force: `--profile .` puts it there",
+                yellow("warning"),
+                AGENT_FILE
+            );
+        }
         let plan = Plan::read(environment, who.profile.as_deref())?;
         Self::of_plan(environment, who, plan, extras).await
     }

@@ -83,3 +83,25 @@ fn what_is_not_there_for_a_profile_is_said_by_lint() {
         world.transcript(&[&["hooks", "lint", "taken"], &["hooks", "lint", "unready"]])
     );
 }
+
+// P6: a guard that does not guard is no secret.
+#[test]
+fn a_profile_that_lies_here_and_is_not_in_force_is_told() {
+    let world = World::new();
+    world.write("agent.json", r#"{"name": "here"}"#);
+    world.write("payload.json", "{}");
+    let commands: [&[&str]; 5] = [
+        &["chat", "-q", "hello"],
+        &["doctor"],
+        &["hooks", "list"],
+        &["hooks", "explain", "--tool", "list_dir", "--args", r#"{"path": "."}"#],
+        &["hooks", "fire", "session.start", "--payload", "payload.json"],
+    ];
+    for command in commands {
+        let told = "warning: the agent.json in this folder is not in force: `--profile .`";
+        let said = world.run(command);
+        assert!(said.err.contains(told), "{command:?} {said}");
+        let said = world.run(&[command, &["--profile", "."]].concat());
+        assert!(!said.err.contains("not in force"), "{command:?} {said}");
+    }
+}
