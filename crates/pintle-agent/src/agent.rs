@@ -311,7 +311,8 @@ impl AgentBuilder {
                 "additionalProperties": false
             }),
         };
-        self.inner.tools.insert(Kind::Delegate, delegate, Zone::Safe)?;
+        let zone = Zone::of_tool(&delegate.name);
+        self.inner.tools.insert(Kind::Delegate, delegate, zone)?;
         match self.duplicate {
             Some(duplicate) => Err(duplicate),
             None => Ok(Agent { inner: Arc::new(self.inner) }),

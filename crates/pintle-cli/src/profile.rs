@@ -62,9 +62,7 @@ impl Plan {
         let personalities = Personalities::new(personality("default", plain)?);
         let mut policy = Policy::standard(workspace);
         policy.level = operator.level;
-        if let Some(most) = operator.approval_timeout_ms {
-            policy.approval_timeout = Duration::from_millis(most);
-        }
+        policy.approval_timeout = Duration::from_millis(operator.approval_timeout_ms);
         let approvers = operator.approvers.clone();
         Ok(Self {
             personalities,

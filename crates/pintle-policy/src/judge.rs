@@ -1,12 +1,14 @@
 //! Which zone a call is really in: the tool's, raised by what its input reaches for (R11.2).
 
 use crate::folders::places;
+use crate::guard::strange;
 use crate::links;
 use crate::names::Texts;
 use crate::outside::{self, Outside};
 use crate::shell::{self, SimpleCommand, Word};
 use crate::{Reach, Zone};
 use serde_json::Value;
+use std::path::{Path, PathBuf};
 
 /// A zone, and the reason for it in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,8 +30,9 @@ impl Judged {
 
 /// The zone of a call: `base` (the tool's own), raised and never lowered by its input, which `reach` was made of.
 ///
-/// A path outside the workspace is [`Zone::Machine`], a URL at least [`Zone::Network`]; a `terminal` command is parsed and
-/// judged by what it would run and by the places it names, from each folder it may be in. What a running program does beyond its
+/// A path outside the workspace is [`Zone::Machine`], a URL at least [`Zone::Network`]; a `command`, of whatever tool, is parsed and
+/// judged by what it would run and by the places it names, from each folder it may be in. Of a tool that is not built in, every
+/// text may be a path. What a running program does beyond its
 /// command line (`python3 -c` with code that opens `/etc/passwd`) is not known here: only a sandbox could tell.
 #[must_use]
 pub fn zone_of(tool: &str, base: Zone, input: &Value, reach: &Reach) -> Judged {
@@ -54,13 +57,41 @@ pub fn zone_of(tool: &str, base: Zone, input: &Value, reach: &Reach) -> Judged {
     if let Some(url) = find_url(input) {
         judged.raise(Zone::Network, || format!("the input names a URL: {url}"));
     }
-    if tool == "terminal" {
-        match input.get("command").and_then(Value::as_str) {
-            Some(command) => judge_command(&mut judged, command, reach),
-            None => judged.raise(Zone::Machine, || "the input has no `command`".into()),
+    match input.get("command").and_then(Value::as_str) {
+        Some(command) => judge_command(&mut judged, command, reach),
+        None if tool == "terminal" => {
+            judged.raise(Zone::Machine, || "the input has no `command`".into());
         }
+        None => {}
+    }
+    if Zone::of_tool(tool) == Zone::External
+        && let Some(place) = place_outside(input, reach)
+    {
+        judged.raise(Zone::Machine, || format!("the input leads outside the workspace: {place}"));
     }
     judged
+}
+
+/// The first text of a strange tool's input that is a path to something outside, and where it leads. `/api/users` is none: this
+/// machine has no `/api`.
+fn place_outside(input: &Value, reach: &Reach) -> Option<String> {
+    let workspace = reach.workspace().ok()?;
+    // `~5 a day/night` is a sentence.
+    let is_sentence = |text: &String| {
+        text.starts_with('~')
+            && text.split('/').next().is_some_and(|it| it.contains(char::is_whitespace))
+    };
+    let is_there = |real: &Path| real.components().take(2).collect::<PathBuf>().exists();
+    strange::paths(input).into_iter().filter(|text| !is_sentence(text)).find_map(|text| {
+        match strange::resolved(&text, workspace) {
+            Ok(Some(real)) if !reach.is_inside(&real) && is_there(&real) => {
+                let real = real.display().to_string();
+                Some(if real == text { real } else { format!("{text} is {real}") })
+            }
+            Ok(_) => None,
+            Err(why) => Some(why),
+        }
+    })
 }
 
 /// The first URL anywhere in the input, looked for without recursion on a JSON tree of any depth.

@@ -37,8 +37,8 @@ pub struct Operator {
     pub webhooks: WebhookAllowlist,
     /// Who may answer approvals: at least one. Without a list in the file it is `operator` alone.
     pub approvers: Vec<String>,
-    /// The longest an approval may wait, in milliseconds.
-    pub approval_timeout_ms: Option<u64>,
+    /// The longest an approval may wait, in milliseconds: half an hour unless the file says otherwise.
+    pub approval_timeout_ms: u64,
     /// The most a run may take; what is left out is the profile's to say.
     pub limits: Limits,
     /// Names of environment variables whose values are secrets, beside the ones the program knows.
@@ -99,7 +99,7 @@ impl Operator {
                 errors
             })?,
             approvers: read.approvers.unwrap_or_else(|| vec![OPERATOR.to_owned()]),
-            approval_timeout_ms: read.approval_timeout_ms,
+            approval_timeout_ms: read.approval_timeout_ms.unwrap_or(HALF_AN_HOUR_MS),
             limits: Limits {
                 max_turns: read.max_turns,
                 max_cost_usd: read.max_cost_usd,
@@ -201,11 +201,14 @@ impl Operator {
     /// The stricter of what the profile says and what the operator does.
     fn effective(&self, profile: &Profile) -> Effective {
         let (own, most) = (profile.limits, self.limits);
-        let timeout = least(profile.security.approval_timeout_ms, self.approval_timeout_ms);
+        let most_ms = self.approval_timeout_ms;
         Effective {
             level: profile.security.level.map_or(self.level, |level| level.max(self.level)),
             approvers: self.approvers_of(profile),
-            approval_timeout_ms: timeout.unwrap_or(HALF_AN_HOUR_MS),
+            approval_timeout_ms: profile
+                .security
+                .approval_timeout_ms
+                .map_or(most_ms, |own| own.min(most_ms)),
             limits: Limits {
                 max_turns: least(own.max_turns, most.max_turns),
                 max_cost_usd: least(own.max_cost_usd, most.max_cost_usd),
@@ -284,7 +287,8 @@ impl Operator {
 
     fn judge_timeout(&self, file: &Node, problems: &mut Vec<Problem>) {
         let asked = asked::<u64>(file, "security", "approvalTimeoutMs");
-        let (Some(most), Some((wanted, node))) = (self.approval_timeout_ms, asked) else { return };
+        let Some((wanted, node)) = asked else { return };
+        let most = self.approval_timeout_ms;
         if wanted > most {
             problems.push(
                 Problem::new(

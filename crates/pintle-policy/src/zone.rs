@@ -58,9 +58,11 @@ impl Zone {
     #[must_use]
     pub fn of_tool(tool: &str) -> Self {
         match tool {
-            "read_file" | "list_dir" | "ticket_list" => Self::Safe,
-            "write_file" | "edit_file" | "delegate" | "ticket_create" | "ticket_take"
-            | "ticket_complete" => Self::Workspace,
+            // What a sub-agent does is judged call by call.
+            "read_file" | "list_dir" | "delegate" | "ticket_list" => Self::Safe,
+            "write_file" | "edit_file" | "ticket_create" | "ticket_take" | "ticket_complete" => {
+                Self::Workspace
+            }
             "terminal" => Self::Build,
             _ => Self::External,
         }

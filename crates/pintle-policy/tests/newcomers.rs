@@ -86,9 +86,35 @@ const CASES: &[(&str, &str)] = &[
         "a_tab_in_a_name_and_in_a_prompt",
         "{\n  \"name\": \"a\tb\",\n  \"personalities\": { \"x\": { \"prompt\": \"a\tb\" } }\n}\n",
     ),
+    (
+        "globs_of_other_programs",
+        r#"{
+  "policies": [
+    { "tool": "{write_file,edit_file}", "kind": "path", "deny": ["{.env,.git}", "*.{pem,key}", "!.env", ".env, .git", ".env ", "src\\a"] },
+    { "tool": "terminal", "kind": "shell", "deny": ["{rm,mv}", "git {push,pull} *", "rm, mv", "!ls"] },
+    { "tool": "terminal", "kind": "json", "deny": ["/command={rm,mv} *"] }
+  ],
+  "hooks": { "onToolCall": [{ "action": "approve", "tools": ["{write_file,edit_file}", "!read_file", "read_file,list_dir"] }] }
+}
+"#,
+    ),
     ("two_files_in_one", "{}\n{}\n"),
     ("nothing_said_twice", "{\n  \"hooks\": null,\n  \"plugins\": {},\n  \"plugins\": []\n}\n"),
 ];
+
+// A brace, a comma or a `!` that is meant as itself has its way to be written.
+#[test]
+fn signs_that_mean_nothing_in_a_glob_can_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = r#"{ "policies": [
+        { "tool": "write_file", "kind": "path", "deny": ["[{]a}", "x[,]v", "[!]a]", "a[\\]b", "{a}"] },
+        { "tool": "terminal", "kind": "shell", "deny": ["cut -d, *", "echo [!a]", "git log --format={a}"] },
+        { "tool": "terminal", "kind": "json", "deny": ["/command=[{]a,b}", "/command=*{\"a\": 1, \"b\": 2}*"] }
+    ] }"#;
+    std::fs::write(folder.path().join("agent.json"), source).unwrap();
+    let told = Profile::load(folder.path()).map(|_| ()).map_err(|errors| errors.render(false));
+    assert_eq!(told, Ok(()));
+}
 
 #[test]
 fn each_newcomer_is_told_what_to_write() {

@@ -51,6 +51,21 @@ fn a_profile_may_tighten_the_level_and_never_loosen_it() {
     }
 }
 
+// R11.4: a question that waits for a year is answered by somebody who has forgotten what it was about.
+#[test]
+fn a_profile_cannot_have_questions_wait_longer_than_the_operator_says_or_the_default() {
+    let rows = [("", 1_800_000), ("approval_timeout_ms = 5000", 5000)];
+    let rows = rows.into_iter().chain([("approval_timeout_ms = 86400000", 86_400_000)]);
+    for (file, most) in rows {
+        let asking = |wanted: u64| {
+            let source = format!("{{ \"security\": {{ \"approvalTimeoutMs\": {wanted} }} }}");
+            let (_folder, profile) = profile(&source);
+            operator(file).judge(&profile).map(|effective| effective.approval_timeout_ms).ok()
+        };
+        assert_eq!((asking(most), asking(most + 1)), (Some(most), None), "{file}");
+    }
+}
+
 // R10.8
 #[test]
 fn everything_a_profile_asks_too_much_of_is_shown_at_once() {

@@ -245,10 +245,22 @@ fn a_zone_is_raised_by_the_input_and_never_lowered() {
         ("write_file", json!({ "file_path": "/tmp/x" }), Machine),
         ("edit_file", json!({ "filePath": "a/../../x" }), Machine),
         ("write_file", json!({ "path": "a", "content": "see HTTPS://example.com/x" }), Network),
-        ("delegate", json!({ "task": "x" }), Workspace),
+        ("delegate", json!({ "task": "x" }), Safe),
         ("mcp_mail", json!({ "to": "x" }), External),
         ("mcp_mail", json!({ "to": "https://x" }), External),
         ("mcp_mail", json!({ "path": "/etc" }), Machine),
+        ("mcp_files", json!({ "paths": ["a.txt", "/etc/passwd"] }), Machine),
+        ("mcp_files", json!({ "move": { "to": "../x" } }), Machine),
+        ("mcp_files", json!({ "destination": "a.txt", "note": "no/such: x" }), External),
+        ("mcp_files", json!({ "destination": "notes.txt" }), Machine),
+        ("mcp_files", json!({ "destination": "~/x" }), Machine),
+        ("mcp_files", json!({ "root": "file:///etc" }), Machine),
+        ("mcp_web", json!({ "route": "/api-of-nobody/users", "text": "~5 a day/night" }), External),
+        ("mcp_shell", json!({ "command": "ls" }), External),
+        ("mcp_shell", json!({ "command": "sudo ls" }), Machine),
+        ("mcp_shell", json!({ "command": "cat /etc/passwd" }), Machine),
+        ("mcp_shell", json!({ "command": "ls 'unclosed" }), Machine),
+        ("mcp_shell", json!({ "command": "rm -rf /" }), Never),
     ];
     for (tool, input, zone) in rows {
         let judged = zone_of(tool, Zone::of_tool(tool), &input, work);

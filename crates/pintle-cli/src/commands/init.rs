@@ -18,7 +18,7 @@ pub(crate) fn run(environment: &Environment, init: &Init) -> Result<ExitCode, Pr
     let files = [
         ("agent.json", include_str!("../sample/agent.json")),
         ("agent.schema.json", &schema),
-        ("README.md", include_str!("../sample/README.md")),
+        ("PROFILE.md", include_str!("../sample/PROFILE.md")),
         ("personalities/guide/SOUL.md", include_str!("../sample/SOUL.md")),
         ("personalities/guide/config.json", "{}\n"),
         ("hooks/check.sh", include_str!("../sample/check.sh")),

@@ -34,13 +34,18 @@ fn it_writes_a_profile_that_loads_and_says_what_to_do_next() {
     let answer = world.run(&["chat", "--profile", "my-agent", "-q", "run git push origin main"]);
     assert_eq!(answer.code, Some(0), "{answer}");
     assert!(answer.out.contains("denied by the rule `git push *`"), "{answer}");
+    for call in ["write .env: x", "write sub/.env: x", "read sub/.git/config"] {
+        let answer = world.run(&["chat", "--profile", "my-agent", "-q", call]);
+        assert!(answer.out.contains("is denied by the rule `**/."), "{answer}");
+    }
+    assert!(!world.file("sub").exists() && !world.file(".env").exists());
 }
 
 #[test]
 fn what_it_says_of_each_action_can_be_put_to_use_as_it_stands() {
     let world = World::new();
     world.run(&["init", "my-agent"]);
-    let readme = std::fs::read_to_string(world.file("my-agent/README.md")).unwrap();
+    let readme = std::fs::read_to_string(world.file("my-agent/PROFILE.md")).unwrap();
     let shown: Vec<_> = readme
         .lines()
         .skip_while(|line| !line.starts_with("    \"hooks\""))
@@ -130,4 +135,14 @@ fn a_folder_that_cannot_be_made_is_named() {
     let said = world.run(&["init", "a-file/my-agent"]);
     assert_eq!(said.code, Some(1));
     assert!(said.err.contains("TEMP/work/a-file") || said.err.contains("/a-file/"), "{said}");
+}
+
+#[test]
+fn a_project_with_files_of_its_own_gets_a_profile_too() {
+    let world = World::new();
+    world.write("README.md", "mine");
+    world.write("hooks/mine.sh", "true");
+    let said = world.run(&["init"]);
+    assert_eq!(said.code, Some(0), "{said}");
+    assert_eq!(std::fs::read_to_string(world.file("README.md")).unwrap(), "mine");
 }

@@ -18,6 +18,9 @@
 //! a tool that is not built in the guard for `*` looks at what is there; one that names it (`mcp__files__*`) refuses a call in
 //! which it finds nothing to judge, since whoever wrote it expected something.
 //!
+//! A glob has `*` (any text), `**` (in paths, any folders), `?` (one character) and `[ab]`; `[*]` is the star itself. What means
+//! something to other readers of globs and nothing here (`{a,b}`, `!a`, `a, b`) does not load.
+//!
 //! # Rules for commands
 //!
 //! A rule is words, each a glob, separated by blanks. The first names the program.
@@ -31,10 +34,11 @@
 //! - `> glob` is about the files a command writes with `>`; without such an allow rule only `/dev/null` may be written to.
 //! - A program that runs others (`sudo`, `env`, `sh -c`) must be allowed, and so must what it runs.
 
+mod globs;
 mod json;
 mod path;
 mod shell;
-mod strange;
+pub(crate) mod strange;
 
 use glob::Pattern;
 use schemars::JsonSchema;
@@ -43,6 +47,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::{Reach, Zone};
+use globs::glob;
+pub(crate) use globs::glob_of_names;
 
 /// How a guard looks at a call's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -73,11 +79,6 @@ pub struct Denial {
 pub struct PatternError {
     /// What is wrong and what would be right.
     pub message: String,
-}
-
-pub(crate) fn glob(text: &str) -> Result<Pattern, PatternError> {
-    Pattern::new(text)
-        .map_err(|error| PatternError { message: format!("`{text}` is not a glob: {}", error.msg) })
 }
 
 #[derive(Debug, Clone)]
@@ -121,7 +122,7 @@ impl Guard {
             GuardKind::Path => Rules::Path(path::Rules::new(allow, deny)?),
             GuardKind::Json => Rules::Json(json::Rules::new(allow, deny)?),
         };
-        Ok(Self { tool: glob(tool)?, rules, source: source.to_owned() })
+        Ok(Self { tool: glob_of_names(tool)?, rules, source: source.to_owned() })
     }
 
     /// Whether this guard looks at that tool at all.

@@ -1,6 +1,6 @@
 //! Guards on resolved paths.
 
-use super::{PatternError, Refusal, glob, strange};
+use super::{PatternError, Refusal, glob_of_names, strange};
 use crate::Zone;
 use crate::paths::resolve;
 use crate::reach::{PATH_FIELDS, Reach};
@@ -26,7 +26,7 @@ pub(crate) struct Rules {
 impl Rules {
     pub(crate) fn new(allow: &[String], deny: &[String]) -> Result<Self, PatternError> {
         for rule in allow.iter().chain(deny) {
-            glob(rule)?;
+            glob_of_names(rule)?;
             if rule.starts_with('~') || rule.split('/').any(|part| part == "..") || rule.is_empty()
             {
                 let message = format!(

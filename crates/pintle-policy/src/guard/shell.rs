@@ -81,6 +81,13 @@ impl Rule {
             );
             return Err(PatternError { message });
         }
+        let is_a_list = |word: &str| word.ends_with(',') && !word.starts_with(['-', ',']);
+        if text.trim_start().starts_with('!') || text.split_whitespace().any(is_a_list) {
+            let message = format!(
+                "`{written}` is not a rule for commands: write one rule for each program, and in `allow` what is to be let through"
+            );
+            return Err(PatternError { message });
+        }
         let mut words = text.split_whitespace().map(glob).collect::<Result<Vec<_>, _>>()?;
         if words.len() > 1 && words.last().is_some_and(|w| w.as_str() == "*") {
             words.pop();

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const MAX_PATH: usize = 4096;
 
 /// Every text that could be a path: all values, and the names of fields in inner objects. A `file:` URL is the path it holds.
-pub(super) fn paths(input: &Value) -> Vec<String> {
+pub(crate) fn paths(input: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let mut pending: Vec<&Value> = match input {
         Value::Object(fields) => fields.values().collect(),
@@ -68,7 +68,7 @@ fn unescaped(text: &str) -> String {
 ///
 /// # Errors
 /// When nobody can say where it leads.
-pub(super) fn resolved(text: &str, workspace: &Path) -> Result<Option<PathBuf>, String> {
+pub(crate) fn resolved(text: &str, workspace: &Path) -> Result<Option<PathBuf>, String> {
     if text.len() > MAX_PATH || text.contains('\0') {
         return Ok(None);
     }

@@ -1,6 +1,7 @@
 //! Checks on single texts, by the `format` their field has in the schema.
 
 use super::report::Problem;
+use crate::guard::glob_of_names;
 use crate::paths::{is_inside, resolve};
 use crate::shell::simple_commands;
 use crate::webhook::{forbidden_host, webhook_url};
@@ -82,12 +83,13 @@ fn bad_glob(text: &str, span: Range<usize>) -> Option<Problem> {
                 .help("write a tool's name or a glob like `write_*`"),
         );
     }
-    let error = glob::Pattern::new(text).err()?;
-    Some(
-        Problem::new(span, format!("`{text}` is not a glob")).label(error.msg).help(
+    if let Err(error) = glob::Pattern::new(text) {
+        return Some(Problem::new(span, format!("`{text}` is not a glob")).label(error.msg).help(
             "`*` is any text, `?` any character, `[ab]` one of them; write `[[]` for a bracket",
-        ),
-    )
+        ));
+    }
+    let error = glob_of_names(text).err()?;
+    Some(Problem::new(span, "this glob fits no tool").label("never applies").help(error.message))
 }
 
 fn bad_http_url(text: &str, span: Range<usize>) -> Option<Problem> {
