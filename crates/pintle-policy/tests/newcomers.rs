@@ -100,6 +100,48 @@ const CASES: &[(&str, &str)] = &[
     ),
     ("two_files_in_one", "{}\n{}\n"),
     ("nothing_said_twice", "{\n  \"hooks\": null,\n  \"plugins\": {},\n  \"plugins\": []\n}\n"),
+    // What follows has a second mistake each, which is told too.
+    (
+        "comments_of_a_shell_and_more",
+        "# my agent\n{\n  \"nmae\": \"a\", # who\n  # what\n  \"model\": \"ofline\"\n}\n",
+    ),
+    ("curly_quotes_and_more", "{\n  “name”: “a”,\n  ‘modle’: \"offline”,\n  \"hoks”: {}\n}\n"),
+    (
+        "colons_missing_and_more",
+        "{\n  \"name\" \"a\",\n  \"limits\" { \"maxTurn\" = 5; \"maxSeconds\":: 9 },\n  \"model\"\n  \"hoks\": {}\n}\n",
+    ),
+    (
+        "commas_everywhere_and_more",
+        "{\n  ,\"name\": \"a\",,\n  \"plugins\": [, \"a\",, \"b\" \"c\"],\n  \"hoks\": {}\n}\n",
+    ),
+    (
+        "a_list_not_closed_and_more",
+        "{\n  \"hooks\": {\n    \"onToolCal\": [\n      { \"action\": \"log\" }\n  },\n  \"nmae\": \"x\"\n}\n",
+    ),
+    (
+        "an_object_not_closed_and_more",
+        "{\n  \"hooks\": {\n    \"onToolCall\": [\n      { \"action\": \"lgo\"\n    ]\n  },\n  \"nmae\": \"x\"\n}\n",
+    ),
+    ("the_last_bracket_missing_and_more", "{\n  \"nmae\": \"x\",\n  \"hooks\": {\n"),
+    ("a_bracket_of_the_wrong_kind_and_more", "{ \"plugins\": [\"a\"}, \"nmae\": 1 }\n"),
+    ("a_bracket_too_many_and_more", "{\n  \"nmae\": 1 },\n  \"name\": \"a\"\n}\n"),
+    (
+        "quotes_too_few_and_more",
+        "{\n  \"name\": \"abc,\n  \"plugins\": [\"a, \"b\"],\n  \"nmae\": \"x\n}\n",
+    ),
+    (
+        "words_of_another_language_and_more",
+        "{\n  \"model\": offline,\n  \"name\": my agent\n  \"plugins\": None,\n  \"hooks\": { \"onToolCall\": [{ \"action\": \"command\", \"command\": \"true\", \"worker\": True }] },\n  \"nmae\": 1_000\n}\n",
+    ),
+    (
+        "names_in_a_list_and_more",
+        "{\n  \"plugins\": [\"a\": 1],\n  \"tools\": { [\"x\"] },\n  \"nmae\": 1\n}\n",
+    ),
+    (
+        "a_value_missing_and_more",
+        "{\n  \"name\": ,\n  \"model\":\n  \"nmae\": 1,\n  \"limits\": { \"maxTurns\": }\n}\n",
+    ),
+    ("a_blank_that_is_none", "{\n\u{a0}\u{a0}\"nmae\": \"a\"\n}\n"),
 ];
 
 // A brace, a comma or a `!` that is meant as itself has its way to be written.

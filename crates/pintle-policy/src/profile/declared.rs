@@ -1,10 +1,10 @@
 //! What a profile declares, read as far as it can be: for showing hooks of a file that does not load.
 
-use super::document::{Node, parse};
+use super::document::Node;
 use super::hook::default_name;
 use super::read::read_text;
 use super::report::{ProfileError, ProfileErrors};
-use super::{AGENT_FILE, Bucket, written_at};
+use super::{AGENT_FILE, Bucket, parse, written_at};
 use std::path::Path;
 
 /// A hook as it is written, right or wrong.

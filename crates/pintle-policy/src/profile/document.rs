@@ -1,16 +1,7 @@
 //! A JSON file that remembers where everything is written.
 
 use super::report::Problem;
-use super::syntax;
-use jsonc_parser::ast::{ObjectPropName, Value as Ast};
-use jsonc_parser::common::Ranged;
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
-use std::borrow::Cow;
 use std::ops::Range;
-
-const MAX_DEPTH: usize = 64;
-/// More entries than anybody writes; checking them would take longer than anybody waits.
-const MAX_ENTRIES: usize = 256;
 
 /// A value and where it stands.
 #[derive(Debug, Clone)]
@@ -97,108 +88,4 @@ pub(crate) struct Parsed {
     pub(crate) document: Option<Node>,
     /// What is wrong with the writing of it: then it is only for checking the rest.
     pub(crate) problems: Vec<Problem>,
-}
-
-/// Parses strict JSON; only comments are allowed on top, so that a profile can explain itself. Where a slip leaves no doubt what
-/// was meant, the file is read as it was meant, so that everything else in it can be told too.
-pub(crate) fn parse(source: &str) -> Parsed {
-    let mut problems = Vec::new();
-    let mut text = Cow::Borrowed(source);
-    if let Some(rest) = source.strip_prefix('\u{feff}') {
-        let mark = Problem::new(0..3, "the file begins with a byte order mark");
-        problems.push(
-            mark.label("JSON has none")
-                .help("save it as UTF-8 without one (in editors: `UTF-8`, not `UTF-8 with BOM`)"),
-        );
-        // Everything stays where it is.
-        text = Cow::Owned(format!("   {rest}"));
-    }
-    let collect = CollectOptions { tokens: true, ..CollectOptions::default() };
-    if parse_to_ast(&text, &collect, &STRICT).is_err()
-        && let Some((zeros, mended)) = syntax::zeros(&text)
-    {
-        problems.extend(zeros);
-        text = Cow::Owned(mended);
-    }
-    let read = |options: &ParseOptions| parse_to_ast(&text, &collect, options);
-    let strict = read(&STRICT);
-    let refused = strict.as_ref().err().map(|error| syntax::fatal(error, source));
-    let parsed = strict
-        .or_else(|_| read(&ParseOptions::default()))
-        .map_err(|error| syntax::fatal(&error, source))
-        .and_then(|parsed| {
-            let slips = syntax::slips(parsed.tokens.as_deref().unwrap_or_default(), source);
-            match refused.filter(|_| slips.is_empty()) {
-                Some(refused) => Err(refused),
-                None => {
-                    problems.extend(slips);
-                    Ok(parsed)
-                }
-            }
-        });
-    let document = parsed.and_then(|parsed| match parsed.value {
-        Some(value) => convert(&value, 0),
-        None => Err(Problem::new(0..0, "the file is empty").help("write at least `{}`")),
-    });
-    let document = document.map_err(|problem| problems.push(problem)).ok();
-    Parsed { document, problems }
-}
-
-const STRICT: ParseOptions = ParseOptions {
-    allow_comments: true,
-    allow_loose_object_property_names: false,
-    allow_trailing_commas: false,
-    allow_missing_commas: false,
-    allow_single_quoted_strings: false,
-    allow_hexadecimal_numbers: false,
-    allow_unary_plus_numbers: false,
-};
-
-fn convert(value: &Ast<'_>, depth: usize) -> Result<Node, Problem> {
-    let range = value.range();
-    let span = range.start..range.end;
-    if depth > MAX_DEPTH {
-        return Err(Problem::new(span, format!("nested more than {MAX_DEPTH} deep"))
-            .help("no field of a profile nests like this"));
-    }
-    let entries = match value {
-        Ast::Array(list) => list.elements.len(),
-        Ast::Object(object) => object.properties.len(),
-        _ => 0,
-    };
-    if entries > MAX_ENTRIES {
-        let start = span.start..span.start.saturating_add(1);
-        return Err(Problem::new(
-            start,
-            format!("{entries} entries, and at most {MAX_ENTRIES} are read"),
-        )
-        .help("a profile is a page of text: move data elsewhere"));
-    }
-    let deeper = depth.saturating_add(1);
-    let kind = match value {
-        Ast::NullKeyword(_) => Kind::Null,
-        Ast::BooleanLit(b) => Kind::Bool(b.value),
-        Ast::NumberLit(n) => Kind::Number(n.value.to_owned()),
-        Ast::StringLit(s) => Kind::Text(s.value.clone().into_owned()),
-        Ast::Array(list) => {
-            Kind::List(list.elements.iter().map(|e| convert(e, deeper)).collect::<Result<_, _>>()?)
-        }
-        Ast::Object(object) => {
-            let mut fields = Vec::with_capacity(object.properties.len());
-            for prop in &object.properties {
-                let range = prop.name.range();
-                let key = match &prop.name {
-                    ObjectPropName::String(s) => s.value.clone().into_owned(),
-                    ObjectPropName::Word(w) => w.value.to_owned(),
-                };
-                fields.push(Field {
-                    key,
-                    key_span: range.start..range.end,
-                    value: convert(&prop.value, deeper)?,
-                });
-            }
-            Kind::Object(fields)
-        }
-    };
-    Ok(Node { span, kind })
 }

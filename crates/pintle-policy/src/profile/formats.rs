@@ -68,8 +68,12 @@ fn hides(c: char, span: Range<usize>) -> Problem {
     Problem::new(span, message).label(HIDDEN).help(help)
 }
 
-/// Takes back how to write a character where none of its kind may be, however it is written: one answer for each place.
-pub(crate) fn only_one_answer(slips: &mut Vec<Problem>, found: &[Problem]) {
+/// Takes back how to write a character where none of its kind may be, however it is written, and what is wrong with a value
+/// that is not there: one answer for each place.
+pub(crate) fn only_one_answer(slips: &mut Vec<Problem>, found: &mut Vec<Problem>) {
+    let is_missing =
+        |it: &Problem| it.span.is_empty() && slips.iter().any(|slip| slip.span == it.span);
+    found.retain(|it| !is_missing(it));
     let within = |slip: &Problem, it: &Problem| {
         it.label == HIDDEN && it.span.start < slip.span.start && slip.span.end < it.span.end
     };

@@ -1,5 +1,6 @@
 //! A profile: a folder with an `agent.json`, read strictly, never trusted (R10.1–R10.4).
 
+mod brackets;
 mod company;
 mod declared;
 mod document;
@@ -20,6 +21,7 @@ mod scripts;
 mod shape;
 mod surprises;
 mod syntax;
+mod tokens;
 mod tools;
 mod unready;
 
@@ -33,10 +35,11 @@ pub use schema::agent_schema;
 pub use scripts::Scripts;
 pub use tools::{KnownTool, Warning};
 
-pub(crate) use document::{Field, Kind, Node, Parsed, parse};
+pub(crate) use document::{Field, Kind, Node, Parsed};
 pub(crate) use report::{Problem, nearest, place};
 pub(crate) use schema::schema_of;
 pub(crate) use shape::check as check_shape;
+pub(crate) use syntax::parse;
 
 use crate::contents::Contents;
 use crate::guard::Guard;
@@ -137,8 +140,8 @@ impl Profile {
             errors.add(AGENT_FILE, &source, problems);
             return Err(errors);
         };
-        let found = shape::check(&document, &agent_schema(), dir);
-        formats::only_one_answer(&mut problems, &found);
+        let mut found = shape::check(&document, &agent_schema(), dir);
+        formats::only_one_answer(&mut problems, &mut found);
         problems.extend(found);
         let scripts = Scripts::of(&document, dir, bounds.data, &mut Contents::default());
         problems.extend(rules::check(&document, dir, &names, &scripts));

@@ -83,8 +83,8 @@ fn read_config(
 ) -> Option<PersonalityFile> {
     let Parsed { document, mut problems } = parse(source);
     if let Some(document) = document {
-        let found = shape::check(&document, &personality_schema(), dir);
-        formats::only_one_answer(&mut problems, &found);
+        let mut found = shape::check(&document, &personality_schema(), dir);
+        formats::only_one_answer(&mut problems, &mut found);
         problems.extend(found);
         if problems.is_empty() {
             match serde_json::from_value(document.to_json()) {
