@@ -324,3 +324,34 @@ fn an_error_has_file_line_column_and_help() {
     assert_eq!((error.file.as_str(), error.line, error.column), ("agent.json", 2, 17));
     assert_eq!(error.helps, ["did you mean `name`?"]);
 }
+
+/// What no schema can say: it depends on the folder, on another field, or on a grammar of its own. The schema's description
+/// says so too.
+const LEFT_TO_THE_READER: [&str; 13] = [
+    "command_decided_at_run_time",
+    "command_missing_script",
+    "command_outside_script",
+    "command_unparsable",
+    "duplicate_field",
+    "guard_rule_with_a_pipe",
+    "missing_personality",
+    "save_dot_dot",
+    "save_over_script",
+    "save_through_link",
+    "save_to_folder",
+    "save_to_what_a_command_may_run",
+    "two_hooks_of_one_name",
+];
+
+#[test]
+fn an_editor_marks_every_broken_profile_that_a_schema_can_tell() {
+    let validator = jsonschema::validator_for(&pintle_policy::agent_schema()).unwrap();
+    let passes = |source: &String| {
+        serde_json::from_str(source).is_ok_and(|document| validator.is_valid(&document))
+    };
+    let cases = cases().into_iter();
+    let mut left: Vec<&str> =
+        cases.filter(|(_, source)| passes(source)).map(|(name, _)| name).collect();
+    left.sort_unstable();
+    assert_eq!(left, LEFT_TO_THE_READER);
+}

@@ -295,7 +295,7 @@ pub(crate) enum ActionFile {
         #[schemars(extend("format" = "hook-command"))]
         command: Option<String>,
         /// A program and its arguments, without a shell.
-        #[schemars(length(min = 1), extend("prefixItems" = [{ "type": "string", "minLength": 1 }]))]
+        #[schemars(length(min = 1), extend("prefixItems" = [{ "type": "string", "format": "program" }]))]
         argv: Option<Vec<String>>,
         /// How long it may take, in milliseconds. Default: 5000.
         #[schemars(range(min = 1))]
@@ -318,7 +318,9 @@ pub(crate) enum ActionFile {
 #[schemars(extend("anyOf" = [
     { "required": ["allow"], "properties": { "allow": { "minItems": 1 } } },
     { "required": ["deny"], "properties": { "deny": { "minItems": 1 } } }
-]))]
+], "if" = { "properties": { "kind": { "const": "json" } } }, "then" = {
+    "properties": { "allow": { "items": { "pattern": "^/" } }, "deny": { "items": { "pattern": "^/" } } }
+}))]
 pub(crate) struct Policy {
     /// Which tools it judges, as a glob.
     #[schemars(extend("format" = "glob"))]
