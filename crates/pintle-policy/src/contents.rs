@@ -1,14 +1,15 @@
 //! What is in the files of a profile, read once for as long as they stay the same.
 
 use crate::paths::{is_inside, resolve};
-use crate::profile::{installed, read_inside};
-use crate::trust::content_hash;
+use crate::profile::{installed, read_file, read_pieces};
+use crate::trust::written_hash;
+use sha2::{Digest, Sha256};
 use std::collections::{HashMap, HashSet};
 use std::fs::Metadata;
 use std::io::Error;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Programs that were compiled are large; none is this large.
@@ -29,20 +30,36 @@ pub struct Contents {
     known: HashMap<String, (Stamp, Arc<Known>)>,
     /// What was seen in this look at them: it is one state of each file, however often it is asked for.
     seen: HashMap<String, (Stamp, Arc<Known>)>,
+    folders: HashMap<PathBuf, Marks>,
+    /// Folders that were found to lie in the profile's in this look: to resolve a path takes longer than to read a file.
+    inner: HashSet<PathBuf>,
     read_again: u64,
 }
 
 /// What told the files apart when they were looked at.
 #[derive(Debug, Clone, Default)]
-pub struct Stamps(HashMap<String, Stamp>);
+pub struct Stamps {
+    files: HashMap<String, Stamp>,
+    folders: HashMap<PathBuf, Marks>,
+}
 
 impl Stamps {
     /// A file that is there in both looks and was written, or put in place of another, in between, if only to put it back.
     #[must_use]
     pub fn moved(&self, later: &Self) -> Option<&str> {
-        let differs = |file: &str, stamp: &Stamp| later.0.get(file).is_some_and(|it| it != stamp);
-        let mut moved = self.0.iter().filter(|(file, stamp)| differs(file, stamp));
+        let differs =
+            |file: &str, stamp: &Stamp| later.files.get(file).is_some_and(|it| it != stamp);
+        let mut moved = self.files.iter().filter(|(file, stamp)| differs(file, stamp));
         moved.next().map(|(file, _)| file.as_str())
+    }
+
+    /// A folder in which something came or went in between, if only for a moment.
+    #[must_use]
+    pub fn stirred(&self, later: &Self) -> Option<&Path> {
+        let differs =
+            |folder: &Path, marks: &Marks| later.folders.get(folder).is_some_and(|it| it != marks);
+        let mut stirred = self.folders.iter().filter(|(folder, marks)| differs(folder, marks));
+        stirred.next().map(|(folder, _)| folder.as_path())
     }
 }
 
@@ -50,16 +67,34 @@ impl Stamps {
 #[derive(Debug)]
 pub(crate) struct Known {
     pub(crate) hash: String,
-    /// Every word in it that could be a name or a path.
-    pub(crate) words: HashSet<String>,
+    /// What it speaks of, if that was asked for: to find it takes many times as long as to hash the file.
+    words: Option<Words>,
+}
+
+impl Known {
+    pub(crate) fn words(&self) -> &HashSet<String> {
+        static NONE: LazyLock<HashSet<String>> = LazyLock::new(HashSet::new);
+        self.words.as_ref().map_or(&NONE, |words| &words.all)
+    }
+
+    pub(crate) fn is_only_written(&self, word: &str) -> bool {
+        self.words.as_ref().is_some_and(|words| words.only_written.contains(word))
+    }
+}
+
+#[derive(Debug)]
+struct Words {
+    /// Every word that could be a name or a path.
+    all: HashSet<String>,
     /// Those of them that stand only where something is written to.
-    pub(crate) only_written: HashSet<String>,
+    only_written: HashSet<String>,
 }
 
 /// What no write leaves as it was: the file's place on the disk, its size and its times. The time of a change is the
 /// system's to set. A link counts with what it leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stamp {
+    is_link: bool,
     own: Marks,
     led_to: Option<Marks>,
 }
@@ -75,8 +110,9 @@ struct Marks {
 impl Stamp {
     fn of(path: &Path) -> Result<Self, Error> {
         let own = std::fs::symlink_metadata(path)?;
-        let led_to = own.is_symlink().then(|| std::fs::metadata(path).ok()).flatten();
-        Ok(Self { own: Marks::of(&own), led_to: led_to.as_ref().map(Marks::of) })
+        let is_link = own.is_symlink();
+        let led_to = is_link.then(|| std::fs::metadata(path).ok()).flatten();
+        Ok(Self { is_link, own: Marks::of(&own), led_to: led_to.as_ref().map(Marks::of) })
     }
 
     fn is_older_than(&self, moment: SystemTime) -> bool {
@@ -101,12 +137,22 @@ impl Contents {
     /// Begins to look anew.
     pub(crate) fn look_again(&mut self) {
         self.seen.clear();
+        self.folders.clear();
+        self.inner.clear();
         self.read_again = 0;
+    }
+
+    /// A folder of which every file counts. One that comes and goes there leaves its mark on the folder.
+    pub(crate) fn see_folder(&mut self, folder: &Path, place: &Path) {
+        if let Ok(meta) = std::fs::symlink_metadata(folder.join(place)) {
+            self.folders.insert(place.to_owned(), Marks::of(&meta));
+        }
     }
 
     /// What told apart the files that were read since.
     pub(crate) fn stamps(&self) -> Stamps {
-        Stamps(self.seen.iter().map(|(file, (stamp, _))| (file.clone(), stamp.clone())).collect())
+        let stamp = |(file, (stamp, _)): (&String, &(Stamp, _))| (file.clone(), stamp.clone());
+        Stamps { files: self.seen.iter().map(stamp).collect(), folders: self.folders.clone() }
     }
 
     /// What is in a file of the profile's folder, or outside it if its full path is given.
@@ -114,16 +160,29 @@ impl Contents {
     /// # Errors
     /// When it is not an ordinary file, leads out of the folder, or cannot be read.
     pub(crate) fn read(&mut self, folder: &Path, file: &str) -> Result<Arc<Known>, Error> {
-        if let Some((_, known)) = self.seen.get(file) {
+        self.look_at(folder, file, false)
+    }
+
+    /// The same, and what it speaks of.
+    ///
+    /// # Errors
+    /// As before.
+    pub(crate) fn read_words(&mut self, folder: &Path, file: &str) -> Result<Arc<Known>, Error> {
+        self.look_at(folder, file, true)
+    }
+
+    fn look_at(&mut self, folder: &Path, file: &str, words: bool) -> Result<Arc<Known>, Error> {
+        let is_enough = |known: &Known| !words || known.words.is_some();
+        if let Some((_, known)) = self.seen.get(file).filter(|(_, known)| is_enough(known)) {
             return Ok(known.clone());
         }
         let path = folder.join(file);
         let stamp = Stamp::of(&path)?;
-        let then = self.known.get(file).filter(|(then, _)| *then == stamp);
+        let then = self.known.get(file).filter(|(then, known)| *then == stamp && is_enough(known));
         let then = then.map(|(_, known)| known.clone());
         let known = match then {
             Some(known) if !self.is_read_again(file, &stamp) => known,
-            then => self.read_now(folder, file, &stamp, then)?,
+            then => self.read_now(folder, file, &stamp, words, then)?,
         };
         self.seen.insert(file.to_owned(), (stamp, known.clone()));
         Ok(known)
@@ -138,19 +197,43 @@ impl Contents {
         self.read_again <= MOST_READ_AGAIN
     }
 
+    /// What is no link lies where its folder does.
+    fn is_plainly_inside(&mut self, folder: &Path, file: &str, stamp: &Stamp) -> bool {
+        let Some(parent) = Path::new(file).parent().filter(|_| !stamp.is_link) else {
+            return false;
+        };
+        if parent.is_absolute() {
+            return false;
+        }
+        if !self.inner.contains(parent) {
+            if !is_inside(folder, folder, parent) {
+                return false;
+            }
+            self.inner.insert(parent.to_owned());
+        }
+        true
+    }
+
     fn read_now(
         &mut self,
         folder: &Path,
         file: &str,
         stamp: &Stamp,
+        words: bool,
         then: Option<Arc<Known>>,
     ) -> Result<Arc<Known>, Error> {
         let begun = SystemTime::now();
-        let bytes = bytes_of(folder, file, &folder.join(file))?;
-        let hash = content_hash(&bytes);
+        let words = words || then.as_ref().is_some_and(|then| then.words.is_some());
+        let mut gone_through = GoneThrough { hash: Sha256::new(), text: words.then(Vec::new) };
+        if self.is_plainly_inside(folder, file, stamp) {
+            read_file(&folder.join(file), MOST_BYTES, |piece| gone_through.take(piece))?;
+        } else {
+            bytes_of(folder, file, &folder.join(file), &mut gone_through)?;
+        }
+        let hash = written_hash(gone_through.hash);
         let known = match then.filter(|then| then.hash == hash) {
             Some(same) => same,
-            None => Arc::new(Known::of(hash, &bytes)),
+            None => Arc::new(Known { hash, words: gone_through.text.map(|it| Words::of(&it)) }),
         };
         if begun.checked_sub(SETTLED).is_some_and(|moment| stamp.is_older_than(moment)) {
             self.known.insert(file.to_owned(), (stamp.clone(), known.clone()));
@@ -159,22 +242,40 @@ impl Contents {
     }
 }
 
+/// A file that is read piece by piece: the hash of it all, and the text, if it is wanted and no longer than anybody writes.
+struct GoneThrough {
+    hash: Sha256,
+    text: Option<Vec<u8>>,
+}
+
+impl GoneThrough {
+    fn take(&mut self, bytes: &[u8]) {
+        self.hash.update(bytes);
+        if let Some(text) = self.text.as_mut().filter(|text| text.len() <= MOST_TEXT) {
+            text.extend_from_slice(bytes);
+        }
+    }
+
+    fn take_file(&mut self, folder: &Path, file: &str) -> Result<(), Error> {
+        read_pieces(folder, file, MOST_BYTES, |piece| self.take(piece))
+    }
+}
+
 /// A link is what it says, and the bytes of the file it leads to. What the system brings is the system's to change; the
 /// files of a folder of the profile count by themselves; and a link to nothing says only where nothing is.
-fn bytes_of(folder: &Path, file: &str, path: &Path) -> Result<Vec<u8>, Error> {
+fn bytes_of(folder: &Path, file: &str, path: &Path, to: &mut GoneThrough) -> Result<(), Error> {
     if Path::new(file).is_absolute() && !is_inside(folder, folder, path) {
-        return read_inside(path.parent().unwrap_or(folder), file, MOST_BYTES);
+        return to.take_file(path.parent().unwrap_or(folder), file);
     }
-    let Ok(target) = std::fs::read_link(path) else { return read_inside(folder, file, MOST_BYTES) };
-    let mut bytes = format!("link to {}\n", target.display()).into_bytes();
+    let Ok(target) = std::fs::read_link(path) else { return to.take_file(folder, file) };
+    to.take(format!("link to {}\n", target.display()).as_bytes());
     let reached = resolve(folder, Path::new(file))?;
     let counts_by_itself = reached.is_dir() && is_inside(folder, folder, Path::new(file));
     if is_of_the_system(&reached) || counts_by_itself || !reached.exists() {
-        return Ok(bytes);
+        return Ok(());
     }
     let place = reached.parent().unwrap_or(folder);
-    bytes.extend(read_inside(place, &reached.to_string_lossy(), MOST_BYTES)?);
-    Ok(bytes)
+    to.take_file(place, &reached.to_string_lossy())
 }
 
 /// Whether only the system's own packages put files there.
@@ -183,8 +284,8 @@ pub(crate) fn is_of_the_system(path: &Path) -> bool {
     PLACES.iter().any(|place| path.starts_with(place))
 }
 
-impl Known {
-    fn of(hash: String, bytes: &[u8]) -> Self {
+impl Words {
+    fn of(bytes: &[u8]) -> Self {
         let (mut words, mut read) = (HashSet::new(), HashSet::new());
         if bytes.len() <= MOST_TEXT && !bytes.contains(&0) {
             let text = String::from_utf8_lossy(bytes);
@@ -202,7 +303,7 @@ impl Known {
             }
         }
         let only_written = words.difference(&read).cloned().collect();
-        Self { hash, words, only_written }
+        Self { all: words, only_written }
     }
 }
 
@@ -242,11 +343,12 @@ fn is_written_to(before: &str, behind: &str) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::trust::content_hash;
 
     /// As if it had been written without a trace: what is remembered is not what is there, and nothing else tells.
     fn remembers_wrongly(contents: &mut Contents, folder: &Path, file: &str) {
         let stamp = Stamp::of(&folder.join(file)).unwrap();
-        let known = Arc::new(Known::of("as it was".into(), b""));
+        let known = Arc::new(Known { hash: "as it was".into(), words: None });
         contents.known.insert(file.to_owned(), (stamp, known));
     }
 

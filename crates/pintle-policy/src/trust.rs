@@ -2,7 +2,7 @@
 
 use crate::contents::Contents;
 pub use crate::contents::Stamps;
-use crate::profile::{AGENT_FILE, Profile};
+use crate::profile::{AGENT_FILE, MOST_FILES, Profile};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -12,9 +12,18 @@ use thiserror::Error;
 /// The hash of some bytes, as it stands in the lock file.
 #[must_use]
 pub fn content_hash(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hex}")
+    written_hash(Sha256::new().chain_update(bytes))
+}
+
+/// The same of what was gone through.
+pub(crate) fn written_hash(hash: Sha256) -> String {
+    let mut written = String::from("sha256:");
+    for byte in hash.finalize() {
+        for digit in [byte >> 4, byte & 15] {
+            written.extend(char::from_digit(digit.into(), 16));
+        }
+    }
+    written
 }
 
 /// The hashes of a profile's definition and of every script it runs.
@@ -27,15 +36,27 @@ pub struct Fingerprint {
     pub scripts: BTreeMap<String, String>,
 }
 
-/// A script that could not be hashed; it cannot be trusted then.
+/// Why a profile has no fingerprint; it cannot be trusted then.
 #[derive(Debug, Error)]
-#[error("`{script}` cannot be read: {cause}")]
-pub struct TrustError {
-    /// Its path in the profile's folder.
-    pub script: String,
-    /// What the system said.
-    #[source]
-    pub cause: std::io::Error,
+pub enum TrustError {
+    /// A script could not be hashed.
+    #[error("`{script}` cannot be read: {cause}")]
+    Unreadable {
+        /// Its path in the profile's folder.
+        script: String,
+        /// What the system said.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// More files count than are looked at before each start of a program.
+    #[error(
+        "`{folder}` has more than {MOST_FILES} files, and every one of them counts: keep the scripts in a folder of their own \
+         and name them, and install beside them only what they need (for Node: a `package.json` there)"
+    )]
+    TooMany {
+        /// The folder; `.` is the profile's own.
+        folder: String,
+    },
 }
 
 /// What became of a part of a profile since it was trusted.
@@ -104,9 +125,14 @@ impl Fingerprint {
     ) -> Result<(Self, Stamps), TrustError> {
         contents.look_again();
         let mut scripts = BTreeMap::new();
-        for script in profile.scripts_now(contents).files {
+        let now = profile.scripts_now(contents);
+        if let Some(folder) = now.too_large {
+            return Err(TrustError::TooMany { folder });
+        }
+        for script in now.files {
             let known = contents.read(&profile.dir, &script);
-            let known = known.map_err(|cause| TrustError { script: script.clone(), cause })?;
+            let known =
+                known.map_err(|cause| TrustError::Unreadable { script: script.clone(), cause })?;
             scripts.insert(script, known.hash.clone());
         }
         let definition = content_hash(profile.source.as_bytes());

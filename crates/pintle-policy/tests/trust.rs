@@ -7,6 +7,7 @@
     missing_docs
 )]
 
+use pintle_policy::profile::MOST_FILES;
 use pintle_policy::trust::{ChangeKind, Fingerprint, TrustLock, content_hash};
 use pintle_policy::{Contents, Profile};
 use std::path::Path;
@@ -280,7 +281,7 @@ fn links_count_as_what_they_say_and_what_they_lead_to() {
     link(elsewhere.path(), "hooks/out");
     let profile = Profile::load(dir).unwrap();
     let error = Fingerprint::of(&profile, &mut Contents::default()).unwrap_err();
-    assert_eq!(error.script, "hooks/out");
+    assert!(error.to_string().starts_with("`hooks/out` cannot be read"), "{error}");
 }
 
 #[test]
@@ -319,13 +320,15 @@ fn a_file_that_a_script_could_load_and_nobody_has_seen_shows() {
 fn a_folder_with_more_than_anybody_looks_at_cannot_be_trusted() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "hooks/check.sh", "");
-    for number in 0..20_000 {
+    for number in 0..MOST_FILES {
         std::fs::File::create(folder.path().join(format!("hooks/{number}.txt"))).unwrap();
     }
     write(folder.path(), "agent.json", &with_command(r#""command": "cd hooks && sh check.sh""#));
     let profile = Profile::load(folder.path()).unwrap();
     let error = Fingerprint::of(&profile, &mut Contents::default()).unwrap_err();
-    assert_eq!(error.script, "hooks");
+    let told = error.to_string();
+    assert!(told.starts_with("`hooks` has more than 50000 files"), "{told}");
+    assert!(told.contains("in a folder of their own"), "{told}");
 }
 
 #[test]

@@ -236,3 +236,51 @@ fn no_event_is_saved_among_the_operators_data() {
         Profile::load_within(folder.path(), bounds).unwrap();
     }
 }
+
+// Git rewrites its data with every commit, and runs none of it; what its settings say it does run.
+#[test]
+fn of_what_git_keeps_only_what_it_runs_counts() {
+    let folder =
+        profile(&hook(r#""command": "make check""#), &[("Makefile", "check:\n\tgit diff\n")]);
+    for data in [
+        ".git/HEAD",
+        ".git/index",
+        ".git/index.lock",
+        ".git/objects/ab/cdef",
+        ".git/refs/heads/main",
+        ".git/logs/HEAD",
+        ".git/modules/lib/objects/ab/cdef",
+        ".git/worktrees/other/HEAD",
+        "lib/.git/index",
+    ] {
+        assert!(!counts(folder.path(), data), "{data}");
+    }
+    for run in [
+        ".git/config",
+        ".git/config.worktree",
+        ".git/hooks/pre-commit",
+        ".git/hooks/objects/x",
+        ".git/info/attributes",
+        ".git/modules/lib/config",
+        ".git/rebase-merge/git-rebase-todo",
+        "objects/x",
+        "index",
+    ] {
+        assert!(counts(folder.path(), run), "{run}");
+    }
+}
+
+// What is installed is hashed to the last byte, also where no word of it is looked at.
+#[test]
+fn a_change_at_the_end_of_a_large_installed_file_counts() {
+    let agent = hook(r#""argv": ["node", "hooks/j.js"]"#);
+    let folder = profile(&agent, &[("hooks/j.js", "require(\"dep\")")]);
+    let mut large = vec![b'x'; 3 * 1024 * 1024];
+    let path = folder.path().join("node_modules/dep/index.js");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, &large).unwrap();
+    let trusted = fingerprint(folder.path());
+    *large.last_mut().unwrap() = b'y';
+    std::fs::write(&path, &large).unwrap();
+    assert_eq!(trusted.diff(&fingerprint(folder.path()))[0].what, "node_modules/dep/index.js");
+}

@@ -1,5 +1,6 @@
 //! Trust by content: a script runs only as somebody has seen it (R10.9).
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::future::BoxFuture;
@@ -62,9 +63,18 @@ impl Trust {
     /// run are the same only if the file stayed where it was. What has run cannot be undone; it need not be believed.
     pub(crate) fn still(&self, seen: &Stamps) -> Result<(), String> {
         let now = self.look()?;
-        match seen.moved(&now) {
-            Some(file) => {
-                Err(format!("`{file}` was touched while it ran, so its answer is not believed"))
+        if let Some(file) = seen.moved(&now) {
+            return Err(format!(
+                "`{file}` was touched while it ran, so its answer is not believed"
+            ));
+        }
+        match seen.stirred(&now) {
+            Some(folder) => {
+                let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+                Err(format!(
+                    "a file came and went in `{}` while it ran, so its answer is not believed",
+                    folder.display()
+                ))
             }
             None => Ok(()),
         }

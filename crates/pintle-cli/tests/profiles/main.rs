@@ -14,6 +14,7 @@ mod kills;
 mod observers;
 mod programs;
 mod reload;
+mod second_look;
 mod secrets;
 mod states;
 mod support;

@@ -217,38 +217,6 @@ fn a_script_that_another_one_loads_runs_only_as_it_was_trusted() {
     assert!(!world.path("b.txt").exists() && !world.path("profile/ran").exists());
 }
 
-/// A gate whose script does that while it runs, and lets everything pass.
-fn gate_that(does: &str, worker: bool) -> World {
-    let argv = json!(["sh", "hooks/check.sh"]);
-    let hook =
-        json!({ "action": "command", "argv": argv, "tools": ["write_file"], "worker": worker });
-    let world = World::new(&json!({ "hooks": { "onToolCall": [hook] } })).allowing_programs();
-    world.script("profile/hooks/check.sh", &format!("#!/bin/sh\n{does}\n"));
-    world.write("profile/hooks/rules", "true\n");
-    world.write("profile/good", "true\n");
-    world.trust();
-    world
-}
-
-// R10.9: between the look and the start somebody may put another file there, and the first one back.
-#[test]
-fn a_gate_is_not_believed_when_its_files_were_touched_while_it_ran() {
-    for does in [
-        "cat >/dev/null; echo evil > hooks/other && mv hooks/other hooks/rules",
-        "cat >/dev/null; cp hooks/rules kept && mv kept hooks/rules",
-        "cat >/dev/null; cp -p hooks/check.sh kept && mv kept hooks/check.sh",
-        "cat >/dev/null; echo evil > hooks/new",
-    ] {
-        let world = gate_that(does, false);
-        let said = world.ask("write a.txt: x");
-        assert!(!world.path("a.txt").exists(), "{does}: {said:?}");
-        assert!(said.out.contains("pintle trust"), "{does}: {said:?}");
-    }
-    let world = gate_that("cat >/dev/null; touch seen", false);
-    let said = world.ask("write a.txt: x");
-    assert!(world.path("a.txt").exists() && world.path("profile/seen").exists(), "{said:?}");
-}
-
 // R10.6, R10.9: what hooks save is no program.
 #[test]
 fn saved_lines_do_not_make_a_profile_untrusted_and_cannot_become_a_program() {

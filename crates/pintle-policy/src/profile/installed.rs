@@ -37,3 +37,36 @@ pub(super) fn is_of_node(script: &Path, words: &HashSet<String>) -> bool {
 pub(super) fn starts_node(program: &str) -> bool {
     STARTS_NODE.contains(&program.rsplit('/').next().unwrap_or(program))
 }
+
+/// What git keeps and rewrites with every commit: nothing of it is run. The rest of a repository is: git runs its `hooks`, and
+/// what its `config` says, whenever a script calls it.
+const DATA_OF_GIT: [&str; 16] = [
+    "AUTO_MERGE",
+    "CHERRY_PICK_HEAD",
+    "COMMIT_EDITMSG",
+    "FETCH_HEAD",
+    "HEAD",
+    "MERGE_HEAD",
+    "MERGE_MSG",
+    "ORIG_HEAD",
+    "REBASE_HEAD",
+    "gc.log",
+    "index",
+    "lfs",
+    "logs",
+    "objects",
+    "packed-refs",
+    "refs",
+];
+
+/// Whether a file or folder is such data, by where it lies in a `.git`, also of a module or another tree of the same repository.
+pub(super) fn is_data_of_git(place: &Path) -> bool {
+    let parts: Vec<&str> = place.iter().filter_map(|part| part.to_str()).collect();
+    let Some(at) = parts.iter().position(|part| *part == ".git") else { return false };
+    match parts.get(at.saturating_add(1)..).unwrap_or_default() {
+        [name] | ["modules" | "worktrees", _, name] => {
+            DATA_OF_GIT.contains(&name.strip_suffix(".lock").unwrap_or(name))
+        }
+        _ => false,
+    }
+}

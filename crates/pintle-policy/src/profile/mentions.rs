@@ -54,7 +54,7 @@ pub(super) fn follow(
         if installed::holds(path) && !among.named.contains(&file) {
             continue;
         }
-        let Ok(known) = contents.read(among.folder, &file) else { continue };
+        let Ok(known) = contents.read_words(among.folder, &file) else { continue };
         let found = match installed::holds(path) {
             true => places.modules(path, &known),
             false => places.spoken_of(&known, path),
@@ -93,17 +93,17 @@ impl Places<'_> {
         let kind = script.extension().and_then(|kind| kind.to_str()).unwrap_or_default();
         let is_text = TEXTS.contains(&kind);
         // `conf.d/*.conf`: the ending stands by itself.
-        let endings = known.words.iter().filter_map(|word| word.strip_prefix('.'));
+        let endings = known.words().iter().filter_map(|word| word.strip_prefix('.'));
         let kinds: HashSet<&str> =
             endings.filter(|it| !is_text && !it.is_empty()).chain([kind]).collect();
         let mut found = self.modules(script, known);
-        for word in &known.words {
+        for word in known.words() {
             let path = word.trim_end_matches(['.', '/']);
             // `$HERE/../lib/x.sh`: what stands before the slash is known only when it runs.
             let behind = path.split_once('/').map_or("", |(_, behind)| behind);
             // `lib.rules` of Python is `lib/rules`.
             let module = path.replace('.', "/");
-            let loaded = !is_text && !known.only_written.contains(word);
+            let loaded = !is_text && !known.is_only_written(word);
             let spellings = [(path, loaded), (behind, loaded), (&*module, false)];
             for (spelling, any) in spellings.into_iter().filter(|it| !it.0.is_empty()) {
                 for place in [Path::new(""), beside] {
@@ -113,7 +113,7 @@ impl Places<'_> {
                 }
             }
         }
-        self.what_runners_read(&known.words, &mut found);
+        self.what_runners_read(known.words(), &mut found);
         // A link runs where it leads to: its neighbours there are the ones it finds.
         if self.among.folder.join(script).is_symlink()
             && let Ok(reached) = resolve(self.among.folder, script)
@@ -186,7 +186,7 @@ impl Places<'_> {
     /// Node finds its modules without a path, on the way up from the script; what they are is said in a `package.json`.
     fn modules(&mut self, script: &Path, known: &Known) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
-        if !self.among.starts_node && !installed::is_of_node(script, &known.words) {
+        if !self.among.starts_node && !installed::is_of_node(script, known.words()) {
             return found;
         }
         for place in script.ancestors().skip(1) {

@@ -32,10 +32,11 @@ pub use personality::Personality;
 pub use read::read_inside;
 pub use report::{ProfileError, ProfileErrors};
 pub use schema::agent_schema;
-pub use scripts::Scripts;
+pub use scripts::{MOST_FILES, Scripts};
 pub use tools::{KnownTool, Warning};
 
 pub(crate) use document::{Field, Kind, Node, Parsed};
+pub(crate) use read::{read_file, read_pieces};
 pub(crate) use report::{Problem, nearest, place};
 pub(crate) use schema::schema_of;
 pub(crate) use shape::check as check_shape;

@@ -14,29 +14,61 @@ pub(crate) const MAX_TEXT: u64 = 1024 * 1024;
 /// # Errors
 /// When it is none of that, or cannot be read.
 pub fn read_inside(dir: &Path, file: &str, most: u64) -> Result<Vec<u8>, Error> {
-    let path = dir.join(file);
+    let mut bytes = Vec::new();
+    read_pieces(dir, file, most, |piece| bytes.extend_from_slice(piece))?;
+    Ok(bytes)
+}
+
+/// The same, piece by piece. What came before an error is no whole file.
+pub(crate) fn read_pieces(
+    dir: &Path,
+    file: &str,
+    most: u64,
+    take: impl FnMut(&[u8]),
+) -> Result<(), Error> {
     if !is_inside(dir, dir, Path::new(file)) {
         return Err(Error::new(
             ErrorKind::PermissionDenied,
             "it leads out of the profile's folder",
         ));
     }
+    read_file(&dir.join(file), most, take)
+}
+
+/// The same of a file that is known to lie there.
+pub(crate) fn read_file(path: &Path, most: u64, mut take: impl FnMut(&[u8])) -> Result<(), Error> {
     // Asked before opening: to open a pipe is to wait for whoever writes to it.
-    if !std::fs::metadata(&path)?.is_file() {
+    let meta = std::fs::metadata(path)?;
+    if !meta.is_file() {
         return Err(Error::new(ErrorKind::InvalidInput, "it is not an ordinary file"));
     }
-    let mut bytes = Vec::new();
-    File::open(&path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most {
-        let size = if most >= MAX_TEXT {
-            format!("{} MiB", most / MAX_TEXT)
-        } else {
-            format!("{most} bytes")
+    let mut opened = File::open(path)?.take(most.saturating_add(1));
+    let room = usize::try_from(meta.len()).unwrap_or(LARGEST_PIECE).saturating_add(1);
+    let mut piece = vec![0; room.min(LARGEST_PIECE)];
+    let mut all = 0_u64;
+    loop {
+        let length = match opened.read(&mut piece) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            read => read?,
         };
-        return Err(Error::new(ErrorKind::FileTooLarge, format!("it is larger than {size}")));
+        if length == 0 {
+            return Ok(());
+        }
+        all = all.saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
+        if all > most {
+            let size = if most >= MAX_TEXT {
+                format!("{} MiB", most / MAX_TEXT)
+            } else {
+                format!("{most} bytes")
+            };
+            return Err(Error::new(ErrorKind::FileTooLarge, format!("it is larger than {size}")));
+        }
+        take(piece.get(..length).unwrap_or_default());
     }
-    Ok(bytes)
 }
+
+/// More at once is no faster.
+const LARGEST_PIECE: usize = 64 * 1024;
 
 /// The same for text.
 pub(crate) fn read_text(dir: &Path, file: &str) -> Result<String, Error> {

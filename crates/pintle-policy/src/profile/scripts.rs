@@ -19,8 +19,8 @@ use crate::shell::{
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// More files than anybody looks at: a folder with more of them is not trusted.
-pub(super) const MOST_FILES: usize = 20_000;
+/// More files than can be looked at before each start of a program: a folder with more of them is not trusted.
+pub const MOST_FILES: usize = 50_000;
 
 /// The files that a profile's programs are made of, as they are on the disk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub struct Scripts {
     pub folders: BTreeSet<PathBuf>,
     /// The first command that could run any file: because of it, the profile's own folder is among them.
     pub unnamed: Option<String>,
+    /// A folder with more than [`MOST_FILES`] of them: nobody can trust the profile then.
+    pub too_large: Option<String>,
     /// What hooks save to and must not: it lies in the operator's data folder.
     pub(super) saved_among_data: BTreeSet<String>,
 }
@@ -52,7 +54,8 @@ impl Scripts {
             company,
             found,
             litter: BTreeSet::new(),
-            too_large: None,
+            saved: saved_files(file).collect(),
+            stable: Vec::new(),
             named: BTreeSet::new(),
             starts_node: false,
         };
@@ -65,23 +68,24 @@ impl Scripts {
         if search.found.unnamed.is_some() {
             search.below(Path::new(""));
         } else {
-            search.follow(saved_files(file).collect(), contents);
+            search.follow(contents);
         }
-        if let Some(folder) = search.too_large {
-            // It stands for all that was not looked at. A folder cannot be hashed, so nobody can trust it.
-            search.found.files = BTreeSet::from([folder]);
+        for place in &search.stable {
+            contents.see_folder(folder, place);
+        }
+        if search.found.too_large.is_some() {
             return search.found;
         }
         if search.found.unnamed.is_some() {
-            let saved: BTreeSet<String> = saved_files(file).collect();
+            let saved = &search.saved;
             search.found.files.retain(|name| name != AGENT_FILE && !saved.contains(name));
         }
         // What a script speaks of is no litter.
         let spoken_of = |name: &String| {
             search.found.files.iter().any(|file| {
                 contents
-                    .read(folder, file)
-                    .is_ok_and(|known| company::speaks_of(&known.words, name))
+                    .read_words(folder, file)
+                    .is_ok_and(|known| company::speaks_of(known.words(), name))
             })
         };
         let loaded: Vec<String> = search.litter.into_iter().filter(spoken_of).collect();
@@ -160,8 +164,10 @@ struct Search<'a> {
     found: Scripts,
     /// What editors leave in the folders that count.
     litter: BTreeSet<String>,
-    /// A folder with too many files.
-    too_large: Option<String>,
+    /// What hooks save to, also before they did.
+    saved: BTreeSet<String>,
+    /// The folders that were gone through and in which nothing comes or goes by itself: no events are saved there.
+    stable: Vec<PathBuf>,
     /// The scripts that commands name.
     named: BTreeSet<String>,
     starts_node: bool,
@@ -169,16 +175,16 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// All that the files found so far speak of, and the installed modules that these load from.
-    fn follow(&mut self, saved: BTreeSet<String>, contents: &mut Contents) {
+    fn follow(&mut self, contents: &mut Contents) {
         let company = self.company.clone();
         let among = Among {
             folder: self.folder,
             company: &company,
             named: self.named.clone(),
-            saved,
+            saved: self.saved.clone(),
             starts_node: self.starts_node,
         };
-        while self.too_large.is_none() {
+        while self.found.too_large.is_none() {
             let known = self.found.folders.len();
             for folder in mentions::follow(&among, &mut self.found.files, contents) {
                 self.below(&folder);
@@ -354,19 +360,22 @@ impl Search<'_> {
         let mut seen = 0_usize;
         let mut linked = BTreeSet::new();
         while let Some(place) = pending.pop() {
+            let is_saved = |saved: &String| Path::new(saved).starts_with(&place);
+            let mut stable = !self.saved.iter().any(is_saved);
             for (file, is_folder) in entries(self.folder, &place) {
-                if self.company.is_kept(&file) {
+                if self.company.is_kept(&file) || installed::is_data_of_git(&file) {
+                    stable = false;
+                    continue;
+                }
+                if is_folder {
+                    pending.push(file);
                     continue;
                 }
                 seen = seen.saturating_add(1);
                 if seen > MOST_FILES {
                     let whole = if start.as_os_str().is_empty() { Path::new(".") } else { start };
-                    self.too_large = Some(whole.to_string_lossy().into_owned());
+                    self.found.too_large = Some(whole.to_string_lossy().into_owned());
                     return;
-                }
-                if is_folder {
-                    pending.push(file);
-                    continue;
                 }
                 let name = file.to_string_lossy().into_owned();
                 if company::is_litter(&self.folder.join(&file)) {
@@ -375,6 +384,9 @@ impl Search<'_> {
                 }
                 pending.extend(self.linked_folder(&file).filter(|it| linked.insert(it.clone())));
                 self.found.files.insert(name);
+            }
+            if stable {
+                self.stable.push(place);
             }
         }
     }
