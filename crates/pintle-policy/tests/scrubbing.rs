@@ -57,6 +57,108 @@ fn base64_hides_a_secret_at_no_alignment() {
     }
 }
 
+// R10.7: as `openssl`, `xxd`, .NET, C and hexdumps write it.
+#[test]
+fn digits_in_hex_that_stand_apart_hide_nothing() {
+    let secret = "ghp_Za9\u{e9}1234567890";
+    let scrubber = Scrubber::new([secret]);
+    let small: Vec<String> = secret.bytes().map(|b| format!("{b:02x}")).collect();
+    let large: Vec<String> = secret.bytes().map(|b| format!("{b:02X}")).collect();
+    let fours: Vec<String> = small.chunks(2).map(|pair| pair.concat()).collect();
+    let lines: Vec<String> = small.chunks(8).map(|line| line.join(":")).collect();
+    for form in [
+        small.join(":"),
+        small.join(" "),
+        small.join(", "),
+        small.join("\", \""),
+        large.join("-"),
+        large.join(" "),
+        fours.join(" "),
+        fours.join("_"),
+        lines.join(":\n    "),
+        format!("0x{}", small.join(", 0x")),
+        format!("0x{}", large.join(",0X")),
+    ] {
+        let clean = scrubber.scrub(&format!("<{form}>")).into_owned();
+        assert!(clean == "<[secret]>" || clean == "<0x[secret]>", "{form}: {clean}");
+    }
+    let listed = serde_json::to_string(&format!("[\"{}\"]", small.join("\",\""))).unwrap();
+    assert!(scrubber.scrub(&listed).contains(SCRUBBED), "{listed}");
+    for other in ["2024-05-05 10:10:10 ab cd", "de:ad:be:ef:00:01", "a bad cafe, added 0x12 faces"]
+    {
+        assert_eq!(scrubber.scrub(other), other);
+    }
+    assert_eq!(Scrubber::new(["abcd"]).scrub("61:62:63:64"), SCRUBBED);
+}
+
+#[test]
+fn a_secret_is_found_anywhere_in_a_long_hexdump() {
+    let secret = "ghp_1234567890";
+    let scrubber = Scrubber::new([secret]);
+    for before in [0, 8_184, 8_188, 8_192, 8_199, 8_206, 40_000] {
+        let mut bytes = vec![0_u8; before];
+        bytes.extend(secret.bytes().chain(std::iter::repeat_n(0_u8, 20_000)));
+        let dump: Vec<String> = bytes.iter().map(|b| format!("{b:02x}")).collect();
+        let clean = scrubber.scrub(&dump.join(":")).into_owned();
+        assert_eq!(clean.find(SCRUBBED), Some(before * 3), "{before}");
+        assert_eq!(clean.matches(SCRUBBED).count(), 1);
+        assert_eq!(clean.len(), dump.len() * 3 - 1 - (secret.len() * 3 - 1) + SCRUBBED.len());
+    }
+}
+
+// R10.7: as Python, C and shells write bytes.
+#[test]
+fn escapes_of_bytes_hide_nothing() {
+    let secret = "ghp_'Z\u{e9}567890";
+    let scrubber = Scrubber::new([secret]);
+    let all: String = secret.bytes().map(|b| format!("\\x{b:02x}")).collect();
+    let octal: String = secret.bytes().map(|b| format!("\\{b:03o}")).collect();
+    for form in [
+        all.clone(),
+        all.to_uppercase().replace("\\X", "\\x"),
+        octal,
+        all.replace('\\', "\\\\"),
+        "ghp_\\'Z\\xc3\\xa9567890".to_owned(),
+        "ghp\\x5f\\x27Z\\u00e9567890".to_owned(),
+    ] {
+        assert_eq!(scrubber.scrub(&format!("<{form}>")), "<[secret]>", "{form}");
+    }
+}
+
+// R10.7: at any place of each, in both alphabets.
+#[test]
+fn base64_of_base64_hides_nothing() {
+    let secret = "ghp_1234567890~?>abcdef";
+    let scrubber = Scrubber::new([secret]);
+    for (before, between) in (0..3).flat_map(|a| (0..3).map(move |b| (a, b))) {
+        let text = format!("{}{secret}zz", "a".repeat(before));
+        for inner in [BASE64_STANDARD.encode(&text), BASE64_URL_SAFE_NO_PAD.encode(&text)] {
+            let inner = format!("{}{inner}", "b".repeat(between));
+            for outer in [BASE64_STANDARD.encode(&inner), BASE64_URL_SAFE_NO_PAD.encode(&inner)] {
+                let clean = scrubber.scrub(&outer).into_owned();
+                assert!(clean.contains(SCRUBBED), "{before} {between}: {outer}");
+                assert!(clean.len() < SCRUBBED.len() + 20, "{before} {between}: {clean}");
+                let broken = format!("{}\n{}", &outer[..20], &outer[20..]);
+                assert!(scrubber.scrub(&broken).contains(SCRUBBED), "{broken}");
+            }
+        }
+    }
+}
+
+// R10.7: escapes of JSON among the digits.
+#[test]
+fn digits_with_escapes_among_them_hide_nothing() {
+    let secret = "~~~???>>>1234567890";
+    let scrubber = Scrubber::new([secret]);
+    let encoded = BASE64_STANDARD.encode(secret);
+    assert!(encoded.contains('/'));
+    assert!(scrubber.scrub(&encoded.replace('/', "\\/")).starts_with(SCRUBBED));
+    assert!(scrubber.scrub(&encoded.replace('/', "\\u002f")).starts_with(SCRUBBED));
+    assert!(scrubber.scrub(&encoded.replace('/', "%2F")).starts_with(SCRUBBED));
+    let hex: String = secret.bytes().map(|b| format!("\\u003{}{:x}", b >> 4, b & 15)).collect();
+    assert!(scrubber.scrub(&hex).contains(SCRUBBED), "{hex}");
+}
+
 #[test]
 fn a_writer_that_encodes_more_than_it_must_hides_nothing() {
     let scrubber = Scrubber::new(["c0nf1gured-val_ue"]);
@@ -118,6 +220,8 @@ fn a_long_text_is_scrubbed_in_its_middle_and_nowhere_else() {
         secret.replace('"', "%5C%22").replace('é', "%5Cu00e9"),
         hex.join("\n"),
         hex.join("\\n"),
+        hex.join(":"),
+        hex.join("\", \"0x"),
     ];
     let around = "a\\tb %41 c+d é \\ud83d\\ude00 \\ \n".repeat(2000);
     for form in forms {

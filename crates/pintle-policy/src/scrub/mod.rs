@@ -1,8 +1,10 @@
 //! Takes secrets out of what leaves the process (R10.7).
 
+mod apart;
 mod view;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, Match};
+use apart::Apart;
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{GeneralPurpose, general_purpose::NO_PAD};
@@ -19,9 +21,13 @@ pub const SHORTEST_SECRET: usize = 4;
 const SHORTEST_LINE: usize = 12;
 /// A piece of base64 shorter than this could be any word.
 const SHORTEST_BASE64: usize = 4;
+/// The same of base64 in base64, of which there are more.
+const SHORTEST_TWICE: usize = 8;
+/// Longer secrets are not looked for in base64 of base64, as there are many forms; of one in several lines, the lines are.
+const LONGEST_TWICE: usize = 256;
 /// How many times a text may have been encoded, in whichever ways.
 const DEPTH: usize = 3;
-/// Digits with a line break among them are looked for from this length on: fewer could be words of two lines.
+/// Digits with a line break among them are looked for from this length on.
 const SHORTEST_BROKEN: usize = 12;
 
 /// Knows the secrets, and finds them as whoever reads a text would: as they are, in hex, in base64 wherever in a longer text
@@ -29,10 +35,12 @@ const SHORTEST_BROKEN: usize = 12;
 /// the secret encoded.
 #[derive(Clone, Default)]
 pub struct Scrubber {
-    /// The secrets, and their digits in hex and base64.
+    /// The secrets, and then their digits in hex and base64.
     needles: Option<AhoCorasick>,
-    /// The digits that a writer may have broken into lines.
-    digits: Option<AhoCorasick>,
+    /// How many of them are no digits.
+    plain: usize,
+    /// The digits in hex that a writer may have set apart.
+    apart: Option<Apart>,
 }
 
 impl std::fmt::Debug for Scrubber {
@@ -59,15 +67,17 @@ impl Scrubber {
         all.sort();
         all.dedup();
         let digits: Vec<String> = all.iter().flat_map(|secret| digits_of(secret)).collect();
-        let broken = digits.iter().filter(|digits| digits.len() >= SHORTEST_BROKEN);
-        Self { digits: search_for(broken), needles: search_for(all.iter().chain(&digits)) }
+        let hex: Vec<String> = all.iter().map(|secret| hex_of(secret)).collect();
+        let needles = search_for(all.iter().chain(&digits));
+        Self { needles, plain: all.len(), apart: Apart::new(&hex) }
     }
 
     /// The text without the secrets.
     #[must_use]
     pub fn scrub<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let Some(needles) = &self.needles else { return Cow::Borrowed(text) };
-        let mut places = found_by(needles, text.as_bytes());
+        let mut places = found_by(needles, text.as_bytes(), |_| true);
+        places.extend(self.apart.iter().flat_map(|apart| apart.find(text.as_bytes())));
         if text.contains(['\\', '%', '+', '\n']) {
             self.find_encoded(needles, text.as_bytes(), &mut places);
         }
@@ -75,19 +85,45 @@ impl Scrubber {
     }
 
     fn find_encoded(&self, needles: &AhoCorasick, text: &[u8], places: &mut Vec<Range<usize>>) {
-        if let Some(digits) = &self.digits {
+        // Each view is as long as the text: one is gone before the next is made.
+        {
             let lines = Decoded::of(text, Coding::Lines, None);
             let whole = lines.as_ref().map_or(text, |lines| &lines.bytes);
             let unbroken = Decoded::of(whole, Coding::EscapedLines, lines.as_ref());
             if let Some(view) = unbroken.as_ref().or(lines.as_ref()) {
-                places.extend(view.find(digits));
+                // Fewer digits could be words of two lines.
+                let is_long = |found: &Match| {
+                    found.pattern().as_usize() >= self.plain && found.len() >= SHORTEST_BROKEN
+                };
+                places.extend(view.out(found_by(needles, &view.bytes, is_long)));
             }
         }
         if let Some(form) = Decoded::of(text, Coding::Form, None) {
             let inner = Decoded::of(&form.bytes, Coding::Url, Some(&form));
             places.extend(inner.as_ref().unwrap_or(&form).find(needles));
         }
-        find_within(needles, text, None, DEPTH, places);
+        self.find_within(needles, text, None, DEPTH, places);
+    }
+
+    /// A writer may have put a text that was encoded already into another, and so on.
+    fn find_within(
+        &self,
+        needles: &AhoCorasick,
+        text: &[u8],
+        outer: Option<&Decoded<'_>>,
+        depth: usize,
+        places: &mut Vec<Range<usize>>,
+    ) {
+        let Some(deeper) = depth.checked_sub(1) else { return };
+        for coding in [Coding::Json, Coding::Url] {
+            let inner = Decoded::of(text, coding, outer);
+            if let Some(inner) = inner.filter(|inner| inner.bytes.len() < text.len()) {
+                places.extend(inner.find(needles));
+                let apart = self.apart.as_ref().map(|apart| apart.find(&inner.bytes));
+                places.extend(inner.out(apart.unwrap_or_default()));
+                self.find_within(needles, &inner.bytes, Some(&inner), deeper, places);
+            }
+        }
     }
 
     /// Takes the secrets out of every text in a value, keys included.
@@ -141,7 +177,11 @@ impl<'t> Decoded<'t> {
 
     /// Where in the outermost text the needles are.
     fn find(&self, needles: &AhoCorasick) -> Vec<Range<usize>> {
-        let mut places = found_by(needles, &self.bytes);
+        self.out(found_by(needles, &self.bytes, |_| true))
+    }
+
+    /// Where in the outermost text these places are.
+    fn out(&self, mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
         let mut view = Some(self);
         while let Some(decoded) = view {
             decoded.coding.undo(decoded.from, &mut places);
@@ -151,28 +191,14 @@ impl<'t> Decoded<'t> {
     }
 }
 
-/// A writer may have put a text that was encoded already into another, and so on.
-fn find_within(
+/// Where the needles are, in order; those that overlap are one place.
+fn found_by(
     needles: &AhoCorasick,
     text: &[u8],
-    outer: Option<&Decoded<'_>>,
-    depth: usize,
-    places: &mut Vec<Range<usize>>,
-) {
-    let Some(deeper) = depth.checked_sub(1) else { return };
-    for coding in [Coding::Json, Coding::Url] {
-        let inner = Decoded::of(text, coding, outer);
-        if let Some(inner) = inner.filter(|inner| inner.bytes.len() < text.len()) {
-            places.extend(inner.find(needles));
-            find_within(needles, &inner.bytes, Some(&inner), deeper, places);
-        }
-    }
-}
-
-/// Where the needles are, in order; those that overlap are one place.
-fn found_by(needles: &AhoCorasick, text: &[u8]) -> Vec<Range<usize>> {
+    counts: impl Fn(&Match) -> bool,
+) -> Vec<Range<usize>> {
     let mut places: Vec<Range<usize>> = Vec::new();
-    for found in needles.find_overlapping_iter(text) {
+    for found in needles.find_overlapping_iter(text).filter(|found| counts(found)) {
         let mut place = found.range();
         while let Some(last) = places.pop_if(|last| last.end > place.start) {
             place.start = place.start.min(last.start);
@@ -212,15 +238,30 @@ fn without(text: &str, mut places: Vec<Range<usize>>) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// A secret in digits: hex, and base64.
+fn hex_of(secret: &str) -> String {
+    secret.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A secret in digits: hex, base64, and base64 of base64.
 fn digits_of(secret: &str) -> Vec<String> {
-    let hex: String = secret.bytes().map(|b| format!("{b:02x}")).collect();
-    let mut digits = vec![hex.to_uppercase(), hex];
+    let hex = hex_of(secret);
+    let once = base64_pieces(secret.as_bytes());
+    let inner = once.iter().filter(|_| secret.len() <= LONGEST_TWICE);
+    let twice = inner.flat_map(|piece| base64_pieces(piece.as_bytes()));
+    let twice: Vec<String> = twice.filter(|piece| piece.len() >= SHORTEST_TWICE).collect();
+    [vec![hex.to_uppercase(), hex], once, twice].concat()
+}
+
+/// Wherever it starts in a longer text, in both alphabets.
+fn base64_pieces(bytes: &[u8]) -> Vec<String> {
+    let mut pieces = Vec::new();
     for alphabet in [alphabet::STANDARD, alphabet::URL_SAFE] {
         let engine = GeneralPurpose::new(&alphabet, NO_PAD);
-        digits.extend((0..3).filter_map(|offset| base64_piece(&engine, secret.as_bytes(), offset)));
+        pieces.extend((0..3).filter_map(|offset| base64_piece(&engine, bytes, offset)));
     }
-    digits
+    pieces.sort_unstable();
+    pieces.dedup();
+    pieces
 }
 
 /// The characters that stand for the secret, and for it alone, when it starts `offset` bytes into a group of three.

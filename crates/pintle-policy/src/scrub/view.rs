@@ -8,7 +8,7 @@ use std::ops::Range;
 /// One way in which a writer encodes.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Coding {
-    /// The escapes of JSON, whichever of them a writer used.
+    /// The escapes of JSON, whichever of them a writer used, and those of bytes that other languages have.
     Json,
     /// The escapes of a URL, whichever of them a writer used.
     Url,
@@ -131,6 +131,13 @@ impl Coding {
                 }
                 Some((Meaning::character(&[first])?, 6))
             }
+            (Self::Json, [b'\\', b'x', high, low, ..]) => {
+                Some((Meaning::byte(digit(*high)?.checked_mul(16)?.checked_add(digit(*low)?)?), 4))
+            }
+            (Self::Json, [b'\\', b'0'..=b'3', b'0'..=b'7', b'0'..=b'7', ..]) => {
+                let digits = std::str::from_utf8(bytes.get(1..4)?).ok()?;
+                Some((Meaning::byte(u8::from_str_radix(digits, 8).ok()?), 4))
+            }
             (Self::Json, [b'\\', short, ..]) => {
                 let means = match short {
                     b'n' => b'\n',
@@ -138,7 +145,7 @@ impl Coding {
                     b't' => b'\t',
                     b'b' => 8,
                     b'f' => 12,
-                    b'"' | b'\\' | b'/' => *short,
+                    b'"' | b'\\' | b'/' | b'\'' => *short,
                     _ => return None,
                 };
                 Some((Meaning::byte(means), 2))
