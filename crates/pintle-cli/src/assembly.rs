@@ -73,7 +73,8 @@ impl Assembled {
                 AGENT_FILE
             );
         }
-        let plan = Plan::read(environment, who.profile.as_deref())?;
+        let model = profile::Model::by(environment, who);
+        let plan = Plan::read(environment, who.profile.as_deref(), model)?;
         Self::of_plan(environment, who, plan, extras).await
     }
 
@@ -88,7 +89,12 @@ impl Assembled {
             plan.personalities.get(asked)?;
         }
         let model = match who.model.clone().or_else(|| environment.model.clone()) {
-            Some(model) => Some(model),
+            Some(model) => {
+                if let Some(warning) = plan.profile.as_ref().and_then(profile::unused_model) {
+                    tell!("{}: {} (`{}` is asked instead)", yellow("warning"), warning, model);
+                }
+                Some(model)
+            }
             None => plan.profile.as_ref().map(profile::model).transpose()?.flatten(),
         };
         let model = model.as_deref().unwrap_or("offline");

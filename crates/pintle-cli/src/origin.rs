@@ -12,7 +12,7 @@ use crate::{
     assembly::{Assembled, Extras},
     environment::Environment,
     problem::Problem,
-    profile::Plan,
+    profile::{Model, Plan},
 };
 
 /// What an agent of this plan is made of; personality and platform are those of a session that names none.
@@ -82,7 +82,7 @@ pub(crate) async fn assemble(
     store: SqliteStore,
     extras: Extras,
 ) -> Result<Assembled, Problem> {
-    let mut plan = Plan::read(environment, origin.profile.as_deref())?;
+    let mut plan = Plan::read(environment, origin.profile.as_deref(), Model::Chosen)?;
     if let Some(profile) = &plan.profile
         && profile.security.workspace.is_some()
         && real(&plan.policy.workspace) != origin.workspace

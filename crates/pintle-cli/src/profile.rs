@@ -14,6 +14,7 @@ use pintle_policy::{
 use pintle_tools::TerminalConfig;
 
 use crate::{
+    args::Who,
     assembly::{TERMINAL_GUARD, known},
     environment::Environment,
     problem::Problem,
@@ -42,11 +43,16 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn read(environment: &Environment, dir: Option<&Path>) -> Result<Self, Problem> {
+    pub(crate) fn read(
+        environment: &Environment,
+        dir: Option<&Path>,
+        model: Model,
+    ) -> Result<Self, Problem> {
         match dir {
             None => Self::without_profile(environment, environment.working_dir()?),
             Some(dir) => {
-                let (operator, profile) = load_allowed(&environment.absolute(dir)?, environment)?;
+                let dir = environment.absolute(dir)?;
+                let (operator, profile) = load_allowed(&dir, environment, model)?;
                 let effective = operator.judge(&profile);
                 Self::of_profile(environment, profile, operator, effective)
             }
@@ -109,6 +115,35 @@ impl Plan {
     }
 }
 
+/// Who says which model is asked. One that a profile names and nobody has keeps it from loading only if it would be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Model {
+    OfTheProfile,
+    Chosen,
+}
+
+impl Model {
+    pub(crate) fn by(environment: &Environment, who: &Who) -> Self {
+        match who.model.is_some() || environment.model.is_some() {
+            true => Self::Chosen,
+            false => Self::OfTheProfile,
+        }
+    }
+
+    fn providers(self) -> Vec<&'static str> {
+        match self {
+            Self::OfTheProfile => pintle_llm::providers().collect(),
+            Self::Chosen => Vec::new(),
+        }
+    }
+}
+
+/// A model that the profile names and nobody has, where another one is asked.
+pub(crate) fn unused_model(profile: &Profile) -> Option<String> {
+    let providers: Vec<_> = pintle_llm::providers().collect();
+    profile.unknown_model(&providers).map(told)
+}
+
 fn limits(said: pintle_policy::profile::Limits) -> Limits {
     let defaults = Limits::default();
     Limits {
@@ -128,8 +163,9 @@ pub(crate) fn load(dir: &Path, environment: &Environment) -> Result<Profile, Pro
 pub(crate) fn load_allowed(
     dir: &Path,
     environment: &Environment,
+    model: Model,
 ) -> Result<(Operator, Profile), Problem> {
-    let (tools, providers) = (built_in_tools(), pintle_llm::providers().collect::<Vec<_>>());
+    let (tools, providers) = (built_in_tools(), model.providers());
     let data = environment.data();
     let itself = Bounds { operator: None, tools: &tools, data, providers: &providers, hooks: &OWN };
     match environment.settings()? {
@@ -156,10 +192,11 @@ pub(crate) fn load_allowed(
 pub(crate) fn faults(
     dir: &Path,
     environment: &Environment,
+    model: Model,
 ) -> Result<Option<ProfileErrors>, Problem> {
     let operator = environment.settings()?.ok();
     let (tools, data) = (&built_in_tools()[..], environment.data());
-    let providers = &pintle_llm::providers().collect::<Vec<_>>()[..];
+    let providers = &model.providers()[..];
     let bounds = Bounds { operator: operator.as_ref(), tools, data, providers, hooks: &OWN };
     Ok(Profile::load_within(dir, bounds).err())
 }

@@ -13,7 +13,7 @@ use crate::{
     environment::Environment,
     out::tell,
     problem::Problem,
-    profile::Plan,
+    profile::{Model, Plan},
     shown::{dim, red, text},
 };
 
@@ -134,7 +134,7 @@ impl Current {
     async fn held(&self, environment: &Environment, chat: &Chat) -> Result<Assembled, Problem> {
         let plan = match &self.assembled.profile {
             Some(profile) => Plan::held(environment, profile.clone())?,
-            None => Plan::read(environment, None)?,
+            None => Plan::read(environment, None, Model::by(environment, &chat.who))?,
         };
         Assembled::of_plan(environment, &chat.who, plan, self.heirs()).await
     }

@@ -29,6 +29,7 @@ pub(crate) async fn run(
     plugins: Option<Vec<String>>,
     who: &Who,
 ) -> Result<ExitCode, Problem> {
+    super::hooks::find_point(point)?;
     let payload = read(payload)?;
     let assembled = Assembled::new(environment, who, Extras::default()).await?;
     let last = Arc::new(Last::default());

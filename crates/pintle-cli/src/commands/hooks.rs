@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use pintle::{HandlerInfo, Hooks as Registry, PointInfo};
-use pintle_policy::profile::AGENT_FILE;
+use pintle_policy::profile::{AGENT_FILE, nearest};
 use serde_json::json;
 
 use crate::{
@@ -20,7 +20,8 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
         HooksCommand::List { who } => return super::listing::run(environment, &who).await,
         HooksCommand::Lint { dir } => {
             let dir = environment.absolute(&dir)?;
-            let (operator, found) = profile::load_allowed(&dir, environment)?;
+            let model = profile::Model::OfTheProfile;
+            let (operator, found) = profile::load_allowed(&dir, environment, model)?;
             profile::model(&found)?;
             let tools = profile::built_in_tools();
             let mut warnings = profile::check_tools(environment, &found, &tools)?;
@@ -99,11 +100,18 @@ fn first_sentence(doc: &str) -> String {
 }
 
 fn schema(named: &str) -> Result<(), Problem> {
-    let points = Registry::new().known_points();
-    let Some(point) = points.iter().find(|point| point.name == named) else {
-        return Err(Problem::new(format!("there is no hook point `{named}`"))
-            .hint("`pintle hooks schema` lists them"));
-    };
+    let point = find_point(named)?;
     let schemas = json!({ "payload": point.payload_schema(), "result": point.result_schema() });
     say_pretty_json(&schemas)
+}
+
+/// The point of that name.
+pub(super) fn find_point(named: &str) -> Result<PointInfo, Problem> {
+    let points = Registry::new().known_points();
+    let near = nearest(named, points.iter().map(|point| point.name));
+    let near = near.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+    points.into_iter().find(|point| point.name == named).ok_or_else(|| {
+        Problem::new(format!("there is no hook point `{named}`{near}"))
+            .hint("`pintle hooks schema` lists them")
+    })
 }

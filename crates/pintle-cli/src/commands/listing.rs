@@ -35,7 +35,9 @@ struct Row {
 pub(crate) async fn run(environment: &Environment, who: &Who) -> Result<ExitCode, Problem> {
     if let Some(dir) = &who.profile {
         let dir = environment.absolute(dir)?;
-        if let Some(errors) = profile::faults(&dir, environment)? {
+        if let Some(errors) =
+            profile::faults(&dir, environment, profile::Model::by(environment, who))?
+        {
             return of_broken(environment, &dir, &errors).await;
         }
     }

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use pintle_agent::{Message, Session, Store, StoredMessage};
+use pintle_policy::profile::nearest;
 use pintle_store::SqliteStore;
 use serde_json::json;
 
@@ -118,8 +119,12 @@ async fn find(store: &SqliteStore, named: &str) -> Result<Session, Problem> {
             Err(Problem::new(format!("`{named}` fits {} conversations", found.len() + 1))
                 .hint("give more of the id"))
         }
-        (None, _) => Err(Problem::new(format!("there is no conversation `{named}`"))
-            .hint("`pintle sessions list` shows all")),
+        (None, _) => {
+            let near = nearest(named, sessions.iter().map(|session| session.key.as_str()));
+            let near = near.map(|key| format!("; did you mean `{key}`?")).unwrap_or_default();
+            Err(Problem::new(format!("there is no conversation `{named}`{near}"))
+                .hint("`pintle sessions list` shows all"))
+        }
     }
 }
 

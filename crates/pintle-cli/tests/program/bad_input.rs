@@ -175,3 +175,49 @@ fn wrong_usage_is_told_apart_from_failure() {
     }
     assert!(!world.data().exists());
 }
+
+#[test]
+fn a_name_that_is_nearly_right_is_met_with_the_nearest() {
+    let world = World::new();
+    world.write("payload.json", "{}");
+    world.run(&["chat", "--session", "weekly", "-q", "list ."]);
+    assert_snapshot!(world.transcript(&[
+        &["hooks", "schema", "tol.pre"],
+        &["hooks", "schema", "PreToolUse"],
+        &["hooks", "fire", "tol.pre", "--payload", "payload.json"],
+        &["hooks", "fire", "tol.pre", "--payload", "not-there.json"],
+        &["hooks", "explain", "--tool", "terminall", "--args", "{}"],
+        &["sessions", "show", "wekly"],
+        &["sessions", "export", "quite different"],
+    ]));
+}
+
+// A model that is not asked need not be right.
+#[test]
+fn a_profile_whose_model_nobody_has_loads_where_another_is_chosen() {
+    let world = World::new();
+    world.write("agent/agent.json", "{\n  \"name\": \"agent\",\n  \"model\": \"anthropc/x\"\n}\n");
+    assert_snapshot!(world.transcript(&[
+        &["chat", "--profile", "agent", "-q", "list ."],
+        &["chat", "--profile", "agent", "--model", "offline", "-q", "list agent"],
+        &["hooks", "lint", "agent"],
+    ]));
+    let listed = world.run(&["hooks", "list", "--profile", "agent", "--model", "offline"]);
+    assert_eq!(listed.code, Some(0), "{listed}");
+}
+
+// R10.4: the operator's file, the profile and a personality's folder, each with slips of its own language.
+#[test]
+fn slips_in_three_files_are_all_shown_at_once() {
+    let world = World::new();
+    std::fs::create_dir(world.data()).unwrap();
+    let settings = "level = strict\nallow_comand_hooks = true\n";
+    std::fs::write(world.data().join("pintle.toml"), settings).unwrap();
+    world.write(
+        "agent/agent.json",
+        "{\n  # who\n  \"nmae\": “a”\n  \"hooks\": { \"onStart\": [{ \"action\" \"lgo\" }] }\n}\n",
+    );
+    world.write("agent/personalities/a/SOUL.md", "You are a.\n");
+    world.write("agent/personalities/a/config.json", "{ 'tols': [\"*\"], }\n");
+    assert_snapshot!(world.transcript(&[&["hooks", "lint", "agent"]]));
+}

@@ -30,14 +30,14 @@ pub use file::{Channel, ChannelKind, Limits, LogLevel, McpServer, Security, Tool
 pub use hook::{Action, Bucket, Hook, Run};
 pub use personality::Personality;
 pub use read::read_inside;
-pub use report::{ProfileError, ProfileErrors};
+pub use report::{ProfileError, ProfileErrors, nearest};
 pub use schema::agent_schema;
 pub use scripts::{MOST_FILES, Scripts};
 pub use tools::{KnownTool, Warning};
 
 pub(crate) use document::{Field, Kind, Node, Parsed};
 pub(crate) use read::{read_file, read_pieces};
-pub(crate) use report::{Problem, nearest, place};
+pub(crate) use report::{Problem, place};
 pub(crate) use schema::schema_of;
 pub(crate) use shape::check as check_shape;
 pub(crate) use syntax::parse;

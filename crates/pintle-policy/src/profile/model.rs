@@ -2,9 +2,25 @@
 
 use super::document::Node;
 use super::report::{Problem, nearest};
+use super::{Profile, Warning, written_at};
+
+impl Profile {
+    /// What is wrong with its model, for where another one is asked: then it need not be right.
+    #[must_use]
+    pub fn unknown_model(&self, providers: &[&str]) -> Option<Warning> {
+        let problem = unknown(&self.document, providers)?;
+        let source = written_at(&self.source, self.document.get("model")?);
+        Some(Warning { source, message: problem.message })
+    }
+}
 
 /// What is wrong with `model`, as far as it can be said without asking anybody. Without `providers` nothing is known.
 pub(super) fn unknown(file: &Node, providers: &[&str]) -> Option<Problem> {
+    let problem = wrong(file, providers)?;
+    Some(problem.help("or choose another with `--model`: then this one is not asked"))
+}
+
+fn wrong(file: &Node, providers: &[&str]) -> Option<Problem> {
     let node = file.get("model")?;
     let model = node.text().filter(|model| !model.trim().is_empty())?;
     let is_own = model == "offline" || model.starts_with("scripted:");

@@ -44,10 +44,8 @@ impl Problem {
 }
 
 /// The valid spelling closest to what was written, if it is close enough to be what was meant.
-pub(crate) fn nearest<'a>(
-    written: &str,
-    valid: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(written: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |text: &str| text.to_lowercase().replace(['_', '-', '.', ' '], "");
     let wanted = plain(written);
     let begins = |name: &str| {

@@ -84,7 +84,7 @@ impl Reader<'_> {
     fn next(&mut self, first: char) -> bool {
         let one = first.len_utf8();
         match first {
-            ' ' | '\t' | '\n' | '\r' => self.at = self.at.saturating_add(one),
+            ' ' | '\t' | '\n' | '\r' => self.skip(one),
             '{' => self.sign(Token::Open(Shape::Object)),
             '}' => self.sign(Token::Close(Shape::Object)),
             '[' => self.sign(Token::Open(Shape::List)),
@@ -102,9 +102,9 @@ impl Reader<'_> {
                 let what = "a comment that begins with `#`";
                 self.slip(not_json(span, what).help("comments are written `// …` or `/* … */`"));
             }
-            '/' if self.rest().starts_with("//") => drop(self.take(self.line().len())),
+            '/' if self.rest().starts_with("//") => self.skip(self.line().len()),
             '/' if self.rest().starts_with("/*") => match self.rest().find("*/") {
-                Some(end) => drop(self.take(end.saturating_add(2))),
+                Some(end) => self.skip(end.saturating_add(2)),
                 None => {
                     let begin = self.take(1);
                     let problem = not_json(begin, "a comment without an end");
@@ -128,9 +128,13 @@ impl Reader<'_> {
         self.rest().split(['\n', '\r']).next().unwrap_or_default()
     }
 
+    fn skip(&mut self, length: usize) {
+        self.at = self.at.saturating_add(length);
+    }
+
     fn take(&mut self, length: usize) -> Range<usize> {
         let start = self.at;
-        self.at = self.at.saturating_add(length);
+        self.skip(length);
         start..self.at
     }
 
@@ -201,7 +205,7 @@ impl Reader<'_> {
         let mut over_lines = |rest: &str| *seen.get_or_insert_with(|| goes_on(rest, closers));
         while let Some(c) = self.rest().chars().next() {
             if closers.contains(&c) {
-                drop(self.take(c.len_utf8()));
+                self.skip(c.len_utf8());
                 break;
             }
             match c {
@@ -212,7 +216,7 @@ impl Reader<'_> {
                 }
                 // `"name”`: the other quote is of another kind.
                 '”' | '»' if open == '"' && !curly && ends_here(self.rest(), &mut over_lines) => {
-                    drop(self.take(c.len_utf8()));
+                    self.skip(c.len_utf8());
                     let span = start..self.at;
                     self.slip(in_quotes(span.clone(), "this text ends in a curly quote", &text));
                     return self.push(Token::Text(text), span);
@@ -223,7 +227,7 @@ impl Reader<'_> {
                         raw.get_or_insert((self.at, c));
                     }
                     text.push(c);
-                    drop(self.take(c.len_utf8()));
+                    self.skip(c.len_utf8());
                 }
             }
         }
@@ -280,7 +284,7 @@ impl Reader<'_> {
         };
         if let Some(means) = means {
             text.push(means);
-            drop(self.take(length));
+            self.skip(length);
             return;
         }
         let (what, help) = match rest.starts_with("\\u") {
@@ -299,7 +303,7 @@ impl Reader<'_> {
         self.slip(not_json(span, what).help(help));
         // What follows is read as if it stood there alone.
         text.push(if shown == 6 { '\u{fffd}' } else { '\\' });
-        drop(self.take(if shown == 6 { 6 } else { 1 }));
+        self.skip(if shown == 6 { 6 } else { 1 });
     }
 }
 
