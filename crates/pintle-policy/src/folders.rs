@@ -53,7 +53,7 @@ pub fn folders_of(command: &str, start: &Path) -> Option<Vec<PathBuf>> {
 /// # Errors
 /// The command that goes to a folder which only running it would tell.
 pub(crate) fn places<'s>(steps: &'s [Step], start: &Path) -> Result<Places, &'s SimpleCommand> {
-    let movers = |steps: &'s [Step]| steps.iter().filter_map(command).filter(|c| is_mover(c));
+    let movers = |steps: &'s [Step]| steps.iter().filter_map(Step::command).filter(|c| is_mover(c));
     let mut follow = Follow {
         now: vec![start.to_path_buf()],
         before: None,
@@ -62,7 +62,7 @@ pub(crate) fn places<'s>(steps: &'s [Step], start: &Path) -> Result<Places, &'s 
         may_remove: false,
         loose: false,
     };
-    if let Some(command) = steps.iter().filter_map(command).find(|c| names_variables(c)) {
+    if let Some(command) = steps.iter().filter_map(Step::command).find(|c| names_variables(c)) {
         return Err(command);
     }
     let later = |at: usize| within(steps, at);
@@ -73,7 +73,7 @@ pub(crate) fn places<'s>(steps: &'s [Step], start: &Path) -> Result<Places, &'s 
     if follow.loose {
         follow.close_over(movers(steps))?;
     }
-    follow.loose |= steps.iter().filter_map(command).any(may_stay_behind);
+    follow.loose |= steps.iter().filter_map(Step::command).any(may_stay_behind);
     let mut places: Vec<(Place, Option<&SimpleCommand>)> = Vec::new();
     let mut here = follow.now.clone();
     for (at, step) in steps.iter().enumerate() {
@@ -82,7 +82,7 @@ pub(crate) fn places<'s>(steps: &'s [Step], start: &Path) -> Result<Places, &'s 
                 follow.enter(*scope, &here);
                 if matches!(scope, Scope::Loop | Scope::Later) {
                     // What comes last in it may come first the next time.
-                    let mut inside = within(steps, at).iter().filter_map(command);
+                    let mut inside = within(steps, at).iter().filter_map(Step::command);
                     follow.may_remove |= inside.any(may_remove);
                 }
                 if *scope == Scope::Loop {
@@ -118,13 +118,6 @@ pub(crate) fn places<'s>(steps: &'s [Step], start: &Path) -> Result<Places, &'s 
         each.push(place);
     }
     Ok(Places { each, all: follow.seen })
-}
-
-fn command(step: &Step) -> Option<&SimpleCommand> {
-    match step {
-        Step::Command(command) => Some(command),
-        _ => None,
-    }
 }
 
 /// The steps between this `Enter` and its `Leave`.

@@ -130,3 +130,76 @@ fn no_heap_of_words_runs_a_program_unseen() {
     let cases = number("PINTLE_FUZZ_CASES", 200);
     hold((0..cases).map(|_| heap(&mut random)), 10);
 }
+
+/// Ways for a variable to get a text that the line does not hold as it is; `x` is that text, an index with a command in it.
+const SOURCES: &[&str] = &[
+    "x=$(printf 'a[\\44(rm y)]')",
+    "x=`printf 'a[\\44(rm y)]'`",
+    "printf -v x 'a[\\44(rm y)]'",
+    "printf 'a[\\44(rm y)]' > g; read -r x < g",
+    "printf 'a[\\44(rm y)]' > g; x=$(cat g)",
+    "printf 'a[\\44(rm y)]' > g; x=$(<g)",
+    "printf 'a[\\44(rm y)]' > g; mapfile -t x < g",
+    "y=$(printf 'a[\\44(rm y)]'); x=y",
+    "y=$(printf 'a[\\44(rm y)]'); x=$y",
+    "y=$(printf 'a[\\44(rm y)]z'); x=${y%z}",
+    "y=$(printf 'a[\\44(rm y)]'); read x <<< $y",
+    "y=$(printf 'a[\\44(rm y)]'); set -- \"$y\"; x=$1",
+    "f() { printf 'a[\\44(rm y)]'; }; x=$(f)",
+    "f() { x=$1; }; f \"$(printf 'a[\\44(rm y)]')\"",
+    "wc() { printf 'a[\\44(rm y)]'; }; x=$(wc -l < x)",
+    ": ${x:=$(printf 'a[\\44(rm y)]')}",
+    "declare x=$(printf 'a[\\44(rm y)]')",
+    "y=$'\\44'; x=\"a[$y(rm y)]\"",
+    "y='(rm y)]'; x='a[$'; x+=$y",
+    "x=($(printf 'a[\\44(rm\\\\ty)]'))",
+    "IFS=; for x in $(printf 'a[\\44(rm y)]'); do :; done",
+    "export x; x=$(printf 'a[\\44(rm y)]')",
+    "[[ $(printf 'a[\\44(rm y)]') =~ .* ]]; x=${BASH_REMATCH[0]}",
+    "printf '' > 'a[b]'; : \"$(printf 'a[\\44(rm y)]')\"; x=$_",
+];
+
+/// Ways for a shell to take it for a number.
+const SINKS: &[&str] = &[
+    "echo $((x))",
+    "echo $((x + 1))",
+    "echo $(($x))",
+    "echo \"$((${x}))\"",
+    "((x))",
+    "((z = x))",
+    "let x",
+    "let 'z = x'",
+    "let z=$x",
+    "for ((i=x;i<1;i++)); do :; done",
+    "for ((i=0;i<x;i++)); do :; done",
+    "[[ $x -eq 0 ]]",
+    "[[ 0 -lt x ]]",
+    "[[ -n a && x -ge 0 ]]",
+    "echo ${z[x]}",
+    "echo ${z[$x]}",
+    "z=12; echo ${z:x}",
+    "z=12; echo ${z:0:x}",
+    "z=12; echo \"${z:$x:1}\"",
+    "z[x]=1",
+    "z=([x]=1)",
+    "declare -i z=x",
+    "declare -i z; z=$x",
+    "typeset -i z; read z <<< \"$x\"",
+    "test -v \"$x\"",
+    "[ -v \"$x\" ]",
+    "[[ -v $x ]]",
+    "unset \"$x\"",
+    "printf -v \"$x\" 1",
+    "read \"$x\" <<< 1",
+    "declare \"$x=1\"",
+    "set -- 1 2; echo ${@:x}",
+    "cat <<< $((x))",
+    "bash -c 'echo $(($1))' _ \"$x\"",
+    "x=\"$x\" bash -c 'echo $((x))'",
+];
+
+#[test]
+fn no_text_that_is_taken_for_a_number_runs_a_program_unseen() {
+    let pairs = SOURCES.iter().flat_map(|from| SINKS.iter().map(move |to| format!("{from}; {to}")));
+    hold(pairs, 200);
+}

@@ -1,6 +1,6 @@
 //! Texts that are plain now and become commands later.
 
-use super::{SimpleCommand, Word};
+use super::Word;
 
 /// Variables whose value some program runs or loads, or by which a shell finds the folder it runs things in.
 const RUN_BY_PROGRAMS: &[&str] = &[
@@ -142,67 +142,6 @@ pub(crate) fn programs_named(assignment: &Word) -> Vec<String> {
         (holds_a_program(name) && !is_itself).then(|| value.to_owned())
     });
     texts.collect()
-}
-
-/// Whether a shell that reads this text takes the value of some variable for a number, and runs what it finds in it.
-pub(crate) fn calculates(text: &str) -> bool {
-    const SAID: &[&str] = &[
-        "let", "unset", "-v", "-i", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-ai", "-ia", "-gi",
-        "-ig",
-    ];
-    let is_index = text
-        .split('[')
-        .rev()
-        .skip(1)
-        .any(|before| before.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'));
-    let is_offset = text.split("${").skip(1).any(|inside| {
-        let rest = inside.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
-        rest.strip_prefix(':').is_some_and(|rest| !rest.starts_with(['-', '=', '?', '+']))
-    });
-    text.contains("((")
-        || is_index
-        || is_offset
-        || text.split_whitespace().any(|word| SAID.contains(&word))
-}
-
-/// Whether the command puts a `$` or a backquote, as a sign and not for what it means, where a variable may get it.
-pub(crate) fn keeps_a_dollar(command: &SimpleCommand) -> bool {
-    const SETS: &[&str] = &["", "declare", "export", "local", "readonly", "set", "typeset"];
-    const READS: &[&str] = &["mapfile", "read", "readarray"];
-    let program = command.program().unwrap_or_default();
-    let prints = program == "printf" && command.args.iter().any(|a| a.text().starts_with("-v"));
-    let args = command.args.iter().filter(|arg| {
-        SETS.contains(&program) || prints || (program == "env" && arg.text().contains('='))
-    });
-    let read = command.redirects.iter().filter(|r| r.operator == "<<<").map(|r| &r.target);
-    let read = read.chain(&command.documents).filter(|_| READS.contains(&program));
-    command.assignments.iter().chain(args).chain(read).any(has_a_quoted_dollar)
-}
-
-fn has_a_quoted_dollar(word: &Word) -> bool {
-    let Word::Dynamic(raw) = word else { return word.text().contains(['$', '`']) };
-    let (mut single, mut double) = (false, false);
-    let mut chars = raw.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '$' | '`' if single => return true,
-            '\'' if !double => single = !single,
-            '"' if !single => double = !double,
-            '\\' if !single && chars.next().is_some_and(|c| matches!(c, '$' | '`')) => return true,
-            _ => {}
-        }
-    }
-    false
-}
-
-/// Whether an assignment runs something when its value is used: by what it steers, or because the value would be
-/// evaluated (`PS4`, arithmetic).
-pub(crate) fn decides_later(assignment: &Word) -> bool {
-    let later = match assignment {
-        Word::Literal(text) => text.contains("$(") || text.contains('`'),
-        Word::Dynamic(raw) => raw.contains('\'') && (raw.contains("$(") || raw.contains('`')),
-    };
-    later || steers_programs(assignment.text())
 }
 
 /// Whether such a variable is named anywhere in this arithmetic, which can set it: `((PATH=1))` is a folder too.

@@ -14,6 +14,7 @@ mod git;
 mod heredoc;
 mod later;
 mod loads;
+mod numbers;
 mod options;
 mod redirects;
 mod reserved;
@@ -30,6 +31,7 @@ pub use destructive::destructive;
 
 pub(crate) use later::steers_programs;
 pub(crate) use loads::loads_nothing;
+pub(crate) use numbers::Values;
 pub(crate) use options::may_be_long;
 
 pub(crate) use steps::{Scope, Step};
@@ -180,14 +182,12 @@ pub(crate) struct Script {
     pub(crate) steps: Vec<Step>,
     /// A function that starts itself in a pipe or in the background.
     pub(crate) multiplies: bool,
+    pub(crate) values: Values,
 }
 
 impl Script {
     pub(crate) fn commands(&self) -> impl Iterator<Item = &SimpleCommand> {
-        self.steps.iter().filter_map(|step| match step {
-            Step::Command(command) => Some(command),
-            _ => None,
-        })
+        self.steps.iter().filter_map(Step::command)
     }
 }
 
@@ -221,10 +221,9 @@ pub(crate) fn read(command: &str) -> Result<Script, ShellError> {
 
 /// Depth first by an explicit stack, so that the input's nesting never becomes ours.
 fn read_all(first: Step) -> Result<Script, ShellError> {
-    let mut script = Script { steps: Vec::new(), multiplies: false };
+    let mut script = Script { steps: Vec::new(), multiplies: false, values: Values::default() };
     let mut pending = vec![(first, 0_usize)];
     let mut total = 0_usize;
-    let mut calculates = false;
     while let Some((step, level)) = pending.pop() {
         let (found, level) = match step {
             Step::Command(command) => (unwrap::expand(command, &mut script.steps)?, level),
@@ -237,7 +236,7 @@ fn read_all(first: Step) -> Result<Script, ShellError> {
                     return Err(ShellError::TooDeep);
                 }
                 let found = tree::walk(&text)?;
-                calculates |= later::calculates(&text);
+                script.values.append(found.values);
                 script.multiplies |= found.multiplies;
                 (found.steps, level.saturating_add(1))
             }
@@ -248,11 +247,15 @@ fn read_all(first: Step) -> Result<Script, ShellError> {
         };
         pending.extend(found.into_iter().rev().map(|step| (step, level)));
     }
-    // `y='(rm x)]'; x='a[$'$y; echo $((x))`: put together they are an index, and that is run.
-    let calculates = calculates && !script.commands().any(|c| c.name.is_dynamic());
-    let kept = script.commands().filter(|_| calculates).find(|c| later::keeps_a_dollar(c));
-    if let Some(summary) = kept.map(SimpleCommand::summary) {
-        script.steps.push(Step::Command(SimpleCommand::undecidable(summary)));
+    let Script { steps, values, .. } = &mut script;
+    let commands = || steps.iter().filter_map(Step::command);
+    commands().for_each(|command| values.of_command(command));
+    let is_open = commands().any(|command| command.name.is_dynamic());
+    let number = values.no_number().map(|text| format!("$(({text}))"));
+    let program = || values.names().find(|name| later::holds_a_program(name)).map(str::to_owned);
+    let exported = || commands().any(unwrap::exports_all).then(program).flatten();
+    if let Some(text) = number.or_else(exported).filter(|_| !is_open) {
+        steps.push(Step::Command(SimpleCommand::undecidable(text)));
     }
     Ok(script)
 }

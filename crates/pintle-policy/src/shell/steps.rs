@@ -13,6 +13,15 @@ pub(crate) enum Step {
     Leave,
 }
 
+impl Step {
+    pub(crate) fn command(&self) -> Option<&SimpleCommand> {
+        match self {
+            Self::Command(command) => Some(command),
+            _ => None,
+        }
+    }
+}
+
 /// What a part of a script has to do with the rest of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {

@@ -3,9 +3,10 @@
 use super::check::Ledger;
 use super::heredoc;
 use super::later::{
-    decides_later, hides_in_an_index, is_steering_variable, names_a_steering_variable,
-    sets_in_expansion,
+    hides_in_an_index, is_steering_variable, names_a_steering_variable, sets_in_expansion,
+    steers_programs,
 };
+use super::numbers::Values;
 use super::reserved::{is_grammar, is_reserved};
 use super::stand_in::stand_in;
 use super::steps::{Scope, Step, scope_of};
@@ -20,6 +21,7 @@ const MAX_TREE_DEPTH: usize = 400;
 pub(crate) struct Found {
     pub(crate) steps: Vec<Step>,
     pub(crate) multiplies: bool,
+    pub(crate) values: Values,
 }
 
 pub(super) struct Walk<'s> {
@@ -55,7 +57,7 @@ pub(crate) fn walk(source: &str) -> Result<Found, ShellError> {
         .set_language(&tree_sitter_bash::LANGUAGE.into())
         .map_err(|_| unreadable("no grammar"))?;
     let tree = parser.parse(stand_in(source), None).ok_or_else(|| unreadable("no tree"))?;
-    let found = Found { steps: Vec::new(), multiplies: false };
+    let found = Found { steps: Vec::new(), multiplies: false, values: Values::default() };
     let mut walk = Walk { source, ledger: Ledger::new(source), found, documents: Vec::new() };
 
     let mut levels = vec![Level::default()];
@@ -115,6 +117,7 @@ impl<'s> Walk<'s> {
             return Err(self.ledger.trouble(node.start_byte(), "a syntax error"));
         }
         self.look_for_later(node);
+        self.look_for_numbers(node);
         match node.kind() {
             "command" | "declaration_command" | "unset_command" => self.command(node)?,
             "variable_assignment" if stands_alone(node) => self.bare_assignment(node)?,
@@ -204,6 +207,34 @@ impl<'s> Walk<'s> {
         if runs {
             self.lists(SimpleCommand::undecidable(text));
         }
+    }
+
+    /// Texts that are taken for numbers, and variables that are set by other means than a command.
+    fn look_for_numbers(&mut self, node: &Node<'_>) {
+        let text = self.text(node);
+        let field = |name: &str| node.child_by_field_name(name).map(|child| self.text(&child));
+        let calculated = match node.kind() {
+            "arithmetic_expansion" => vec![text.trim_start_matches("$((").trim_end_matches("))")],
+            "compound_statement" if text.starts_with("((") => {
+                vec![text.trim_start_matches("((").trim_end_matches("))")]
+            }
+            "c_style_for_statement" => {
+                let parts = ["initializer", "condition", "update"].into_iter();
+                parts.filter_map(field).collect()
+            }
+            "subscript" => field("index").into_iter().collect(),
+            "binary_expression" if is_in_double_brackets(node, self.source) => {
+                match children(node).as_slice() {
+                    [left, operator, right] if compares_numbers(self.text(operator)) => {
+                        vec![self.text(left), self.text(right)]
+                    }
+                    _ => Vec::new(),
+                }
+            }
+            "expansion" => return self.found.values.expansion(text),
+            _ => return,
+        };
+        calculated.into_iter().for_each(|text| self.found.values.calculate(text));
     }
 
     pub(super) fn lists(&mut self, command: SimpleCommand) {
@@ -312,7 +343,7 @@ impl<'s> Walk<'s> {
 
     fn assignment(&mut self, node: &Node<'_>) -> Result<Word, ShellError> {
         let word = self.assignment_word(node)?;
-        if decides_later(&word) {
+        if steers_programs(word.text()) {
             self.lists(SimpleCommand::undecidable(self.text(node)));
         }
         Ok(word)
@@ -369,6 +400,12 @@ impl<'s> Walk<'s> {
     /// `[ -f name ]` asks for a file: listed in the same way.
     fn tested(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
         if let [operator, name] = children(node).as_slice()
+            && matches!(self.text(operator), "-v" | "-R")
+        {
+            let name = self.node_word(name)?;
+            self.found.values.named(&name);
+        }
+        if let [operator, name] = children(node).as_slice()
             && operator.kind() == "test_operator"
             && !matches!(self.text(operator), "-n" | "-z" | "-t" | "-o" | "-v" | "-R")
             && let Ok(word) = self.node_word(name)
@@ -388,6 +425,10 @@ impl<'s> Walk<'s> {
         if is_steering_variable(name) {
             self.lists(SimpleCommand::undecidable(format!("for {name}")));
         }
+        if words.is_empty() {
+            self.found.values.set(name, Some(Word::Dynamic("$@".into())));
+        }
+        words.iter().for_each(|word| self.found.values.set(name, Some(word.clone())));
         if !words.is_empty() {
             self.lists(SimpleCommand::new(Word::Literal(String::new()), words));
         }
@@ -398,6 +439,7 @@ impl<'s> Walk<'s> {
     fn function(&mut self, node: &Node<'_>) {
         let Some(name) = node.child_by_field_name("name").map(|n| self.text(&n)) else { return };
         let Some(body) = node.child_by_field_name("body").map(|b| self.text(&b)) else { return };
+        self.found.values.function(name);
         // What these are read as here would be something else.
         if matches!(name, "[[" | "cd" | "chdir" | "exit" | "popd" | "pushd") {
             self.lists(SimpleCommand::undecidable(name));
@@ -408,6 +450,19 @@ impl<'s> Walk<'s> {
             .count();
         self.found.multiplies |= calls > 0 && body.contains(['|', '&']);
     }
+}
+
+/// `-eq` and its like: between double brackets both sides are arithmetic.
+fn compares_numbers(operator: &str) -> bool {
+    matches!(operator, "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge")
+}
+
+fn is_in_double_brackets(node: &Node<'_>, source: &str) -> bool {
+    let mut around = std::iter::successors(node.parent(), Node::parent);
+    around
+        .find(|node| node.kind() == "test_command")
+        .and_then(|test| source.get(test.start_byte()..))
+        .is_some_and(|text| text.starts_with("[["))
 }
 
 fn opens_twice(text: &str) -> bool {

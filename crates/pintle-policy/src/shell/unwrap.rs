@@ -2,8 +2,8 @@
 
 use super::git;
 use super::later::{
-    decides_later, holds_a_program, is_steering_variable, names_a_steering_variable,
-    programs_named, steers_programs,
+    holds_a_program, is_steering_variable, names_a_steering_variable, programs_named,
+    steers_programs,
 };
 use super::options::{has_option, leads_with_option, may_be_long, operands};
 use super::runners::{self, Behind, joined, runs_by_option};
@@ -100,25 +100,27 @@ impl Inner {
         }
     }
 
-    /// `CC=rm make`
+    /// `CC=rm make`. What is set for the shell alone is looked at as well: the variable may be in the environment already.
     fn programs_in_variables(&mut self, program: &str, command: &SimpleCommand) {
-        let sets = matches!(
-            program,
-            "cross-env" | "declare" | "env" | "export" | "make" | "readonly" | "sudo" | "typeset"
-        );
-        // Nobody gets what is set for the shell alone; whoever exports it later says no value.
-        let given = command.assignments.iter().filter(|_| !program.is_empty());
-        if program == "export" && command.args.iter().any(|arg| holds_a_program(arg.text())) {
+        let args = command.args.as_slice();
+        let declares = matches!(program, "declare" | "local" | "readonly" | "typeset");
+        let exports = program == "export" || (declares && has_option(args, "x"));
+        let sets = exports || declares || matches!(program, "cross-env" | "env" | "make" | "sudo");
+        // Whoever is given a variable without a value gets what it is set to elsewhere.
+        if exports && args.iter().any(|arg| holds_a_program(arg.text())) {
             self.unknown(command);
         }
-        let words = given.chain(command.args.iter().filter(|_| sets));
+        let is_kept = program.is_empty() || (declares && !exports);
+        let words = command.assignments.iter().chain(args.iter().filter(|_| sets));
         for text in words.flat_map(programs_named) {
             match text.contains('$') {
+                true if is_kept => {}
                 true => self.unknown(command),
+                false if is_kept && !is_plain_words(&text) => self.unknown(command),
                 false => self.scripts.push(text),
             }
         }
-        if program == "make" && command.args.iter().any(|arg| steers_programs(arg.text())) {
+        if program == "make" && args.iter().any(|arg| steers_programs(arg.text())) {
             self.unknown(command);
         }
     }
@@ -368,7 +370,7 @@ fn sets_programs(program: &str, args: &[Word]) -> bool {
             leads_with_option(args, "n") && program != "export"
                 || args.iter().any(|arg| {
                     let named = arg.text().split_once('=').is_some_and(|(name, _)| is_plain(name));
-                    decides_later(arg) || (arg.is_dynamic() && !named)
+                    steers_programs(arg.text()) || (arg.is_dynamic() && !named)
                 })
         }
         "read" | "mapfile" | "readarray" | "getopts" => args.iter().any(target),
@@ -385,6 +387,20 @@ fn sets_programs(program: &str, args: &[Word]) -> bool {
         "set" => has_option(args, "k") || args.iter().any(|arg| arg.text() == "keyword"),
         _ => false,
     }
+}
+
+/// Words that a shell reads as they are written.
+fn is_plain_words(text: &str) -> bool {
+    text.chars().all(|c| c.is_alphanumeric() || " /._+-=:,".contains(c))
+}
+
+/// Whether, after this, all that is set becomes part of the environment.
+pub(super) fn exports_all(command: &SimpleCommand) -> bool {
+    let program = command.program().unwrap_or_default();
+    let letters =
+        |text: &str| text.starts_with('-') && !text.starts_with("--") && text.contains('a');
+    let says = |arg: &Word| arg.text() == "allexport" || letters(arg.text());
+    (program == "set" || is_shell(program)) && command.args.iter().any(says)
 }
 
 /// A variable's name as written: `a`, `a+`, `a[1]`.

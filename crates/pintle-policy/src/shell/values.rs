@@ -149,7 +149,7 @@ fn is_padded(inside: &str) -> bool {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Inside {
+pub(super) enum Inside {
     Parentheses,
     Expansion,
     Braces,
@@ -159,7 +159,7 @@ enum Inside {
 
 /// How many bytes it is to the end of what has just been opened, its bracket included. `None` when there is no end, or when only a
 /// whole shell could tell.
-fn closed(text: &str, opened: Inside) -> Option<usize> {
+pub(super) fn closed(text: &str, opened: Inside) -> Option<usize> {
     let mut open = vec![opened];
     let mut chars = text.char_indices().peekable();
     let mut before = ' ';
