@@ -8,11 +8,11 @@ use crate::movers::{
     glued, goes_itself, is_mover, is_quiet, may_remove, may_stay_behind, names_variables,
 };
 use crate::paths::{normal, resolve};
-use crate::shell::{Scope, SimpleCommand, Step, Word, read};
+use crate::shell::{Scope, Script, SimpleCommand, Step, Values, Word, is_variable_name, read};
 use std::path::{Path, PathBuf};
 
 /// A line that may be in more folders than these is not followed.
-const MOST: usize = 8;
+const MOST: usize = 24;
 
 /// Where a command may run.
 #[derive(Debug, Clone)]
@@ -45,16 +45,18 @@ pub(crate) struct Places {
 #[must_use]
 pub fn folders_of(command: &str, start: &Path) -> Option<Vec<PathBuf>> {
     let script = read(command).ok()?;
-    places(&script.steps, start).ok().map(|places| places.all)
+    places(&script, start).ok().map(|places| places.all)
 }
 
 /// The places of all commands in these steps.
 ///
 /// # Errors
 /// The command that goes to a folder which only running it would tell.
-pub(crate) fn places<'s>(steps: &'s [Step], start: &Path) -> Result<Places, &'s SimpleCommand> {
+pub(crate) fn places<'s>(script: &'s Script, start: &Path) -> Result<Places, &'s SimpleCommand> {
+    let steps = script.steps.as_slice();
     let movers = |steps: &'s [Step]| steps.iter().filter_map(Step::command).filter(|c| is_mover(c));
     let mut follow = Follow {
+        values: &script.values,
         now: vec![start.to_path_buf()],
         before: None,
         seen: vec![start.to_path_buf()],
@@ -153,7 +155,8 @@ enum Sure {
     No,
 }
 
-struct Follow {
+struct Follow<'s> {
+    values: &'s Values,
     now: Vec<PathBuf>,
     /// Where `cd -` leads.
     before: Option<Vec<PathBuf>>,
@@ -172,7 +175,7 @@ fn add(folders: &mut Vec<PathBuf>, more: &[PathBuf]) {
     }
 }
 
-impl Follow {
+impl Follow<'_> {
     fn enter(&mut self, scope: Scope, here: &[PathBuf]) {
         let (start, before) = (self.now.clone(), self.before.clone());
         self.frames.push(Frame { scope, all: start.clone(), start, before, fresh: true });
@@ -201,10 +204,10 @@ impl Follow {
     }
 
     /// Adds every folder that these commands lead to, in any order and however often.
-    fn close_over<'s>(
+    fn close_over<'c>(
         &mut self,
-        movers: impl Iterator<Item = &'s SimpleCommand>,
-    ) -> Result<(), &'s SimpleCommand> {
+        movers: impl Iterator<Item = &'c SimpleCommand>,
+    ) -> Result<(), &'c SimpleCommand> {
         let movers: Vec<_> = movers.collect();
         loop {
             let known = self.now.len();
@@ -237,6 +240,10 @@ impl Follow {
     fn folders_of(&self, command: &SimpleCommand) -> Option<Vec<PathBuf>> {
         let mut folders = self.now.clone();
         let program = command.program().unwrap_or_default();
+        let is_everywhere = |arg: &Word| matches!(arg.text(), "-execdir" | "-okdir");
+        if program == "find" && command.args.iter().any(is_everywhere) {
+            return self.below(command);
+        }
         let goes = |(at, arg): (usize, &Word)| goes_itself(program, at, arg.text());
         let mut options = command.args.iter().enumerate().filter(|option| goes(*option)).peekable();
         if is_mover(command) || options.peek().is_none() {
@@ -257,6 +264,38 @@ impl Follow {
             }
         }
         (folders.len() <= MOST).then_some(folders)
+    }
+
+    /// Every folder that `find` may come to.
+    fn below(&self, command: &SimpleCommand) -> Option<Vec<PathBuf>> {
+        let starts = command.args.iter().map(Word::text);
+        let starts = starts.skip_while(|arg| arg.starts_with('-'));
+        let starts: Vec<&str> =
+            starts.take_while(|arg| !arg.starts_with(['-', '(', '!'])).collect();
+        let mut folders = self.now.clone();
+        let mut pending: Vec<PathBuf> = match starts.as_slice() {
+            [] => folders.clone(),
+            starts => {
+                folders.iter().flat_map(|base| starts.iter().map(|it| base.join(it))).collect()
+            }
+        };
+        // It goes to the folder in which it finds something.
+        let is_named = |start: &&str| Path::new(start).file_name().is_some();
+        if starts.iter().any(is_named) {
+            let parents = pending.iter().filter_map(|it| it.parent()).map(Path::to_path_buf);
+            add(&mut folders, &parents.collect::<Vec<_>>());
+        }
+        while let Some(folder) = pending.pop() {
+            let inside = std::fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok);
+            let is_folder =
+                |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|it| it.is_dir());
+            pending.extend(inside.filter(is_folder).map(|entry| entry.path()));
+            add(&mut folders, &[folder]);
+            if folders.len().saturating_add(pending.len()) > MOST {
+                return None;
+            }
+        }
+        Some(folders)
     }
 
     fn run(&mut self, command: &SimpleCommand, here: &[PathBuf]) -> Option<()> {
@@ -344,7 +383,18 @@ impl Follow {
         }
     }
 
+    /// Where a word leads: if it is a variable, wherever one of the texts does that the line sets it to.
     fn named(&self, word: &Word) -> Option<Target> {
+        let Some(words) = held(word, self.values) else { return self.written(word) };
+        // Before it is set, it leads nowhere.
+        let mut target = Target { folders: Vec::new(), is_one: false, exists: false };
+        for word in &words {
+            add(&mut target.folders, &self.written(word)?.folders);
+        }
+        Some(target)
+    }
+
+    fn written(&self, word: &Word) -> Option<Target> {
         let mut target = Target { folders: Vec::new(), is_one: true, exists: true };
         let mut one_more = |folder: PathBuf| {
             // A shell takes `..` off the name it has of its folder; a program goes up from where it is.
@@ -384,6 +434,20 @@ impl Follow {
         target.without_the_missing();
         Some(target)
     }
+}
+
+/// What the line sets the variable to that this word is; `None` for another word, or when only running it would tell. Without quotes
+/// it may be no word, and `cd` alone goes home.
+fn held(word: &Word, values: &Values) -> Option<Vec<Word>> {
+    let name = word.text().strip_prefix("\"$").and_then(|text| text.strip_suffix('"'))?;
+    let name = name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(name);
+    let set = values.of(name).filter(|set| is_variable_name(name) && !set.is_empty())?;
+    let is_known = |value: &&Word| {
+        let is_open = value.is_dynamic() && value.text().contains(['$', '`', '(']);
+        !value.text().starts_with(['-', '+']) && !is_open
+    };
+    let is_known = word.is_dynamic() && set.iter().all(is_known);
+    is_known.then(|| set.into_iter().cloned().collect())
 }
 
 struct Target {

@@ -5,7 +5,7 @@ use crate::guard::strange;
 use crate::links;
 use crate::names::Texts;
 use crate::outside::{self, Outside};
-use crate::shell::{self, SimpleCommand, Word};
+use crate::shell::{self, SimpleCommand, Values, Word};
 use crate::{Reach, Zone};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -143,9 +143,12 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
                 judged.raise(Zone::Machine, || {
                     format!("`{}` changes settings outside the workspace", simple.summary())
                 });
-            } else if is_machine_program(program) && !ends_own_jobs(simple) {
+            } else if is_machine_program(program) && !ends_own_jobs(simple, &script.values) {
                 judged.raise(Zone::Machine, || format!("`{program}` acts on the machine"));
-            } else if uses_network(program, &simple.args) {
+            } else if rules_containers(program) && !only_asks(program, &simple.args) {
+                judged
+                    .raise(Zone::Machine, || format!("`{}` acts on the machine", simple.summary()));
+            } else if rules_containers(program) || uses_network(program, &simple.args) {
                 judged.raise(Zone::Network, || format!("`{}` uses the network", simple.summary()));
             }
         }
@@ -154,7 +157,7 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
     let Some(Ok(start)) = reach.path("cwd").or_else(|| Some(reach.workspace())) else {
         return judged.raise(Zone::Machine, || "nobody knows in which folder it starts".into());
     };
-    let places = match places(&script.steps, start) {
+    let places = match places(&script, start) {
         Ok(places) => places,
         Err(mover) => {
             return judged.raise(Zone::Machine, || {
@@ -168,8 +171,15 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
         });
     }
     let texts = Texts::of(&commands, &places.each);
+    let carried = links::carried(&commands, &places.each, texts.values());
     for (simple, place) in commands.iter().zip(&places.each) {
-        let outside = Outside { reach, texts: &texts, folders: &place.folders };
+        let outside = Outside {
+            folders: &place.folders,
+            reach,
+            texts: &texts,
+            values: &script.values,
+            carried: &carried,
+        };
         // A text may be used in another folder than the one in which it was written.
         let later = Outside { folders: &places.all, ..outside };
         let found = outside.word(simple).or_else(|| later.name(simple, place));
@@ -201,11 +211,16 @@ fn sets_for_all(command: &SimpleCommand) -> bool {
     }
 }
 
-/// `kill %1`, `kill $!`: what this very command has started.
-fn ends_own_jobs(command: &SimpleCommand) -> bool {
+/// `kill %1`, `kill $!`, `kill $PID`: what this very command has started, or nothing if it has not.
+fn ends_own_jobs(command: &SimpleCommand, values: &Values) -> bool {
+    let is_job = |word: &Word| word.text().trim_matches('"') == "$!";
     let is_own = |word: &Word| {
         let text = word.text().trim_matches('"');
-        text.starts_with(['-', '%']) || text == "$!"
+        let name = text.strip_prefix('$').filter(|name| shell::is_variable_name(name));
+        let set = name.map(|name| values.of(name));
+        text.starts_with(['-', '%'])
+            || is_job(word)
+            || set.is_some_and(|set| set.is_some_and(|set| set.into_iter().all(is_job)))
     };
     let signals = |word: &&Word| word.text().starts_with('-');
     command.program() == Some("kill")
@@ -270,9 +285,6 @@ fn is_machine_program(program: &str) -> bool {
             | "kill"
             | "killall"
             | "pkill"
-            | "docker"
-            | "podman"
-            | "kubectl"
             | "pintle"
             | "virsh"
             | "fdisk"
@@ -280,6 +292,37 @@ fn is_machine_program(program: &str) -> bool {
             | "hostnamectl"
             | "timedatectl"
     )
+}
+
+fn rules_containers(program: &str) -> bool {
+    matches!(program, "docker" | "podman" | "kubectl")
+}
+
+/// `docker compose ps`, `kubectl -n web get pods`: questions to a server that change nothing.
+fn only_asks(program: &str, args: &[Word]) -> bool {
+    const DOCKER: &[&str] =
+        &["diff", "history", "images", "info", "inspect", "logs", "port", "ps", "top", "version"];
+    const COMPOSE: &[&str] = &["config", "images", "logs", "ls", "port", "ps", "top", "version"];
+    const KUBECTL: &[&str] =
+        &["api-resources", "cluster-info", "describe", "explain", "get", "logs", "top", "version"];
+    // Another server, or a setting of the client, which may name a program.
+    let is_strange = |arg: &Word| {
+        let text = arg.text();
+        let long = ["config", "kubeconfig", "host", "server", "tls", "output=", "-raw", "raw"];
+        let is_long = |name: &&str| text.strip_prefix("--").is_some_and(|it| it.starts_with(*name));
+        text.starts_with("-H") || long.iter().any(is_long)
+    };
+    let words: Option<Vec<&str>> = args.iter().take(3).map(Word::literal).collect();
+    let asks = match (program, words.unwrap_or_default().as_slice()) {
+        ("docker" | "podman", ["compose", verb, ..]) => COMPOSE.contains(verb),
+        ("docker" | "podman", ["container" | "image" | "network" | "volume", verb, ..]) => {
+            matches!(*verb, "inspect" | "ls")
+        }
+        ("docker" | "podman", [verb, ..]) => DOCKER.contains(verb),
+        ("kubectl", ["-n" | "--namespace", _, verb] | [verb, ..]) => KUBECTL.contains(verb),
+        _ => false,
+    };
+    asks && !args.iter().any(is_strange)
 }
 
 fn uses_network(program: &str, args: &[Word]) -> bool {

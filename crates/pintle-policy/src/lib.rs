@@ -16,6 +16,7 @@ pub mod profile;
 mod reach;
 mod scrub;
 pub mod shell;
+mod spoken;
 pub mod trust;
 mod visible;
 mod webhook;

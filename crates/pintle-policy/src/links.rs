@@ -133,3 +133,45 @@ pub(crate) fn unsettles<'c>(
     }
     None
 }
+
+/// The folders that a line copies, moves or links: what is in one of them may have another name afterwards.
+pub(crate) fn carried(
+    commands: &[&SimpleCommand],
+    places: &[Place],
+    values: Option<&[String]>,
+) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    for (command, place) in commands.iter().zip(places) {
+        let packs = matches!(command.program(), Some("tar" | "bsdtar" | "cpio" | "pax"));
+        if change(command) == Change::Nothing && !packs {
+            continue;
+        }
+        let link = link(command, &place.folders);
+        let linked =
+            link.iter().flat_map(|link| link.from.iter().map(|it| it.join(link.text.text())));
+        found.extend(linked);
+        let readings = operands(command).into_iter().flat_map(Word::readings);
+        for text in readings.take(MOST) {
+            let here = text.strip_prefix("$PWD/").unwrap_or(&text);
+            // A variable is one of the texts that the line has.
+            let held = values.filter(|_| here.contains('$')).unwrap_or_default();
+            let names = held.iter().map(String::as_str).chain([here]);
+            for name in names {
+                let patterns =
+                    place.folders.iter().map(|base| match name.contains(['*', '?', '[']) {
+                        true => crate::files_found(name, base).unwrap_or_default(),
+                        false => vec![base.join(name)],
+                    });
+                found.extend(patterns.flatten());
+            }
+        }
+    }
+    found.retain(|folder| folder.is_dir());
+    found.sort();
+    found.dedup();
+    found.truncate(MOST);
+    found
+}
+
+/// No more are looked into, so that judging stays cheap.
+const MOST: usize = 64;

@@ -25,6 +25,8 @@ pub(crate) struct Texts {
     are_read_back: bool,
     /// What `xargs` puts a name in place of.
     pub(crate) marks: Vec<String>,
+    /// The words of one command are those of the next: `$_`.
+    pub(crate) are_repeated: bool,
     /// Something prints the whole name of a folder.
     pub(crate) name_this_folder: bool,
 }
@@ -36,6 +38,7 @@ impl Texts {
         let in_function = places.iter().any(|place| place.is_later);
         let mut texts = Self {
             are_read_back: pairs.any(|(command, place)| reads_back(command, place)),
+            are_repeated: commands.iter().any(|command| repeats(command)),
             name_this_folder: commands.iter().any(|command| names_this_folder(command)),
             marks: commands.iter().flat_map(|command| marks(command)).collect(),
             are_names: commands.iter().any(|command| takes_names(command)),
@@ -176,6 +179,22 @@ fn names_this_folder(command: &SimpleCommand) -> bool {
     let words = command.args.iter().chain(&command.assignments).chain([&command.name]);
     let names = |word: &Word| PRINTERS.iter().any(|printer| word.text().contains(printer));
     words.into_iter().any(names)
+}
+
+/// Whether it takes words of the command before it.
+fn repeats(command: &SimpleCommand) -> bool {
+    let words = command.args.iter().chain(&command.assignments).chain([&command.name]);
+    let targets = command.redirects.iter().map(|redirect| &redirect.target);
+    words.chain(targets).chain(&command.documents).any(|word| {
+        let text = word.text();
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let ends = |(at, _): (usize, &str)| {
+            let after = text.get(at.saturating_add(2)..).unwrap_or_default();
+            !after.starts_with(is_name)
+        };
+        text.match_indices("$_").any(ends)
+            || ["${_", "BASH_COMMAND", "BASH_ARGV"].iter().any(|name| text.contains(name))
+    })
 }
 
 /// Whether a variable will hold what the command prints.

@@ -1,15 +1,15 @@
 //! Whether a command's words lead out of the workspace.
 //!
-//! A word is judged by what it names, however it is dressed. What a program does in its own language (`python3 -c`, an `awk` or
-//! `sed` script, a Makefile), which files it comes upon by itself (`find -L`, `cp -a`, `-execdir`), and what names it works out
-//! (`$(… | tr a b)`) is not known here.
+//! A word is judged by what it names, however it is dressed. What a program does in its own language (`python3 -c`, a Makefile; of
+//! `sed` and `awk` what a script that is written out says), which links it comes upon by itself (`find -L`, `grep -r`), and what
+//! names it works out (`$(… | tr a b)`) is not known here.
 
 use crate::Reach;
 use crate::folders::Place;
 use crate::links::link;
 use crate::names::{Texts, is_joint};
 use crate::paths::{normal, resolve};
-use crate::shell::{SimpleCommand, Word};
+use crate::shell::{SimpleCommand, Values, Word};
 use glob::{Pattern, glob};
 use std::path::{Component, Path, PathBuf};
 
@@ -25,7 +25,7 @@ pub(crate) fn has_too_many_patterns(commands: &[&SimpleCommand]) -> bool {
 }
 
 /// Programs found in these folders are the system's own; running them is no reach outside.
-const PROGRAM_FOLDERS: &[&str] = &[
+pub(crate) const PROGRAM_FOLDERS: &[&str] = &[
     "/bin/",
     "/sbin/",
     "/usr/bin/",
@@ -40,6 +40,9 @@ const PROGRAM_FOLDERS: &[&str] = &[
 pub(crate) struct Outside<'a> {
     pub(crate) reach: &'a Reach,
     pub(crate) texts: &'a Texts,
+    pub(crate) values: &'a Values,
+    /// Folders that may be found under other names.
+    pub(crate) carried: &'a [PathBuf],
     /// Where they may start from.
     pub(crate) folders: &'a [PathBuf],
 }
@@ -75,12 +78,19 @@ impl Outside<'_> {
         // The text of a link counts from where the link lies.
         let link = link(command, self.folders);
         if let Some(link) = &link {
-            let there = Outside { reach: self.reach, texts: self.texts, folders: &link.from };
+            let there = Outside { folders: &link.from, ..*self };
             if there.leads(link.text.text(), false) {
                 return Some(link.text.text().to_owned());
             }
         }
-        let said = message(command).or(link.map(|link| link.text));
+        let spoken = self.spoken(command);
+        let is_spoken = |word: &Word| {
+            let is_link = link.as_ref().is_some_and(|link| std::ptr::eq(link.text, word));
+            is_link || spoken.words.iter().any(|spoken| std::ptr::eq(*spoken, word))
+        };
+        if let Some(file) = spoken.files.iter().find(|file| self.leads(file, false)) {
+            return Some(file.clone());
+        }
         let targets = command.redirects.iter().map(|r| &r.target);
         let words = targets.chain(&command.assignments).chain(&command.args);
         let leads = |word: &&Word| {
@@ -91,8 +101,7 @@ impl Outside<'_> {
                 }
                 _ => candidates(text),
             });
-            !said.is_some_and(|said| std::ptr::eq(said, *word))
-                && texts.any(|text| self.leads(text, word.is_dynamic()))
+            !is_spoken(word) && texts.any(|text| self.leads(text, word.is_dynamic()))
         };
         let shown = |word: &Word| word.text().trim_matches(['"', '\'']).to_owned();
         words.into_iter().find(leads).map(shown)
@@ -115,25 +124,6 @@ fn is_here(word: &Word) -> bool {
 fn is_file_url(word: &Word) -> bool {
     let text = word.text().to_ascii_lowercase().replace(['{', '}', '[', ']'], "");
     text.contains("file:")
-}
-
-/// What is said about a change in `git`, which names no file.
-fn message(command: &SimpleCommand) -> Option<&Word> {
-    let mut words = command.args.iter();
-    let says = loop {
-        match words.next()?.text() {
-            "-C" | "-c" => drop(words.next()),
-            option if option.starts_with('-') => {}
-            verb => break matches!(verb, "commit" | "merge" | "notes" | "stash" | "tag"),
-        }
-    };
-    let by_option = |word: &str| {
-        let is_short = word.starts_with('-') && !word.starts_with("--") && word.ends_with('m');
-        is_short || word == "--message"
-    };
-    (command.program() == Some("git") && says && words.any(|word| by_option(word.text())))
-        .then(|| words.next())
-        .flatten()
 }
 
 /// What stands in `name=(…)`.
@@ -265,6 +255,17 @@ impl Outside<'_> {
     }
 
     fn leads_from_here(&self, text: &str, dynamic: bool) -> bool {
+        // `mv sub new; cat new/link`: whatever the end of a name leads to in a folder that is carried away.
+        let is_carried = |folder: &PathBuf| {
+            let there = Outside { folders: std::slice::from_ref(folder), carried: &[], ..*self };
+            let mut ends = text.match_indices('/').map(|(at, _)| at.saturating_add(1));
+            let mut ends = ends.by_ref().filter_map(|at| text.get(at..)).chain([text]);
+            ends.any(|end| !end.starts_with('/') && there.leads_from_here(end, dynamic))
+        };
+        self.leads_from_the_folders(text, dynamic) || self.carried.iter().any(is_carried)
+    }
+
+    fn leads_from_the_folders(&self, text: &str, dynamic: bool) -> bool {
         let folders = self.folders;
         let inside = |path: &Path| {
             let inside =

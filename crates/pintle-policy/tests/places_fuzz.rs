@@ -57,6 +57,20 @@ const STEPS: &[&str] = &[
     "f",
     "exit",
     "break",
+    "d=sub",
+    "d=..",
+    "d+=/deep",
+    "cd $d",
+    "cd \"$d\"",
+    "cd \"${d}\"",
+    "for d in sub src; do cd $d; done",
+    "for d in */; do (cd \"$d\" && cat link); done",
+    "mv sub new",
+    "cp -a sub new",
+    "ln -s sub q",
+    "echo ../secret",
+    "echo ../secret > l",
+    "printf '%s/%s' .. secret > l",
 ];
 
 /// Ways to read.
@@ -86,6 +100,23 @@ const READS: &[&str] = &[
     "xargs cat <<E\nlink\nE\n",
     "while read p; do cat $p; done <<E\na\nlink\nE\n",
     "cat - < link",
+    "cat new/link",
+    "cat q/link",
+    "cat new/sub/link q/deep/../link",
+    "cat $_",
+    "cat \"$(cat l)\"",
+    "while read p; do cat $p; done < l",
+    "sed '' link",
+    "sed -n '1r link' l",
+    "sed -e p ../secret",
+    "sed ../secret -e p",
+    "sed '/sub/r link' l",
+    "awk 1 link",
+    "awk 'BEGIN{getline x < \"link\"; print x}'",
+    "grep -h . link",
+    "grep ../secret -h -e .",
+    "find . -name link -execdir cat link ';'",
+    "find sub -execdir cat ../link ';'",
 ];
 
 const SHAPES: &[&str] = &[
@@ -191,7 +222,7 @@ fn shows(shell: &str, line: &str) -> bool {
 #[test]
 fn no_way_through_the_folders_reads_a_secret_unseen() {
     let mut random = Random(number("PINTLE_FUZZ_SEED", 5).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    let cases = number("PINTLE_FUZZ_CASES", 600);
+    let cases = number("PINTLE_FUZZ_CASES", 800);
     let folder = tempfile::tempdir().unwrap();
     let work = workspace(folder.path());
     let (mut shown, mut unasked, mut escaped) = (0, 0, Vec::new());

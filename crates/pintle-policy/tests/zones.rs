@@ -220,7 +220,7 @@ fn a_word_of_thousands_of_brackets_is_judged_at_once() {
         let short = format!("{} ", part.repeat(1000)).repeat(20);
         for words in [words, short] {
             let start = std::time::Instant::now();
-            let input = json!({ "command": format!("echo {words}") });
+            let input = json!({ "command": format!("ls {words}") });
             let judged = zone_of("terminal", Build, &input, folder.path());
             assert!(judged.zone == Machine || part == "\"" || part == "{}", "{part}");
             assert!(start.elapsed().as_secs() < 10, "{part}: {:?}", start.elapsed());

@@ -19,8 +19,10 @@ mod options;
 mod redirects;
 mod reserved;
 mod runners;
+mod scripts;
 mod stand_in;
 mod steps;
+mod told;
 mod tree;
 mod unwrap;
 mod values;
@@ -32,9 +34,11 @@ pub use destructive::destructive;
 pub(crate) use later::steers_programs;
 pub(crate) use loads::loads_nothing;
 pub(crate) use numbers::Values;
-pub(crate) use options::may_be_long;
+pub(crate) use options::{is_one_word, may_be_long};
 
+pub(crate) use scripts::does;
 pub(crate) use steps::{Scope, Step};
+pub(crate) use told::told;
 pub(crate) use values::Cut;
 
 use thiserror::Error;
@@ -198,8 +202,9 @@ impl Script {
 /// program in front is listed too. Anything that will run but cannot be known is a command with a
 /// [dynamic](Word::Dynamic) name.
 ///
-/// What a program runs in its own language (`awk`'s `system`, `python -c`, a Makefile) is not seen: whoever allows such a
-/// program allows whatever it can do.
+/// What a program runs in its own language (`python -c`, a Makefile) is not seen: whoever allows such a program allows whatever
+/// it can do. Only a script of `sed` or `awk` that runs something, and a variable's value that is taken for a number, are listed as
+/// what cannot be known.
 ///
 /// # Errors
 /// When the command is too long, too deep, or cannot be parsed: treat it as forbidden.

@@ -90,6 +90,11 @@ impl Values {
             "let" => self.calculated.extend(command.args.iter().map(|arg| arg.text().to_owned())),
             "declare" | "local" | "typeset" | "readonly" | "export" => {
                 self.has_keys |= has_option(&command.args, "A");
+                // In other letters than it was written.
+                if has_option(&command.args, "clu") {
+                    let names = operands().filter_map(|arg| arg.text().split('=').next());
+                    self.set.extend(names.map(|name| (name.to_owned(), None)));
+                }
                 if has_option(&command.args, "i") {
                     let names = operands().map(|arg| arg.text().split(['=', '+', '[']).next());
                     self.numbers.extend(names.flatten().map(str::to_owned));
@@ -105,8 +110,7 @@ impl Values {
             "unset" => operands().for_each(|name| self.named(name)),
             _ => {}
         }
-        let takes_words = |name: &String| name == program;
-        if program == "set" || is_shell(program) || self.functions.iter().any(takes_words) {
+        if program == "set" || is_shell(program) || self.is_function(program) {
             let words = command.args.iter().cloned();
             self.set.extend(words.map(|word| (WORDS.to_owned(), Some(word))));
         }
@@ -153,6 +157,17 @@ impl Values {
     /// The variables that the line sets.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.set.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// Whether the line has a function of this name.
+    pub(crate) fn is_function(&self, name: &str) -> bool {
+        self.functions.iter().any(|function| function == name)
+    }
+
+    /// All that the line sets this variable to; `None` when only running it would tell.
+    pub(crate) fn of(&self, name: &str) -> Option<Vec<&Word>> {
+        let found = self.set.iter().filter(|(set, _)| set == name);
+        found.map(|(_, value)| value.as_ref()).collect()
     }
 
     /// What the line calculates with although it may be no number.
@@ -219,7 +234,7 @@ impl Values {
         loop {
             let command = last.next()?;
             let program = command.name.literal()?;
-            if self.functions.iter().any(|name| name == program) {
+            if self.is_function(program) {
                 return None;
             }
             let args: Vec<&str> = command.args.iter().map(Word::text).collect();
@@ -249,7 +264,7 @@ fn prints_numbers(program: &str, args: &[&str]) -> bool {
     match (program, args) {
         // With a file's name it prints that, too.
         ("wc", args) => args.iter().all(|arg| is_option(arg) && !arg.starts_with("--f")),
-        ("nproc", args) => args.iter().all(|arg| is_option(arg)),
+        ("nproc", args) => args.iter().all(is_option),
         ("seq", args) => {
             !args.iter().any(|arg| arg.starts_with(['-', '+']) && arg.contains(['f', 's']))
         }

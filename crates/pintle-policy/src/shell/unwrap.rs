@@ -7,6 +7,8 @@ use super::later::{
 };
 use super::options::{has_option, leads_with_option, may_be_long, operands};
 use super::runners::{self, Behind, joined, runs_by_option};
+use super::scripts::does;
+use super::told::told;
 use super::wrappers::{
     FLOCK, WATCH, Wrapper, is_idle_alone, is_opaque, is_shell, reads_as_bash_does, wrapper,
 };
@@ -80,6 +82,13 @@ impl Inner {
                 self.unknown(command);
             }
             "alias" if dynamic() || args.iter().any(|a| a.text().contains('=')) => {
+                self.unknown(command);
+            }
+            "sed" | "gsed" | "awk" | "gawk" | "mawk" | "nawk"
+                if told(command)
+                    .and_then(|told| does(command, &told))
+                    .is_some_and(|does| does.runs) =>
+            {
                 self.unknown(command);
             }
             "enable" if !args.is_empty() => self.unknown(command),

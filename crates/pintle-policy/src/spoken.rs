@@ -1,0 +1,87 @@
+//! Words that name no file, whatever they look like: what is printed, what is said about a change, patterns, scripts, places on
+//! other machines.
+
+use crate::outside::{Outside, PROGRAM_FOLDERS};
+use crate::shell::{SimpleCommand, Word, does, is_one_word, told};
+use std::path::Path;
+
+/// What is spoken of in a command.
+#[derive(Default)]
+pub(crate) struct Spoken<'c> {
+    pub(crate) words: Vec<&'c Word>,
+    /// Files that a script among the words names.
+    pub(crate) files: Vec<String>,
+}
+
+impl Outside<'_> {
+    pub(crate) fn spoken<'c>(&self, command: &'c SimpleCommand) -> Spoken<'c> {
+        let name = command.name.literal().unwrap_or_default();
+        let is_program = !name.contains('/') || PROGRAM_FOLDERS.iter().any(|f| name.starts_with(f));
+        let program = command.program().unwrap_or_default();
+        if !is_program || self.values.is_function(program) {
+            return Spoken::default();
+        }
+        match program {
+            "echo" | "printf" if !self.texts.are_repeated => printed(command),
+            "scp" | "sftp" | "rsync" => {
+                let words = command.args.iter().filter(|word| is_elsewhere(word)).collect();
+                Spoken { words, ..Spoken::default() }
+            }
+            "git" if message(command).is_some() => {
+                Spoken { words: message(command).into_iter().collect(), ..Spoken::default() }
+            }
+            _ => scripts(command),
+        }
+    }
+}
+
+/// Printing a name opens nothing; who uses what is printed is looked at with it. But a file pattern looks for files, and a default
+/// value is kept.
+fn printed(command: &SimpleCommand) -> Spoken<'_> {
+    let is_only_printed = |word: &&Word| {
+        let text = word.text();
+        let keeps = text.contains("${") && text.contains('=');
+        let looks = text.contains(['*', '?', '[']) && !is_one_word(word);
+        !word.is_dynamic() || !(looks || keeps)
+    };
+    Spoken { words: command.args.iter().filter(is_only_printed).collect(), ..Spoken::default() }
+}
+
+fn scripts(command: &SimpleCommand) -> Spoken<'_> {
+    let Some(told) = told(command) else { return Spoken::default() };
+    let Some(does) = does(command, &told) else { return Spoken::default() };
+    // A text that may turn out to be a file's name is one if there is such a file: none of these programs makes one.
+    let is_no_file = |word: &&Word| told.surely || !Path::new(word.text()).exists();
+    let words = told.words.iter().copied().filter(is_no_file);
+    Spoken { words: words.chain(told.separators.iter().copied()).collect(), files: does.files }
+}
+
+/// `user@host:path`, on another machine than this one.
+fn is_elsewhere(word: &Word) -> bool {
+    let host = word.literal().and_then(|text| text.split_once(':')).map(|(host, _)| host);
+    let host = host.map(|host| host.rsplit('@').next().unwrap_or(host));
+    host.is_some_and(|host| {
+        let is_here = host.starts_with("127.") || host == "0" || host.contains("localhost");
+        let is_name = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+        !host.is_empty() && !is_here && !host.starts_with('-') && host.chars().all(is_name)
+    })
+}
+
+/// What is said about a change in `git`, which names no file.
+fn message(command: &SimpleCommand) -> Option<&Word> {
+    let mut words = command.args.iter();
+    let says = loop {
+        match words.next()?.text() {
+            "-C" | "-c" => drop(words.next()),
+            option if option.starts_with('-') => {}
+            verb => break matches!(verb, "commit" | "merge" | "notes" | "stash" | "tag"),
+        }
+    };
+    let by_option = |word: &str| {
+        let is_short = word.starts_with('-') && !word.starts_with("--") && word.ends_with('m');
+        is_short || word == "--message"
+    };
+    (command.program() == Some("git") && says && words.any(|word| by_option(word.text())))
+        .then(|| words.next())
+        .flatten()
+}
