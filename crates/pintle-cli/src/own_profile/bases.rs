@@ -64,6 +64,35 @@ impl Bases {
             outermost.unwrap_or(&base).to_path_buf()
         })
     }
+
+    /// Whether a repository here changes its files when something is pushed into it.
+    pub(super) fn takes_pushes(&self) -> bool {
+        self.work_trees().any(|tree| {
+            let settings = std::fs::read_to_string(tree.join(".git/config"));
+            // What cannot be read may say so.
+            settings.is_ok_and(|it| it.to_ascii_lowercase().contains("updateinstead"))
+        })
+    }
+
+    /// Whether each of these is a file here, and nothing that git would take for a version instead.
+    pub(super) fn only_files(&self, names: &[String]) -> bool {
+        const REFS: &[&str] = &["", "refs", "refs/tags", "refs/heads", "refs/remotes"];
+        let is_file = |name: &String| self.known.iter().all(|base| base.join(name).exists());
+        let is_version = |name: &String| {
+            self.work_trees().any(|tree| {
+                let git = tree.join(".git");
+                let packed = std::fs::read_to_string(git.join("packed-refs")).unwrap_or_default();
+                let ends = |line: &str| {
+                    line.strip_suffix(name.as_str()).is_some_and(|it| it.ends_with('/'))
+                };
+                !git.is_dir()
+                    || git.join("reftable").exists()
+                    || REFS.iter().any(|place| git.join(place).join(name).exists())
+                    || packed.lines().any(ends)
+            })
+        };
+        names.iter().all(|name| is_file(name) && !is_version(name))
+    }
 }
 
 fn goes(command: &SimpleCommand) -> bool {

@@ -61,7 +61,7 @@ impl Look<'_> {
         }
         let found = commands
             .iter()
-            .find_map(|command| self.reached(command, &bases))
+            .find_map(|command| self.reached(command, &commands, &bases))
             .or_else(|| self.kept(&commands, &bases))
             .or_else(|| self.in_a_document(line, &commands, &bases))?;
         Some(format!("it may change the rules the agent works under ({found})"))
@@ -77,7 +77,12 @@ impl Look<'_> {
     }
 
     /// What in the command may lead to one of the agent's own files.
-    fn reached(&self, command: &SimpleCommand, bases: &Bases) -> Option<String> {
+    fn reached(
+        &self,
+        command: &SimpleCommand,
+        commands: &[SimpleCommand],
+        bases: &Bases,
+    ) -> Option<String> {
         let effect = Effect::of(command);
         let usual = command.program().is_some_and(|program| USUAL.contains(&program));
         let packs = command.program() == Some("tar");
@@ -94,8 +99,25 @@ impl Look<'_> {
             .chain(outputs.map(|redirect| (&redirect.target, false)))
             .find(|(word, usual)| self.word(word, *usual, bases))
             .map(|(word, _)| word.text().to_owned());
+        let only_files = || {
+            let is_other = |other: &&SimpleCommand| !std::ptr::eq(*other, command);
+            let makes_versions = |other: &SimpleCommand| {
+                let verb = other.args.first().map_or("", Word::text);
+                other.program() == Some("git") && !["diff", "log", "show", "status"].contains(&verb)
+            };
+            let is_idle =
+                |other: &SimpleCommand| Effect::of(other).is_nothing() && !makes_versions(other);
+            !bases.anywhere
+                && commands.iter().filter(is_other).all(is_idle)
+                && bases.only_files(&effect.unless_files)
+        };
+        let changes_the_tree = match effect.unless_files.as_slice() {
+            [] => effect.work_tree || (effect.pushes && bases.takes_pushes()),
+            files if only_files() => files.iter().any(|file| self.place(file, bases)),
+            _ => true,
+        };
         let in_tree = || {
-            effect.work_tree
+            changes_the_tree
                 && (bases.anywhere
                     || bases.work_trees().any(|tree| self.touches(&tree, "."))
                     || self.assigned(command, bases))
@@ -157,6 +179,15 @@ impl Look<'_> {
         if !commands.iter().any(writes) {
             return None;
         }
+        // What a file pattern finds is written to by name: `for f in *; do tool $f; done`.
+        let is_used = commands.iter().filter(|command| writes(command)).any(|command| {
+            let targets = command.redirects.iter().map(|redirect| &redirect.target);
+            command
+                .args
+                .iter()
+                .chain(targets)
+                .any(|word| word.is_dynamic() && word.text().contains('$'))
+        });
         let mut words = commands.iter().flat_map(|command| {
             let sets = matches!(
                 command.program(),
@@ -166,16 +197,19 @@ impl Look<'_> {
             let args = command.args.iter().filter(move |_| sets);
             command.assignments.iter().chain(args).chain(read.map(|redirect| &redirect.target))
         });
-        words.find(|word| self.leads_there(word, bases)).map(|word| word.text().to_owned())
+        words.find(|word| self.leads_there(word, is_used, bases)).map(|word| word.text().to_owned())
     }
 
-    fn leads_there(&self, word: &Word, bases: &Bases) -> bool {
+    fn leads_there(&self, word: &Word, is_used: bool, bases: &Bases) -> bool {
         word.readings().iter().any(|text| {
             let value = text.split_once('=').map_or(text.as_str(), |(_, value)| value);
             let name = value.rsplit('/').next().unwrap_or_default();
             match value.contains('$') {
                 true => !name.contains('$') && self.ends_like(value, false),
-                false => !has_signs(value) && pieces(value).iter().any(|it| self.plain(it, bases)),
+                false if has_signs(value) => {
+                    is_used && word.is_dynamic() && self.found_by(value, bases, false)
+                }
+                false => pieces(value).iter().any(|it| self.plain(it, bases)),
             }
         })
     }

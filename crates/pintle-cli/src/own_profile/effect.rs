@@ -113,11 +113,19 @@ pub(super) struct Effect {
     pub(super) only: Option<String>,
     /// All in git's work tree.
     pub(super) work_tree: bool,
+    /// But only these if they are files, and not the names of versions.
+    pub(super) unless_files: Vec<String>,
+    /// What is sent may come back here, if the repository is told so.
+    pub(super) pushes: bool,
 }
 
 impl Effect {
     pub(super) fn nothing() -> Self {
         Self::default()
+    }
+
+    pub(super) fn is_nothing(&self) -> bool {
+        !self.named && !self.work_tree && !self.pushes && self.places.is_empty()
     }
 
     pub(super) fn named() -> Self {

@@ -34,7 +34,6 @@ const LOOKS: &[&str] = &[
     "merge-base",
     "name-rev",
     "notes",
-    "push",
     "range-diff",
     "reflog",
     "remote",
@@ -80,7 +79,12 @@ pub(super) fn effect(args: &[Word]) -> Effect {
     let has_letter = |letter: char| {
         rest.iter().any(|word| letters(word.text()).is_some_and(|letters| letters.contains(letter)))
     };
+    // What makes a push into this repository change its files.
+    if args.iter().any(|word| word.text().to_ascii_lowercase().contains("denycurrentbranch")) {
+        return Effect::work_tree();
+    }
     match verb {
+        "push" => push(rest),
         verb if LOOKS.contains(&verb) => match has(&["--ou"]) {
             true => Effect::named(),
             false => Effect::nothing(),
@@ -110,6 +114,9 @@ pub(super) fn effect(args: &[Word]) -> Effect {
         "clean" if only_shows(rest) => Effect::nothing(),
         "restore" if !has(&["--p", "-p"]) => {
             within(rest.iter().filter(|word| !word.text().starts_with('-')))
+        }
+        "checkout" if !rest.is_empty() && rest.iter().all(is_a_path) => {
+            Effect { unless_files: texts(rest), ..Effect::work_tree() }
         }
         "checkout" | "stash" | "clean" => {
             within(rest.iter().skip_while(|word| word.text() != "--").skip(1))
@@ -145,6 +152,35 @@ fn only_makes_a_branch(words: &[Word]) -> bool {
     let is_one = |name: &str| name.starts_with('"') && name.ends_with('"');
     matches!(option.text(), "-b" | "-B" | "-c" | "-C" | "--create")
         && (!name.is_dynamic() || is_one(name.text()))
+}
+
+/// To another machine, or into this repository?
+fn push(words: &[Word]) -> Effect {
+    let to = words.iter().find(|word| !word.text().starts_with('-'));
+    let is_path = |word: &Word| {
+        let text = word.text();
+        let is_address = text.split_once(':').is_some_and(|(host, _)| !host.contains('/'));
+        word.is_dynamic() || text.starts_with("file:") || (text.contains('/') && !is_address)
+    };
+    // `.` may stand behind the value of an option.
+    let is_here =
+        |word: &Word| word.text().starts_with(['.', '/', '~']) || word.text().contains("=.");
+    match to.is_some_and(is_path) || words.iter().any(is_here) {
+        true => Effect::work_tree(),
+        false => Effect { pushes: true, ..Effect::nothing() },
+    }
+}
+
+/// A name that is nothing but a path to git, or the name of a version.
+fn is_a_path(word: &Word) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    let text = word.literal().unwrap_or_default();
+    let is_number = text.chars().all(|c| c.is_ascii_hexdigit());
+    !text.starts_with('-') && !is_number && !text.contains("..") && text.chars().all(is_part)
+}
+
+fn texts(words: &[Word]) -> Vec<String> {
+    words.iter().map(|word| word.text().to_owned()).collect()
 }
 
 /// Only what these name; git has patterns and signs of its own, which may name anything.

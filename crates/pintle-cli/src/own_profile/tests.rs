@@ -106,6 +106,29 @@ fn a_work_tree_that_does_not_hold_the_rules_may_change() {
 }
 
 #[test]
+fn a_name_that_is_a_version_to_git_is_no_file() {
+    let world = World::new("");
+    let git = world.own.workspace.join(".git");
+    assert_eq!(world.concern("git checkout src/a.rs"), None);
+    std::fs::write(git.join("packed-refs"), "0123 refs/heads/src/a.rs\n").unwrap();
+    assert!(world.concern("git checkout src/a.rs").is_some());
+    assert_eq!(world.concern("git checkout a.txt"), None);
+    std::fs::create_dir_all(git.join("refs/tags")).unwrap();
+    std::fs::write(git.join("refs/tags/a.txt"), "").unwrap();
+    assert!(world.concern("git checkout a.txt").is_some());
+}
+
+#[test]
+fn a_push_may_come_back_if_the_repository_takes_it() {
+    let world = World::new("");
+    let settings = world.own.workspace.join(".git/config");
+    assert_eq!(world.concern("git push me evil:master"), None);
+    std::fs::write(settings, "[receive]\n\tdenyCurrentBranch = updateInstead\n").unwrap();
+    assert!(world.concern("git push me evil:master").is_some());
+    assert_eq!(world.concern("git fetch me"), None);
+}
+
+#[test]
 fn a_second_name_of_a_rule_is_the_rule() {
     let world = World::new("");
     let work = &world.own.workspace;
