@@ -53,8 +53,8 @@ impl<'s> Ledger<'s> {
         self.marks.insert(at);
     }
 
-    pub(crate) fn make_inert(&mut self, node: &Node<'_>) {
-        if let Some(bytes) = self.inert.get_mut(node.start_byte()..node.end_byte()) {
+    pub(crate) fn make_inert(&mut self, from: usize, to: usize) {
+        if let Some(bytes) = self.inert.get_mut(from..to) {
             bytes.fill(true);
         }
     }
@@ -70,7 +70,7 @@ impl<'s> Ledger<'s> {
         if !starts_word {
             return Err(self.trouble(node.start_byte(), "a `#` inside a word"));
         }
-        self.make_inert(node);
+        self.make_inert(node.start_byte(), node.end_byte());
         Ok(())
     }
 

@@ -8,6 +8,7 @@
 //! here-document must end where a shell would end it. Where the two disagree, the command counts as one that cannot be
 //! parsed. Its C scanner never sees a character outside ASCII (see `tree.rs`).
 
+mod brackets;
 mod check;
 mod destructive;
 mod git;

@@ -1,6 +1,7 @@
 //! Where a command's input and output go, as the syntax tree says.
 
-use super::tree::{Walk, children};
+use super::steps::{Scope, Step};
+use super::tree::{Walk, children, unescape_backquoted};
 use super::{Redirect, ShellError, SimpleCommand, Word, heredoc};
 use tree_sitter::Node;
 
@@ -125,10 +126,59 @@ impl Walk<'_> {
             return Err(self.ledger.trouble(at, "here-documents that change places"));
         }
         self.documents.push(span);
-        if let Some(body) = body.filter(|_| quoted) {
-            self.ledger.make_inert(body);
+        match body {
+            Some(body) if quoted => self.ledger.make_inert(body.start_byte(), body.end_byte()),
+            Some(body) => self.backquotes(body)?,
+            None => {}
         }
         Ok(())
+    }
+
+    /// To the grammar a backquote is a letter in a here-document; to a shell it starts a script there, too.
+    fn backquotes(&mut self, body: &Node<'_>) -> Result<(), ShellError> {
+        let expansions: Vec<(usize, usize)> = children(body)
+            .iter()
+            .filter(|child| child.kind() != "heredoc_content")
+            .map(|child| (child.start_byte(), child.end_byte()))
+            .collect();
+        let in_expansion =
+            |at: usize| expansions.iter().any(|(from, to)| (*from..*to).contains(&at));
+        let text = self.text(body);
+        let mut escaped = false;
+        let mut opened: Option<usize> = None;
+        for (at, byte) in text.bytes().enumerate() {
+            let place = body.start_byte().saturating_add(at);
+            let is_mark = byte == b'`' && !escaped;
+            escaped = byte == b'\\' && !escaped;
+            match opened {
+                // The grammar has found it itself.
+                None if is_mark && in_expansion(place) => {}
+                Some(_) if byte == b'`' && in_expansion(place) => {
+                    return Err(self.ledger.trouble(place, "backquotes in an expansion"));
+                }
+                None if is_mark => opened = Some(at),
+                Some(from) if is_mark => {
+                    let inside = text.get(from.saturating_add(1)..at).unwrap_or_default();
+                    // Shells do not agree whether the quote is escaped.
+                    if inside.contains("\\\"") {
+                        return Err(self.ledger.trouble(place, "an escaped quote in backquotes"));
+                    }
+                    let start = body.start_byte().saturating_add(from);
+                    self.ledger.make_inert(start, place.saturating_add(1));
+                    let script = Step::Script(unescape_backquoted(inside, true));
+                    self.found.steps.extend([Step::Enter(Scope::Word), script, Step::Leave]);
+                    opened = None;
+                }
+                _ => {}
+            }
+        }
+        match opened {
+            Some(from) => {
+                let place = body.start_byte().saturating_add(from);
+                Err(self.ledger.trouble(place, "a backquote without its end"))
+            }
+            None => Ok(()),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use super::later::{
 use super::numbers::Values;
 use super::reserved::{is_grammar, is_reserved};
 use super::stand_in::stand_in;
-use super::steps::{Scope, Step, scope_of};
+use super::steps::{Step, scope_of};
 use super::word::decode;
 use super::{ShellError, SimpleCommand, Word};
 use tree_sitter::{Node, Parser};
@@ -142,7 +142,9 @@ impl<'s> Walk<'s> {
             "ansi_c_string" if self.text(node).matches('\'').count() > 2 => {
                 return Err(self.ledger.trouble(node.start_byte(), "a quote inside $'…'"));
             }
-            "raw_string" | "ansi_c_string" => self.ledger.make_inert(node),
+            "raw_string" | "ansi_c_string" => {
+                self.ledger.make_inert(node.start_byte(), node.end_byte());
+            }
             "heredoc_redirect" => self.here_document(node)?,
             // `$(<file)` is the file's text; `f() { …; } >file` writes whenever it is called.
             "file_redirect" | "herestring_redirect" if belongs_to_no_command(node) => {
@@ -163,7 +165,7 @@ impl<'s> Walk<'s> {
                     let inner = inner.strip_suffix('`').unwrap_or(inner);
                     self.found.steps.push(Step::Script(unescape_backquoted(inner, quoted)));
                     self.ledger.cover(node)?;
-                    self.ledger.make_inert(node);
+                    self.ledger.make_inert(node.start_byte(), node.end_byte());
                     return Ok(false);
                 }
             }
@@ -207,34 +209,6 @@ impl<'s> Walk<'s> {
         if runs {
             self.lists(SimpleCommand::undecidable(text));
         }
-    }
-
-    /// Texts that are taken for numbers, and variables that are set by other means than a command.
-    fn look_for_numbers(&mut self, node: &Node<'_>) {
-        let text = self.text(node);
-        let field = |name: &str| node.child_by_field_name(name).map(|child| self.text(&child));
-        let calculated = match node.kind() {
-            "arithmetic_expansion" => vec![text.trim_start_matches("$((").trim_end_matches("))")],
-            "compound_statement" if text.starts_with("((") => {
-                vec![text.trim_start_matches("((").trim_end_matches("))")]
-            }
-            "c_style_for_statement" => {
-                let parts = ["initializer", "condition", "update"].into_iter();
-                parts.filter_map(field).collect()
-            }
-            "subscript" => field("index").into_iter().collect(),
-            "binary_expression" if is_in_double_brackets(node, self.source) => {
-                match children(node).as_slice() {
-                    [left, operator, right] if compares_numbers(self.text(operator)) => {
-                        vec![self.text(left), self.text(right)]
-                    }
-                    _ => Vec::new(),
-                }
-            }
-            "expansion" => return self.found.values.expansion(text),
-            _ => return,
-        };
-        calculated.into_iter().for_each(|text| self.found.values.calculate(text));
     }
 
     pub(super) fn lists(&mut self, command: SimpleCommand) {
@@ -356,66 +330,6 @@ impl<'s> Walk<'s> {
         Ok(())
     }
 
-    /// `((a || b))` is arithmetic to bash and two subshells to other shells: those would run it.
-    fn double_parentheses(&mut self, node: &Node<'_>) {
-        let inside = self.text(node).strip_prefix("((").and_then(|text| text.strip_suffix("))"));
-        let apart =
-            |text: &str| [Step::Enter(Scope::Apart), Step::Script(text.to_owned()), Step::Leave];
-        self.found.steps.extend(inside.into_iter().flat_map(apart));
-    }
-
-    /// `[[ a || b ]]` is a test to bash; to other shells `[[` is a program they do not find, and `b` is the next one.
-    fn double_brackets(&mut self, node: &Node<'_>) {
-        let text = self.text(node);
-        let starts_with_a_name = |part: &str| {
-            !part.trim_start_matches(['!', ' ', '\t', '&', '|']).starts_with(['-', ']'])
-        };
-        let others = text.split(['&', '|', ';', '\n']).skip(1).filter(|part| !part.is_empty());
-        let redirects = text.contains(['<', '>']);
-        // After `&&` nothing runs: the one before it is not found.
-        let is_chain = !text.replace("&&", "").contains(['&', '|', ';', '\n']);
-        let runs = !is_chain && others.into_iter().any(starts_with_a_name);
-        if text.starts_with("[[") && (redirects || runs) {
-            self.lists(SimpleCommand::undecidable(text));
-        }
-    }
-
-    /// What stands before `=~` is kept in a variable: listed as the words of a loop are.
-    fn matched(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
-        if let [left, operator, _] = children(node).as_slice()
-            && operator.kind() == "=~"
-        {
-            let words = vec![self.node_word(left)?];
-            self.lists(SimpleCommand::new(Word::Literal(String::new()), words));
-        }
-        if let [left, operator, right] = children(node).as_slice()
-            && matches!(self.text(operator), "-nt" | "-ot" | "-ef")
-        {
-            let words = vec![self.node_word(left)?, self.node_word(right)?];
-            self.lists(SimpleCommand::new(Word::Literal(String::new()), words));
-        }
-        Ok(())
-    }
-
-    /// `[ -f name ]` asks for a file: listed in the same way.
-    fn tested(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
-        if let [operator, name] = children(node).as_slice()
-            && matches!(self.text(operator), "-v" | "-R")
-        {
-            let name = self.node_word(name)?;
-            self.found.values.named(&name);
-        }
-        if let [operator, name] = children(node).as_slice()
-            && operator.kind() == "test_operator"
-            && !matches!(self.text(operator), "-n" | "-z" | "-t" | "-o" | "-v" | "-R")
-            && let Ok(word) = self.node_word(name)
-            && word.text().contains(['/', '.', '~', '$'])
-        {
-            self.lists(SimpleCommand::new(Word::Literal(String::new()), vec![word]));
-        }
-        Ok(())
-    }
-
     /// The words that a loop goes through, as a command without a name: they become a variable's value.
     fn loop_words(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
         let name = node.child_by_field_name("variable").map(|n| self.text(&n)).unwrap_or_default();
@@ -450,19 +364,6 @@ impl<'s> Walk<'s> {
             .count();
         self.found.multiplies |= calls > 0 && body.contains(['|', '&']);
     }
-}
-
-/// `-eq` and its like: between double brackets both sides are arithmetic.
-fn compares_numbers(operator: &str) -> bool {
-    matches!(operator, "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge")
-}
-
-fn is_in_double_brackets(node: &Node<'_>, source: &str) -> bool {
-    let mut around = std::iter::successors(node.parent(), Node::parent);
-    around
-        .find(|node| node.kind() == "test_command")
-        .and_then(|test| source.get(test.start_byte()..))
-        .is_some_and(|text| text.starts_with("[["))
 }
 
 fn opens_twice(text: &str) -> bool {
@@ -515,7 +416,7 @@ fn stands_alone(node: &Node<'_>) -> bool {
     })
 }
 
-fn unescape_backquoted(inner: &str, quoted: bool) -> String {
+pub(super) fn unescape_backquoted(inner: &str, quoted: bool) -> String {
     let mut text = String::with_capacity(inner.len());
     let mut chars = inner.chars().peekable();
     while let Some(c) = chars.next() {

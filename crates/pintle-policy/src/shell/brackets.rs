@@ -1,0 +1,108 @@
+//! What stands between double parentheses, brackets and braces: a shell calculates with it, or asks for files.
+
+use super::tree::{Walk, children};
+use super::{Scope, ShellError, SimpleCommand, Step, Word};
+use tree_sitter::Node;
+
+impl Walk<'_> {
+    /// Texts that are taken for numbers, and variables that are set by other means than a command.
+    pub(super) fn look_for_numbers(&mut self, node: &Node<'_>) {
+        let text = self.text(node);
+        let field = |name: &str| node.child_by_field_name(name).map(|child| self.text(&child));
+        let calculated = match node.kind() {
+            "arithmetic_expansion" => vec![text.trim_start_matches("$((").trim_end_matches("))")],
+            "compound_statement" if text.starts_with("((") => {
+                vec![text.trim_start_matches("((").trim_end_matches("))")]
+            }
+            "c_style_for_statement" => {
+                let parts = ["initializer", "condition", "update"].into_iter();
+                parts.filter_map(field).collect()
+            }
+            "subscript" => field("index").into_iter().collect(),
+            "binary_expression" if is_in_double_brackets(node, self.source) => {
+                match children(node).as_slice() {
+                    [left, operator, right] if compares_numbers(self.text(operator)) => {
+                        vec![self.text(left), self.text(right)]
+                    }
+                    _ => Vec::new(),
+                }
+            }
+            "expansion" => return self.found.values.expansion(text),
+            _ => return,
+        };
+        calculated.into_iter().for_each(|text| self.found.values.calculate(text));
+    }
+
+    /// `((a || b))` is arithmetic to bash and two subshells to other shells: those would run it.
+    pub(super) fn double_parentheses(&mut self, node: &Node<'_>) {
+        let inside = self.text(node).strip_prefix("((").and_then(|text| text.strip_suffix("))"));
+        let apart =
+            |text: &str| [Step::Enter(Scope::Apart), Step::Script(text.to_owned()), Step::Leave];
+        self.found.steps.extend(inside.into_iter().flat_map(apart));
+    }
+
+    /// `[[ a || b ]]` is a test to bash; to other shells `[[` is a program they do not find, and `b` is the next one.
+    pub(super) fn double_brackets(&mut self, node: &Node<'_>) {
+        let text = self.text(node);
+        let starts_with_a_name = |part: &str| {
+            !part.trim_start_matches(['!', ' ', '\t', '&', '|']).starts_with(['-', ']'])
+        };
+        let others = text.split(['&', '|', ';', '\n']).skip(1).filter(|part| !part.is_empty());
+        let redirects = text.contains(['<', '>']);
+        // After `&&` nothing runs: the one before it is not found.
+        let is_chain = !text.replace("&&", "").contains(['&', '|', ';', '\n']);
+        let runs = !is_chain && others.into_iter().any(starts_with_a_name);
+        if text.starts_with("[[") && (redirects || runs) {
+            self.lists(SimpleCommand::undecidable(text));
+        }
+    }
+
+    /// What stands before `=~` is kept in a variable: listed as the words of a loop are.
+    pub(super) fn matched(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
+        if let [left, operator, _] = children(node).as_slice()
+            && operator.kind() == "=~"
+        {
+            let words = vec![self.node_word(left)?];
+            self.lists(SimpleCommand::new(Word::Literal(String::new()), words));
+        }
+        if let [left, operator, right] = children(node).as_slice()
+            && matches!(self.text(operator), "-nt" | "-ot" | "-ef")
+        {
+            let words = vec![self.node_word(left)?, self.node_word(right)?];
+            self.lists(SimpleCommand::new(Word::Literal(String::new()), words));
+        }
+        Ok(())
+    }
+
+    /// `[ -f name ]` asks for a file: listed in the same way.
+    pub(super) fn tested(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
+        if let [operator, name] = children(node).as_slice()
+            && matches!(self.text(operator), "-v" | "-R")
+        {
+            let name = self.node_word(name)?;
+            self.found.values.named(&name);
+        }
+        if let [operator, name] = children(node).as_slice()
+            && operator.kind() == "test_operator"
+            && !matches!(self.text(operator), "-n" | "-z" | "-t" | "-o" | "-v" | "-R")
+            && let Ok(word) = self.node_word(name)
+            && word.text().contains(['/', '.', '~', '$'])
+        {
+            self.lists(SimpleCommand::new(Word::Literal(String::new()), vec![word]));
+        }
+        Ok(())
+    }
+}
+
+/// `-eq` and its like: between double brackets both sides are arithmetic.
+fn compares_numbers(operator: &str) -> bool {
+    matches!(operator, "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge")
+}
+
+fn is_in_double_brackets(node: &Node<'_>, source: &str) -> bool {
+    let mut around = std::iter::successors(node.parent(), Node::parent);
+    around
+        .find(|node| node.kind() == "test_command")
+        .and_then(|test| source.get(test.start_byte()..))
+        .is_some_and(|text| text.starts_with("[["))
+}
