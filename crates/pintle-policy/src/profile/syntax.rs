@@ -48,10 +48,27 @@ pub(crate) fn parse(source: &str) -> Parsed {
         let help = "the file is one object { … }: remove what stands behind it, or the bracket too many before it";
         parser.problems.push(not_checked(problem.help(help)));
     }
+    if parser.problems.is_empty() && parser.too_much.is_none() {
+        parser.problems.extend(refused(source, &lexed.comments));
+    }
     match parser.too_much {
         Some(problem) => fatal(parser.problems, problem),
         None => Parsed { document, problems: parser.problems },
     }
+}
+
+/// What a parser that forgives nothing says of the file: reading on must never let anything pass.
+fn refused(source: &str, comments: &[Range<usize>]) -> Option<Problem> {
+    let mut plain = source.as_bytes().to_vec();
+    for comment in comments {
+        let inside = plain.get_mut(comment.clone())?.iter_mut();
+        inside.filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+    }
+    let error = serde_json::from_slice::<serde::de::IgnoredAny>(&plain).err()?;
+    let line = source.split_inclusive('\n').take(error.line().saturating_sub(1));
+    let at = line.map(str::len).sum::<usize>().saturating_add(error.column());
+    let at = source.floor_char_boundary(at.saturating_sub(1).min(source.len()));
+    Some(not_json(at..at, error).help("write it as JSON has it"))
 }
 
 struct Parser<'s> {
@@ -402,6 +419,23 @@ mod tests {
         fn what_is_json_is_read_as_it_is(value in document()) {
             prop_assert_eq!(same_as_serde(&value.to_string()), Ok(()));
             prop_assert_eq!(same_as_serde(&format!("{value:#}")), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_parser_that_forgives_nothing_has_the_last_word() {
+        let file = "{ // é\n  /* é\n */ \"a\": \"\\x\"\n}";
+        let comments = tokens::read(file).comments;
+        assert_eq!(comments.len(), 2);
+        let told = refused(file, &comments).map(|problem| (problem.span.start, problem.message));
+        let place = file.find("\\x").map(|at| at.saturating_add(1));
+        assert_eq!(told.as_ref().map(|(at, _)| *at), place, "{told:?}");
+        assert_eq!(
+            refused("{} // é", &tokens::read("{} // é").comments).map(|it| it.message),
+            None
+        );
+        for open in ["\"\\\"", "{\"a\\\"", "\"", "'\\'"] {
+            assert!(!parse(open).problems.is_empty(), "{open}");
         }
     }
 

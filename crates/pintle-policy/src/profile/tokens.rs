@@ -45,13 +45,16 @@ pub(super) struct Lexed {
     pub(super) tokens: Vec<Lexeme>,
     pub(super) slips: Vec<Problem>,
     pub(super) unreadable: Option<Problem>,
+    /// Where comments stand that may.
+    pub(super) comments: Vec<Range<usize>>,
 }
 
 const DOUBLE: [char; 5] = ['“', '”', '„', '«', '»'];
 const SINGLE: [char; 3] = ['‘', '’', '‚'];
 
 pub(super) fn read(source: &str) -> Lexed {
-    let lexed = Lexed { tokens: Vec::new(), slips: Vec::new(), unreadable: None };
+    let lexed =
+        Lexed { tokens: Vec::new(), slips: Vec::new(), unreadable: None, comments: Vec::new() };
     let mut reader = Reader { source, at: 0, lexed };
     if source.starts_with('\u{feff}') {
         let mark = Problem::new(0..3, "the file begins with a byte order mark");
@@ -102,9 +105,9 @@ impl Reader<'_> {
                 let what = "a comment that begins with `#`";
                 self.slip(not_json(span, what).help("comments are written `// …` or `/* … */`"));
             }
-            '/' if self.rest().starts_with("//") => self.skip(self.line().len()),
+            '/' if self.rest().starts_with("//") => self.comment(self.line().len()),
             '/' if self.rest().starts_with("/*") => match self.rest().find("*/") {
-                Some(end) => self.skip(end.saturating_add(2)),
+                Some(end) => self.comment(end.saturating_add(2)),
                 None => {
                     let begin = self.take(1);
                     let problem = not_json(begin, "a comment without an end");
@@ -136,6 +139,11 @@ impl Reader<'_> {
         let start = self.at;
         self.skip(length);
         start..self.at
+    }
+
+    fn comment(&mut self, length: usize) {
+        let span = self.take(length);
+        self.lexed.comments.push(span);
     }
 
     fn slip(&mut self, problem: Problem) {
@@ -198,7 +206,7 @@ impl Reader<'_> {
         let start = self.at;
         let begin = self.take(open.len_utf8());
         let mut text = String::new();
-        let (mut raw, mut closed) = (None, true);
+        let (mut raw, mut closed) = (None, false);
         let mut curly = false;
         // The next quote is the same for all of the text, so it is looked for once.
         let mut seen = None;
@@ -206,14 +214,12 @@ impl Reader<'_> {
         while let Some(c) = self.rest().chars().next() {
             if closers.contains(&c) {
                 self.skip(c.len_utf8());
+                closed = true;
                 break;
             }
             match c {
                 '\\' => self.escape(&mut text, open),
-                '\n' | '\r' if !over_lines(self.rest()) => {
-                    closed = false;
-                    break;
-                }
+                '\n' | '\r' if !over_lines(self.rest()) => break,
                 // `"name”`: the other quote is of another kind.
                 '”' | '»' if open == '"' && !curly && ends_here(self.rest(), &mut over_lines) => {
                     self.skip(c.len_utf8());
@@ -231,10 +237,6 @@ impl Reader<'_> {
                 }
             }
         }
-        closed &= self
-            .source
-            .get(start..self.at)
-            .is_some_and(|it| it.len() > open.len_utf8() && it.ends_with(|c| closers.contains(&c)));
         if !closed {
             // What closes the line was hardly meant to be in the text.
             let closing = [',', '}', ']', ' ', '\t', '\n', '\r'];
