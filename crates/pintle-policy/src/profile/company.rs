@@ -2,7 +2,6 @@
 
 use crate::paths::resolve;
 use std::collections::HashSet;
-use std::fs::Metadata;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -58,13 +57,15 @@ impl Company {
 /// either: a script that loads everything in a folder loads it too.
 pub(super) fn is_litter(path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
-    let Ok(meta) = std::fs::symlink_metadata(path) else { return false };
-    let lies_there = |meta: &Metadata| meta.is_file() && meta.permissions().mode() & 0o111 == 0;
-    match name {
+    // Most are none by their names: that is the cheaper question.
+    let may_be = name.starts_with(".#") || name == ".DS_Store" || is_swap_file(name);
+    let Some(meta) = may_be.then(|| std::fs::symlink_metadata(path).ok()).flatten() else {
+        return false;
+    };
+    match name.starts_with(".#") {
         // Of Emacs: a link to nothing, which says who is at it.
-        _ if name.starts_with(".#") => meta.is_symlink() && !path.exists(),
-        ".DS_Store" => lies_there(&meta),
-        _ => is_swap_file(name) && lies_there(&meta),
+        true => meta.is_symlink() && !path.exists(),
+        false => meta.is_file() && meta.permissions().mode() & 0o111 == 0,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::company::Company;
 use super::installed;
-use super::scripts::{MOST_FILES, entries};
+use super::scripts::{Entry, MOST_FILES, entries};
 use crate::contents::{Contents, Known};
 use crate::paths::{is_inside, normal, resolve};
 use crate::profile::AGENT_FILE;
@@ -162,7 +162,7 @@ impl Places<'_> {
         let mut pending = vec![start.to_owned()];
         let mut files = Vec::new();
         while let Some(place) = pending.pop() {
-            for (file, is_folder) in entries(self.among.folder, &place) {
+            for Entry { path: file, is_folder, .. } in entries(self.among.folder, &place) {
                 match is_folder {
                     true if files.len() < MOST_FILES && !installed::holds(&file) => {
                         pending.push(file)
@@ -211,7 +211,7 @@ impl Places<'_> {
     fn list(&mut self, place: &Path) -> &HashSet<OsString> {
         let names = || {
             entries(self.among.folder, place)
-                .filter_map(|(path, _)| Some(path.file_name()?.to_owned()))
+                .filter_map(|entry| Some(entry.path.file_name()?.to_owned()))
         };
         self.listed.entry(place.to_owned()).or_insert_with(|| names().collect())
     }

@@ -343,7 +343,7 @@ impl Search<'_> {
     /// The folder of the profile that a link leads to.
     fn linked_folder(&self, link: &Path) -> Option<PathBuf> {
         let path = self.folder.join(link);
-        if !path.is_symlink() || !path.is_dir() {
+        if !path.is_dir() {
             return None;
         }
         let reached = resolve(self.folder, link).ok()?;
@@ -362,7 +362,7 @@ impl Search<'_> {
         while let Some(place) = pending.pop() {
             let is_saved = |saved: &String| Path::new(saved).starts_with(&place);
             let mut stable = !self.saved.iter().any(is_saved);
-            for (file, is_folder) in entries(self.folder, &place) {
+            for Entry { path: file, is_folder, is_link } in entries(self.folder, &place) {
                 if self.company.is_kept(&file) || installed::is_data_of_git(&file) {
                     stable = false;
                     continue;
@@ -382,7 +382,8 @@ impl Search<'_> {
                     self.litter.insert(name);
                     continue;
                 }
-                pending.extend(self.linked_folder(&file).filter(|it| linked.insert(it.clone())));
+                let led_to = if is_link { self.linked_folder(&file) } else { None };
+                pending.extend(led_to.filter(|it| linked.insert(it.clone())));
                 self.found.files.insert(name);
             }
             if stable {
@@ -405,12 +406,20 @@ enum Named {
     Outside(String),
 }
 
-/// What is in a folder of the profile, by its path in the profile, and whether it is a folder itself. No link is followed.
-pub(super) fn entries(folder: &Path, place: &Path) -> impl Iterator<Item = (PathBuf, bool)> {
+/// What is in a folder of the profile, by its path in the profile. No link is followed.
+pub(super) struct Entry {
+    pub(super) path: PathBuf,
+    pub(super) is_folder: bool,
+    is_link: bool,
+}
+
+pub(super) fn entries(folder: &Path, place: &Path) -> impl Iterator<Item = Entry> {
     let place = place.to_owned();
     let listed = folder.join(&place).read_dir().into_iter().flatten().flatten();
     listed.map(move |entry| {
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        (place.join(entry.file_name()), is_folder)
+        let kind = entry.file_type();
+        let is_folder = kind.as_ref().is_ok_and(|kind| kind.is_dir());
+        let is_link = kind.is_ok_and(|kind| kind.is_symlink());
+        Entry { path: place.join(entry.file_name()), is_folder, is_link }
     })
 }
