@@ -104,8 +104,7 @@ pub(crate) fn spin(what: &Shown) {
     terminal.turns += 1;
     terminal.turning = true;
     // It stays on one line, with room for a key or two that the terminal echoes: else it could not be taken away.
-    let columns = rustix::termios::tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
-    let columns = if columns == 0 { 80 } else { usize::from(columns) };
+    let columns = columns_of_stderr();
     let line = shown::text!(
         "{} {}",
         shown::cyan(frame),
@@ -129,6 +128,21 @@ pub(crate) fn prompt_closes() {
 pub(crate) fn leave_prompt() {
     terminal().prompt = None;
     let _ = io::stderr().write_all(b"\x1b[?2004l\r\n");
+}
+
+/// The same for one of so many columns that is to leave no trace. The editor has gone to the line below it.
+pub(crate) fn take_prompt_away(columns: usize) {
+    let rows = columns / columns_of_stderr() + 1;
+    let away = format!("\x1b[?2004l{}", format!("\x1b[1A{TAKE_AWAY}").repeat(rows));
+    terminal().prompt = None;
+    let _ = io::stderr().write_all(away.as_bytes());
+}
+
+fn columns_of_stderr() -> usize {
+    match rustix::termios::tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col) {
+        0 => 80,
+        columns => usize::from(columns),
+    }
 }
 
 /// Nothing is being waited for.

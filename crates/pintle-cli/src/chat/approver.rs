@@ -219,9 +219,7 @@ impl Inner {
         Ok(match self.store.answer_approval(answer, now_ms()).await? {
             AnswerResult::Accepted(approval) => outcome_of(&approval),
             AnswerResult::AlreadyAnswered(approval) => {
-                let (state, by) = (approval.state.as_str(), approval.answered_by.as_deref());
-                let late = text!("it was {} already, by {}", state, by.unwrap_or("nobody"));
-                too_late(&late);
+                too_late(&text!("{}", settled_already(&approval)));
                 outcome_of(&approval)
             }
             AnswerResult::Expired => {
@@ -249,6 +247,15 @@ async fn ask_terminal(
         }
     }
     std::future::pending().await
+}
+
+/// What became of a question, and by whom if somebody answered: a name would stand for a user of the system.
+pub(crate) fn settled_already(approval: &Approval) -> String {
+    let state = approval.state.as_str();
+    match &approval.answered_by {
+        Some(by) => format!("it was {state} already, by {by}"),
+        None => format!("it was {state} already"),
+    }
 }
 
 fn too_late(why: &Shown) {

@@ -17,7 +17,7 @@ use rustix::{
 use rustyline::{DefaultEditor, ExternalPrinter, error::ReadlineError};
 use tokio::sync::{mpsc, oneshot};
 
-use super::Wish;
+use super::{Wish, prompt::Prompt};
 use crate::{
     out::{self, tell},
     shown::{dim, text},
@@ -50,18 +50,25 @@ pub(crate) struct Lines {
     /// How the terminal was before anything was read from it.
     terminal: Option<Termios>,
     editing: Arc<AtomicBool>,
+    /// The prompt of a question.
+    question: Arc<Prompt>,
 }
 
 impl Lines {
     pub(crate) fn open(terminal: bool, history: PathBuf) -> Self {
         let (requests, receiver) = mpsc::unbounded_channel();
         let editing = Arc::new(AtomicBool::new(false));
-        let edited = editing.clone();
+        let question = Arc::new(Prompt::default());
+        let before = terminal.then(|| tcgetattr(std::io::stdin()).ok()).flatten();
+        let edited = Edited {
+            editing: editing.clone(),
+            question: question.clone(),
+            terminal: before.clone(),
+        };
         std::thread::spawn(move || {
             if terminal { edit(receiver, &history, &edited) } else { read(receiver) }
         });
-        let terminal = terminal.then(|| tcgetattr(std::io::stdin()).ok()).flatten();
-        Self { requests, terminal, editing }
+        Self { requests, terminal: before, editing, question }
     }
 
     pub(crate) fn are_typed(&self) -> bool {
@@ -75,6 +82,11 @@ impl Lines {
     /// The answer to a question that the person sees by now: what was typed before is not part of it.
     pub(crate) async fn answer(&self, prompt: &str) -> Line {
         self.ask(prompt, Purpose::Answer).await
+    }
+
+    /// Takes away the prompt of a question that is settled. What a person does not have to take away themselves is gone.
+    pub(crate) async fn dismiss(&self) -> bool {
+        self.question.dismiss().await
     }
 
     async fn ask(&self, prompt: &str, purpose: Purpose) -> Line {
@@ -97,7 +109,15 @@ impl Drop for Lines {
     }
 }
 
-fn edit(mut requests: mpsc::UnboundedReceiver<Request>, history: &Path, editing: &AtomicBool) {
+/// What the one who edits shares with whoever waits for it.
+struct Edited {
+    editing: Arc<AtomicBool>,
+    question: Arc<Prompt>,
+    terminal: Option<Termios>,
+}
+
+fn edit(mut requests: mpsc::UnboundedReceiver<Request>, history: &Path, edited: &Edited) {
+    let Edited { editing, question, terminal } = edited;
     let (Ok(mut editor), Ok(mut answers)) = (DefaultEditor::new(), DefaultEditor::new()) else {
         return read(requests);
     };
@@ -114,7 +134,17 @@ fn edit(mut requests: mpsc::UnboundedReceiver<Request>, history: &Path, editing:
             Purpose::Answer => {
                 forget_what_was_typed();
                 out::prompt_opens(above_answers.clone());
-                answers.readline(&prompt)
+                // Where nothing can be told above it, nothing can take it away either.
+                if above_answers.is_some() {
+                    question.opens(prompt.chars().count());
+                }
+                // Whoever settles it from here on finds it open.
+                let read = match reply.is_closed() {
+                    true => Err(ReadlineError::Eof),
+                    false => answers.readline(&prompt),
+                };
+                question.closes(terminal.as_ref());
+                read
             }
         };
         out::prompt_closes();

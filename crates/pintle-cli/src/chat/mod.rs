@@ -7,6 +7,7 @@ mod interrupts;
 mod lines;
 mod personality;
 mod play;
+mod prompt;
 mod reload;
 mod screen;
 
@@ -16,7 +17,7 @@ use pintle_agent::{Ask, RunOutcome, args_hash};
 use pintle_store::{Approval, ApprovalFilter, ApprovalState};
 
 pub(crate) use approver::{
-    Asked, Ears, Questions, StoredApprover, TerminalAnswer, now_ms, terminal,
+    Asked, Ears, Questions, StoredApprover, TerminalAnswer, now_ms, settled_already, terminal,
 };
 pub(crate) use events::print as print_events;
 pub(crate) use interrupts::{Interrupts, LEAVES_WITHIN, Wish};

@@ -87,6 +87,29 @@ impl Player {
                     self.screen.note(&stopping.words());
                 }
                 code = stopping.too_late() => return Ended::Quit(code),
+                // What happened before a question is seen before it.
+                event = run.next() => {
+                    let Some(event) = event else {
+                        return Ended::Done { text: "the run is gone".into(), outcome: RunOutcome::Error };
+                    };
+                    let own = event.envelope.run_id.as_deref() == Some(&id);
+                    self.screen.show(&event, own);
+                    if let RunEventKind::ApprovalResolved { approval_id, outcome, by, .. } = &event.kind
+                        && let Some((_, gone)) = settled.take_if(|(id, _)| id == approval_id)
+                    {
+                        self.screen.note(&without_you(outcome, by.as_deref(), gone));
+                    }
+                    if let (RunEventKind::Done { text, outcome }, true) = (event.kind, own) {
+                        // A person sees that it was too late, and says so again.
+                        if stopping.stopped_nothing(outcome) && !self.lines.are_typed() {
+                            self.interrupts.keep(Wish::Stop);
+                        }
+                        return match stopping.leaves {
+                            Some((code, _)) => Ended::Leave(code),
+                            None => Ended::Done { text, outcome },
+                        };
+                    }
+                }
                 Some((request, mut reply)) = self.questions.recv() => {
                     let asked = tokio::select! {
                         biased;
@@ -103,29 +126,10 @@ impl Player {
                             }
                             run.cancel();
                         }
-                        Asked::Settled => settled = Some(request.approval_id),
-                    }
-                }
-                event = run.next() => {
-                    let Some(event) = event else {
-                        return Ended::Done { text: "the run is gone".into(), outcome: RunOutcome::Error };
-                    };
-                    let own = event.envelope.run_id.as_deref() == Some(&id);
-                    self.screen.show(&event, own);
-                    if let RunEventKind::ApprovalResolved { approval_id, outcome, by, .. } = &event.kind
-                        && settled.take_if(|settled| settled == approval_id).is_some()
-                    {
-                        self.screen.note(&without_you(outcome, by.as_deref()));
-                    }
-                    if let (RunEventKind::Done { text, outcome }, true) = (event.kind, own) {
-                        // A person sees that it was too late, and says so again.
-                        if stopping.stopped_nothing(outcome) && !self.lines.are_typed() {
-                            self.interrupts.keep(Wish::Stop);
+                        Asked::Settled => {
+                            let gone = self.lines.dismiss().await;
+                            settled = Some((request.approval_id, gone));
                         }
-                        return match stopping.leaves {
-                            Some((code, _)) => Ended::Leave(code),
-                            None => Ended::Done { text, outcome },
-                        };
                     }
                 }
                 _ = turns.tick() => self.screen.tick(),
@@ -134,18 +138,16 @@ impl Player {
     }
 }
 
-/// What became of a question while a person was still thinking about it.
-fn without_you(outcome: &str, by: Option<&str>) -> Shown {
-    match (outcome, by) {
-        ("expired", _) => {
-            text!("nobody answered in time: the question lapsed; press Enter to go on")
-        }
-        ("cancelled", _) => text!("the question was called off; press Enter to go on"),
+/// What became of a question while a person was still thinking about it, and what to do when its prompt is still there.
+fn without_you(outcome: &str, by: Option<&str>, gone: bool) -> Shown {
+    let became = match (outcome, by) {
+        ("expired", _) => text!("nobody answered in time: the question lapsed"),
+        ("cancelled", _) => text!("the question was called off"),
         (outcome, by) => {
-            let by = by.unwrap_or("somebody");
-            text!("somebody else answered: {} by {}; press Enter to go on", outcome, by)
+            text!("somebody else answered: {} by {}", outcome, by.unwrap_or("somebody"))
         }
-    }
+    };
+    if gone { became } else { text!("{}; press Enter to go on", became) }
 }
 
 /// Asks until the answer is clear.
@@ -167,7 +169,9 @@ async fn question(
             Line::Text(typed) => match understand(&typed) {
                 Some(answer) => return Asked::Answered(answer),
                 None if typed.trim().is_empty() => {}
-                None => screen.note(&text!("y or yes is yes; n or a few words why not is no")),
+                None => screen.note(&text!(
+                    "y or yes is yes; a or always is yes to the same call for this session; n or a few words why not is no"
+                )),
             },
         }
     }

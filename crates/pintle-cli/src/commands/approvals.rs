@@ -14,7 +14,7 @@ use crate::{
     agents::refuse_agents,
     args::{Approvals, ApprovalsCommand, Who},
     assembly::{Assembled, Extras},
-    chat::{Ended, Lines, Player, Screen, now_ms, terminal},
+    chat::{Ended, Lines, Player, Screen, now_ms, settled_already, terminal},
     environment::Environment,
     origin::{ask, assemble, known},
     out::{say, say_json, say_pretty_json, tell},
@@ -256,8 +256,8 @@ impl Answering<'_> {
             }
             let heir = self.heir(approval, claim).await;
             let heir = heir.map_err(|problem| problem.hint("nothing ran; the yes still stands"))?;
-            let by = heir.approval.answered_by.as_deref().unwrap_or("nobody");
-            tell!("{}", dim(text!("it was approved already, by {}: its run goes on", by)));
+            let settled = settled_already(&heir.approval);
+            tell!("{}", dim(text!("{}: its run goes on", settled)));
             return Ok(Done::GoesOn(heir));
         }
         if approval.state != ApprovalState::Pending {
@@ -390,9 +390,7 @@ fn already(approval: &Approval) -> Problem {
     if approval.state == ApprovalState::Expired {
         return lapsed();
     }
-    let (state, who) = (approval.state.as_str(), approval.answered_by.as_deref());
-    let who = who.unwrap_or("nobody");
-    Problem::new(format!("it was {state} already, by {who}; nothing was changed"))
+    Problem::new(format!("{}; nothing was changed", settled_already(approval)))
 }
 
 fn lapsed() -> Problem {

@@ -182,9 +182,8 @@ fn a_question_that_lapses_at_the_terminal_says_so() {
         wait_for_prompt(),
         keys("run touch made.txt\r"),
         wait("allow it?"),
-        wait("nobody answered in time: the question lapsed"),
-        keys("\r"),
         wait(PROMPT_IS_GONE),
+        wait("nobody answered in time: the question lapsed"),
         wait_for_prompt(),
         keys("/quit\r"),
     ];
@@ -194,24 +193,62 @@ fn a_question_that_lapses_at_the_terminal_says_so() {
     assert!(!world.file("made.txt").exists());
 }
 
-// What was typed is neither an answer nor swallowed.
+// What was typed at the question was meant for it; what is typed after it is a message like any other.
 #[test]
-fn what_is_typed_at_a_question_that_is_settled_is_told_to_be_dropped() {
+fn half_an_answer_goes_with_its_question_and_what_follows_is_heard() {
     let world = World::new();
     let steps = [
         wait_for_prompt(),
         keys("run touch ran\r"),
         wait("allow it?"),
+        wait_for_prompt(),
+        keys("not on a Sun"),
+        wait("not on a Sun"),
         answer_elsewhere(&world, "deny"),
         wait("somebody else answered: denied by operator"),
-        keys("list . please\r"),
-        wait("the question was settled already; this was not used: list . please"),
+        wait("I could not run"),
+        wait_for_prompt(),
+        keys("list .\r"),
+        wait("there is"),
         wait_for_prompt(),
         keys("/quit\r"),
     ];
     let screen = play(&world, &["chat"], &steps);
     assert_eq!(screen.code, 0, "{}", screen.text);
     assert!(!world.file("ran").exists(), "{}", screen.text);
+    let exported = world.exported();
+    assert!(!exported.to_string().contains("not on a Sun"), "{exported}");
+}
+
+// The next question has a prompt of its own, and can be answered here.
+#[test]
+fn a_question_after_one_that_was_settled_elsewhere_is_asked_as_ever() {
+    let world = World::new();
+    let call = |id: &str| json!({"id": id, "name": "terminal", "input": {"command": format!("touch {id}")}});
+    let script =
+        json!([{"toolCalls": [call("t1")]}, {"toolCalls": [call("t2")]}, {"text": "End."}]);
+    let model = world.script("two.json", &script);
+    let steps = [
+        wait_for_prompt(),
+        keys("go\r"),
+        wait("allow it?"),
+        answer_elsewhere(&world, "approve"),
+        wait("somebody else answered: approved by operator"),
+        wait("touch t2"),
+        wait("allow it?"),
+        wait_for_prompt(),
+        keys("OK\r"),
+        wait("a or always is yes to the same call for this session"),
+        wait("allow it?"),
+        wait_for_prompt(),
+        keys("y\r"),
+        wait("End."),
+        wait_for_prompt(),
+        keys("/quit\r"),
+    ];
+    let screen = play(&world, &["chat", "--model", &model], &steps);
+    assert_eq!(screen.code, 0, "{}", screen.text);
+    assert!(world.file("t1").exists() && world.file("t2").exists(), "{}", screen.text);
 }
 
 // A no is for one call: models use the same id again.

@@ -309,16 +309,22 @@ fn an_answer_from_another_terminal_is_told_at_the_question() {
             keys("run touch ran\r"),
             wait("allow it?"),
             answer_elsewhere(&world, "approve"),
-            wait("somebody else answered: approved by operator"),
-            keys("\r"),
-            // The question's prompt was drawn again below: it has to be gone, or it would be taken for the next one.
             wait(PROMPT_IS_GONE),
+            wait("somebody else answered: approved by operator"),
+            wait("I ran"),
+            wait_for_prompt(),
+            keys("list .\r"),
+            wait("there is"),
             wait_for_prompt(),
             keys("/quit\r"),
         ],
     );
     assert_eq!(screen.code, 0, "{}", screen.text);
-    assert!(world.file("ran").exists(), "{}", screen.text);
+    assert!(screen.reads_lines && world.file("ran").exists(), "{}", screen.text);
+    // Its prompt is gone with the question, and nothing draws it again.
+    assert!(!screen.rendered.contains("allow it?"), "{}", screen.rendered);
+    let after = screen.text.split_once("somebody else answered").unwrap().1;
+    assert!(!after.contains("allow it?") && !after.contains("press Enter"), "{after}");
 }
 
 // R11.4: the second answer changes nothing, and whoever gave it is told.
