@@ -164,7 +164,10 @@ pub(crate) enum HooksCommand {
     },
     /// Fire one point with a payload of yours, and show who ran, who won and what was decided
     #[command(
-        after_help = "Examples:\n  echo '{\"prompt\": \"hi\"}' | pintle hooks fire user.prompt.submit --payload -\n  pintle hooks fire tool.pre --payload call.json --profile my-agent"
+        after_help = "Examples:\n  echo '{\"prompt\": \"hi\"}' | pintle hooks fire user.prompt.submit --payload -\n  pintle hooks fire tool.pre --payload call.json --profile my-agent
+
+Hooks alone are asked. Whether a call may run is for `tools`, `policies` and
+zones to say as well: `pintle hooks explain` goes through all of it."
     )]
     Fire {
         /// The point's name

@@ -201,6 +201,19 @@ pub(crate) fn faults(
     Ok(Profile::load_within(dir, bounds).err())
 }
 
+/// Whose rules are in force, so that nobody takes those of another profile, or of none, for them.
+pub(crate) fn in_force(profile: Option<&Profile>) -> String {
+    match profile {
+        Some(profile) => format!("profile {}", place(profile)),
+        None => "no profile is in force".to_owned(),
+    }
+}
+
+/// A profile by its name and its folder.
+pub(crate) fn place(profile: &Profile) -> String {
+    format!("`{}` in {}", profile.name, profile.dir.display())
+}
+
 /// Who is to answer questions and cannot, and whether that is everybody.
 pub(crate) struct Unheard {
     pub(crate) approvers: Vec<String>,
@@ -220,6 +233,11 @@ pub(crate) fn unheard(
         operator.strangers(&approvers, &environment.users(), |name| environment.is_user(name));
     let all = strangers.len() == approvers.len();
     Unheard { approvers, warnings: strangers.into_iter().map(told).collect(), all }
+}
+
+/// Secrets that the operator names and that are not there.
+pub(crate) fn unset_secrets(environment: &Environment, operator: &Operator) -> Vec<String> {
+    operator.unset_secrets(|name| environment.secret(name).is_ok()).into_iter().map(told).collect()
 }
 
 /// What nobody can answer will not be approved.

@@ -255,7 +255,7 @@ fn explain_says_where_the_level_and_the_selection_of_tools_are_written() {
     assert_eq!(source(&world, "zone", "a").0, "the default level");
     std::fs::create_dir_all(world.folder.path().join("data")).unwrap();
     std::fs::write(world.folder.path().join("data/pintle.toml"), "level = \"strict\"\n").unwrap();
-    assert_eq!(source(&world, "zone", "a").0, "pintle.toml");
+    assert_eq!(source(&world, "zone", "a").0, "pintle.toml:1");
     world
         .write("profile/agent.json", "{\n  \"security\": {\n    \"level\": \"paranoid\"\n  }\n}\n");
     assert_eq!(source(&world, "zone", "/etc/x"), ("agent.json:3".into(), json!("stops")));

@@ -47,8 +47,9 @@ pub struct Operator {
     pub hook_env: BTreeMap<String, String>,
     /// What webhooks are sent through; nothing in the environment says so (R10.5).
     pub webhook_proxy: Option<String>,
-    /// Where in the file each approver is named.
-    named_at: BTreeMap<String, String>,
+    /// The file, for saying where in it something is written.
+    document: Node,
+    source: String,
 }
 
 /// What holds for a profile once the operator has had their say.
@@ -84,11 +85,6 @@ impl Operator {
         if !errors.is_empty() {
             return Err(errors);
         }
-        let named = document.get("approvers").map(Node::items).unwrap_or_default();
-        let at = |node: &Node| {
-            let (line, column) = place(file, node.span.start);
-            Some((node.text()?.to_owned(), format!("{OPERATOR_FILE}:{line}:{column}")))
-        };
         let entries = read.webhook_allowlist.iter().map(String::as_str).chain(from_env);
         Ok(Self {
             level: read.level,
@@ -108,8 +104,40 @@ impl Operator {
             secrets: read.secrets,
             hook_env: read.hook_env,
             webhook_proxy: read.webhook_proxy,
-            named_at: named.iter().filter_map(at).collect(),
+            document,
+            source: file.to_owned(),
         })
+    }
+
+    /// Where a setting is written, like `pintle.toml:3`; `None` when it is left out.
+    #[must_use]
+    pub fn written(&self, setting: &str) -> Option<String> {
+        let (line, _) = place(&self.source, self.document.get(setting)?.span.start);
+        Some(format!("{OPERATOR_FILE}:{line}"))
+    }
+
+    /// Where in a list this name is written, to the column.
+    fn named_at(&self, list: &str, name: &str) -> String {
+        let items = self.document.get(list).map(Node::items).unwrap_or_default();
+        match items.iter().find(|item| item.text() == Some(name)) {
+            Some(item) => {
+                let (line, column) = place(&self.source, item.span.start);
+                format!("{OPERATOR_FILE}:{line}:{column}")
+            }
+            None => OPERATOR_FILE.to_owned(),
+        }
+    }
+
+    /// Each variable in `secrets` that is not set: nothing is kept secret by its name. `is_set` knows of each.
+    #[must_use]
+    pub fn unset_secrets(&self, is_set: impl Fn(&str) -> bool) -> Vec<Warning> {
+        let told = |name: &String| Warning {
+            source: self.named_at("secrets", name),
+            message: format!(
+                "`{name}` in `secrets` is not set here, so there is no value to keep secret: is it spelled like that?"
+            ),
+        };
+        self.secrets.iter().filter(|name| !is_set(name)).map(told).collect()
     }
 
     /// Of some approvers, each that nobody at this machine can be, with where it is named and whom it may mean. `users` are
@@ -128,7 +156,7 @@ impl Operator {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("name a user of it, or `{OPERATOR}` for whoever runs pintle"),
             };
-            let source = self.named_at.get(who).map_or(OPERATOR_FILE, String::as_str).to_owned();
+            let source = self.named_at("approvers", who);
             let message = format!(
                 "`{who}` in `approvers` is no user of this machine, so nobody answers by that name; {meant}"
             );

@@ -4,10 +4,13 @@
 use std::path::Path;
 
 use pintle::{Question, points::ToolPre};
-use pintle_policy::{Floor, Judged, Reach, guard, zone_of};
+use pintle_policy::{Floor, Judged, Reach, Zone, guard, zone_of};
 use serde::Serialize;
 
 use crate::{agent::Inner, call::FinalCall, personality::Personality, toolbox::Known};
+
+/// The source of a rule that nobody wrote down and nobody can take away.
+const BUILT_IN: &str = "built-in";
 
 /// One step of a judgement: what was looked at, and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -99,7 +102,11 @@ impl Inner {
             Some(denial) => {
                 Err((format!("{} ({})", denial.reason, denial.source), Some(denial.source)))
             }
-            None => Ok(format!("none of {} objects", policy.guards.len())),
+            None => Ok(match policy.guards.len() {
+                0 => "there are no guards".to_string(),
+                1 => "the one guard does not refuse it".to_string(),
+                several => format!("none of {several} guards refuses it"),
+            }),
         };
         step("guards", found)?;
 
@@ -115,7 +122,10 @@ impl Inner {
                 Ok(format!("`{zone}` is asked about at level `{}`: {why}", policy.level.name()))
             }
             Floor::Never => {
-                Err((format!("this call is in zone `{zone}` ({why}), which never runs here"), None))
+                // No level decides about the last zone.
+                let source = (judged.zone == Zone::Never).then(|| BUILT_IN.to_string());
+                let never = format!("this call is in zone `{zone}` ({why}), which never runs here");
+                Err((never, source))
             }
         };
         step("zone", found)?;

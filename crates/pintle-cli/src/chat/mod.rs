@@ -149,8 +149,10 @@ async fn talk(
     let mut next = Next { begins: chat.new, personality: chat.who.personality.clone() };
     let mut warned = false;
     if environment.stdin_is_terminal {
-        let model = &current.assembled.model;
-        let rest = text!("· model {} · {} · /help for commands", model, key);
+        let Assembled { model, profile, .. } = &current.assembled;
+        let profile =
+            profile.as_ref().map_or("no profile".into(), |it| format!("profile {}", it.name));
+        let rest = text!("· model {} · {} · {} · /help for commands", model, profile, key);
         tell!("{} {}", bold("pintle"), dim(rest));
     }
     if let Some(approval) = unfinished(environment, &current.assembled, chat, &key).await? {
@@ -188,7 +190,8 @@ async fn talk(
                 tell!("{}", dim("a new conversation begins with your next message"));
             }
             ("/hooks", _) => {
-                crate::commands::hooks::print_list(&current.assembled.agent.hooks().list())
+                current.say_what_is_in_force();
+                crate::commands::hooks::print_list(&current.assembled.agent.hooks().list());
             }
             ("/personality", name) => {
                 match personality::look_or_switch(&current.assembled, &key, &mut next, name).await {

@@ -11,11 +11,14 @@ use crate::{
     assembly::{Assembled, Extras},
     bindings::TRUST_FILE,
     environment::Environment,
-    out::tell,
+    out::{say, tell},
     problem::Problem,
-    profile::{Model, Plan},
-    shown::{dim, red, text},
+    profile::{self, Model, Plan},
+    shown::{dim, red, text, yellow},
 };
+
+/// Said for as long as it is so: whoever missed it once would rely on a rule that is not there.
+const OLD_ONE: &str = "the profile on the disk does not load (`pintle hooks lint` says why): an older one is in force";
 
 /// No file of a profile is longer.
 const LONGEST: u64 = 1024 * 1024;
@@ -52,6 +55,8 @@ pub(super) struct Current {
     pub(super) assembled: Assembled,
     recipe: Recipe,
     seen: Vec<String>,
+    /// What to say of the profile in force when the one on the disk is another, which does not load.
+    outdated: Option<&'static str>,
     /// Agents whose place another took, on their way out: a webhook that nobody answers must not hold up the next run.
     leaving: JoinSet<()>,
 }
@@ -64,7 +69,7 @@ impl Current {
     ) -> Result<Self, Problem> {
         let seen = texts(environment, chat.who.profile.as_deref());
         let assembled = recipe.assemble(environment, chat).await?;
-        Ok(Self { assembled, recipe, seen, leaving: JoinSet::new() })
+        Ok(Self { assembled, recipe, seen, outdated: None, leaving: JoinSet::new() })
     }
 
     /// Waits for everything that still runs, in order.
@@ -91,18 +96,23 @@ impl Current {
     ) -> Result<(), Problem> {
         let now = texts(environment, chat.who.profile.as_deref());
         if now == self.seen {
+            if let Some(outdated) = self.outdated {
+                tell!("{}: {}", yellow("warning"), outdated);
+            }
             return Ok(());
         }
         let changed = changed(&self.seen, &now);
         match Assembled::new(environment, &chat.who, self.heirs()).await {
             Ok(new) => {
                 self.replace(new);
+                self.outdated = None;
                 tell!("{}", dim(text!("{} changed: the new one is in force", changed)));
             }
             Err(problem) if now.first() == self.seen.first() => {
                 let stays =
                     text!("{} changed and does not load: the old one stays in force", changed);
                 tell!("{}\n{}", problem, red(stays));
+                self.outdated = Some(OLD_ONE);
             }
             // What the operator says holds at once, whatever becomes of the profile (R10.8).
             Err(problem) => {
@@ -113,10 +123,19 @@ impl Current {
                 self.replace(held);
                 let stays = "the profile does not load: the old one stays in force, as far as pintle.toml allows it now";
                 tell!("{}\n{}", problem, red(stays));
+                self.outdated = Some(OLD_ONE);
             }
         }
         self.seen = now;
         Ok(())
+    }
+
+    /// Which profile the list of hooks is of.
+    pub(super) fn say_what_is_in_force(&self) {
+        say!("{}", dim(profile::in_force(self.assembled.profile.as_ref())));
+        if let Some(outdated) = self.outdated {
+            say!("{}: {}", yellow("warning"), outdated);
+        }
     }
 
     fn replace(&mut self, new: Assembled) {

@@ -108,6 +108,15 @@ fn approvers(environment: &Environment, assembled: &Assembled) -> Check {
     Check { warnings, ..Check::new("approvers", found) }
 }
 
+/// A misspelt name keeps nothing secret, and nothing else would say so.
+fn secrets(environment: &Environment, assembled: &Assembled) -> Option<Check> {
+    let named = &assembled.operator.secrets;
+    let warnings = profile::unset_secrets(environment, &assembled.operator);
+    let found =
+        Ok(format!("{} of {} in pintle.toml are set", named.len() - warnings.len(), named.len()));
+    (!named.is_empty()).then(|| Check { warnings, ..Check::new("secrets", found) })
+}
+
 /// What waits for an endpoint, of whatever profile.
 fn webhooks(environment: &Environment) -> Vec<Result<String, Problem>> {
     let said = |KeptWebhooks { url, messages, damaged, file, .. }: &KeptWebhooks| match messages {
@@ -129,6 +138,9 @@ async fn check(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, P
     match assembled {
         Err(problem) => checks.push(Check::new("agent", Err(problem))),
         Ok(assembled) => {
+            let in_force = assembled.profile.as_ref().map(profile::place);
+            let in_force = in_force.unwrap_or_else(|| "none is in force".into());
+            checks.push(Check::new("profile", Ok(in_force)));
             checks.push(Check::new("database", database(&assembled.store).await));
             checks.push(Check::new("model", Ok(assembled.model.clone())));
             let personalities: Vec<_> = assembled.agent.personalities().names().collect();
@@ -143,6 +155,7 @@ async fn check(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, P
                 checks.push(Check::new("trust", trusted(environment, profile)));
             }
             checks.push(approvers(environment, &assembled));
+            checks.extend(secrets(environment, &assembled));
             checks.extend(
                 webhooks(environment).into_iter().map(|found| Check::new("webhooks", found)),
             );

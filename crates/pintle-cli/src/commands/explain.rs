@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use glob::Pattern;
 use pintle_agent::{Finding, JudgedStep};
-use pintle_policy::Level;
 use serde_json::{Value, json};
 
 use crate::{
@@ -13,6 +13,7 @@ use crate::{
     environment::Environment,
     out::{say, say_json},
     problem::Problem,
+    profile,
     shown::{Shown, bold, dim, green, red, text, yellow},
 };
 
@@ -26,21 +27,27 @@ pub(crate) async fn run(
         .map_err(|error| Problem::new(format!("`--args` is not JSON: {error}")))?;
     let assembled = Assembled::new(environment, who, Extras::mute()).await?;
     let explained = assembled.agent.explain(who.personality.as_deref(), tool, args).await;
-    let steps = explained.map(|steps| with_sources(&assembled, watched(&assembled, steps)));
+    let steps =
+        explained.map(|steps| with_sources(&assembled, who, tool, watched(&assembled, steps)));
+    let in_force = profile::in_force(assembled.profile.as_ref());
+    let rules = assembled.profile.as_ref().map(|it| json!({ "name": it.name, "dir": it.dir }));
     assembled.close().await;
     let steps = steps?;
     let verdict = verdict(&steps);
     if environment.json {
-        say_json(&json!({ "steps": steps, "verdict": verdict }))?;
+        say_json(&json!({ "profile": rules, "steps": steps, "verdict": verdict }))?;
         return Ok(ExitCode::SUCCESS);
     }
+    say!("{}", dim(in_force));
     for JudgedStep { step, finding, detail, source } in &steps {
         let mark = match finding {
             Finding::Passes => green("✓"),
             Finding::Asks => yellow("?"),
             Finding::Stops => red("✗"),
         };
-        let source = source.as_deref().map_or(Shown::default(), |source| text!(" {}", dim(source)));
+        // A guard's refusal says where it is written: that is for the model too.
+        let source = source.as_deref().filter(|source| !detail.contains(source));
+        let source = source.map_or(Shown::default(), |at| text!(" {}", dim(text!("· {}", at))));
         say!("{} {:<16} {}{}", mark, step, detail, source);
     }
     say!("{}", bold(text!("→ {}", verdict)));
@@ -60,22 +67,51 @@ fn watched(assembled: &Assembled, mut steps: Vec<JudgedStep>) -> Vec<JudgedStep>
 }
 
 /// Where the rules are written that the judge goes by without a name: the level and the selection of tools.
-fn with_sources(assembled: &Assembled, mut steps: Vec<JudgedStep>) -> Vec<JudgedStep> {
-    let written = |field: &[&str]| assembled.profile.as_ref().and_then(|p| p.written(field));
-    let level = written(&["security", "level"]).unwrap_or_else(|| {
-        match assembled.operator.level == Level::default() {
-            true => "the default level".into(),
-            false => "pintle.toml".into(),
-        }
-    });
+fn with_sources(
+    assembled: &Assembled,
+    who: &Who,
+    tool: &str,
+    mut steps: Vec<JudgedStep>,
+) -> Vec<JudgedStep> {
     for step in steps.iter_mut().filter(|step| step.source.is_none()) {
         step.source = match step.step {
-            "zone" => Some(level.clone()),
-            "toolset" => written(&["tools"]).or_else(|| written(&["personalities"])),
+            "zone" => Some(level_written(assembled)),
+            "toolset" => toolset_written(assembled, who, tool),
             _ => None,
         };
     }
     steps
+}
+
+/// The profile's word where it is the stricter one, else the operator's.
+fn level_written(assembled: &Assembled) -> String {
+    let Assembled { operator, profile, .. } = assembled;
+    let own = profile.as_ref().and_then(|profile| {
+        Some((profile.security.level?, profile.written(&["security", "level"])?))
+    });
+    match (own, operator.written("level")) {
+        (Some((level, at)), _) if level > operator.level => at,
+        (_, Some(at)) | (Some((_, at)), None) => at,
+        (None, None) => "the default level".into(),
+    }
+}
+
+/// What refuses the tool; or the narrowest of what lets it pass.
+fn toolset_written(assembled: &Assembled, who: &Who, tool: &str) -> Option<String> {
+    let profile = assembled.profile.as_ref()?;
+    let fits = |globs: &[String]| {
+        globs.iter().any(|glob| Pattern::new(glob).is_ok_and(|glob| glob.matches(tool)))
+    };
+    let selection = &profile.tools;
+    let allow = || profile.written(&["tools", "allow"]);
+    if selection.allow.as_deref().is_some_and(|globs| !fits(globs)) {
+        return allow();
+    }
+    if fits(&selection.deny) {
+        return profile.written(&["tools", "deny"]);
+    }
+    let default = assembled.agent.personalities().default_id();
+    profile.tools_written(who.personality.as_deref().unwrap_or(default)).or_else(allow)
 }
 
 fn verdict(steps: &[JudgedStep]) -> &'static str {

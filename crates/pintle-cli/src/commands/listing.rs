@@ -52,6 +52,9 @@ pub(crate) async fn run(environment: &Environment, who: &Who) -> Result<ExitCode
     let mut rows: Vec<Row> =
         assembled.agent.hooks().list().iter().map(|info| Row::bound(info, state(info))).collect();
     rows.extend(bound.disabled.iter().map(Row::disabled));
+    if !environment.json {
+        say!("{}", dim(profile::in_force(assembled.profile.as_ref())));
+    }
     print(environment, &rows)?;
     assembled.close().await;
     Ok(ExitCode::SUCCESS)
