@@ -168,6 +168,7 @@ fn on_the_wire<S: Serializer>(handlers: &[HandlerRecord], to: S) -> Result<S::Ok
         duration_ms: (record.duration.as_secs_f64() * 1e6).round() / 1e3,
         won: &record.won,
         lost: &record.lost,
+        notes: &record.notes,
     }))
 }
 
@@ -184,6 +185,9 @@ struct FiredHandler<'a> {
     won: &'a [&'static str],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     lost: &'a [&'static str],
+    /// What was ignored of its answer: R8.2 wants that in the record.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    notes: &'a [String],
 }
 
 /// How a run ended.

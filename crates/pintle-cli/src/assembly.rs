@@ -18,7 +18,7 @@ use crate::{
     agents::house_an_agent,
     args::Who,
     bindings::{self, Bound, Trust, Webhooks},
-    chat::{Asked, Ears, StoredApprover},
+    chat::{Asked, Ears, StoredApprover, tell_of_the_end},
     environment::Environment,
     origin::origin_of,
     out::{self, tell},
@@ -149,7 +149,8 @@ impl Assembled {
         let origin = origin_of(&plan, said);
         let asked = Asked { approvers: plan.approvers, here: environment.names() };
         let approver = StoredApprover::new(store.clone(), extras.ears, asked, origin);
-        let recorder = Recorder::new(store.clone());
+        // With `--json` whoever reads the events has them to the last.
+        let (recorder, json) = (Recorder::new(store.clone()), environment.json);
         let terminal = TerminalConfig {
             env: environment.passed_on(),
             default_timeout: Duration::from_secs(120),
@@ -168,7 +169,12 @@ impl Assembled {
                 .limits(plan.limits)
                 .approver(Arc::new(approver))
                 .tools(tools)
-                .observer(move |event| recorder.record(event));
+                .observer(move |event| {
+                    recorder.record(event);
+                    if !json {
+                        tell_of_the_end(event);
+                    }
+                });
         if let Some(watch) = extras.watch {
             builder = builder.watch_handlers(move |point, handler| watch(point, handler));
         }

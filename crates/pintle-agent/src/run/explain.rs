@@ -98,7 +98,11 @@ impl Agent {
                     Outcome::Failed(failure) => (Finding::Passes, failure.to_string()),
                     other => (Finding::Passes, other.name().to_string()),
                 };
-                let detail = format!("`{}` {said}", handler.name);
+                let ignored = match handler.notes.as_slice() {
+                    [] => String::new(),
+                    notes => format!(" ({})", notes.join("; ")),
+                };
+                let detail = format!("`{}` {said}{ignored}", handler.name);
                 trail.push(JudgedStep { step: record.point, finding, detail, source });
             }
         }

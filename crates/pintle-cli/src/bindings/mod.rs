@@ -1,5 +1,6 @@
 //! The hooks of a profile, bound to their points: every action is an ordinary handler.
 
+mod heard;
 mod kept;
 mod log;
 mod save_json;
@@ -21,6 +22,7 @@ use pintle_policy::{
 use serde_json::Value;
 
 use crate::{environment::Environment, problem::Problem};
+use heard::Heard;
 pub(crate) use kept::waiting;
 use save_json::SaveJson;
 use trusted::Trusted;
@@ -183,18 +185,22 @@ impl Binding<'_> {
                     let deadline = worker.deadline();
                     self.register(
                         registrar.deadline(deadline),
-                        Trusted::lasting(self.trust.clone(), worker),
+                        self.heard(Trusted::lasting(self.trust.clone(), worker)),
                     )
                 } else {
                     let command = CommandHook::new(spec);
                     let deadline = command.deadline();
                     self.register(
                         registrar.deadline(deadline),
-                        Trusted::new(self.trust.clone(), command),
+                        self.heard(Trusted::new(self.trust.clone(), command)),
                     )
                 }
             }
         }
+    }
+
+    fn heard<H>(&self, handler: H) -> Heard<H> {
+        Heard::new(handler, &self.hook.name, &self.hook.source)
     }
 
     fn secret(&self, name: &str) -> Result<WebhookSecret, Problem> {

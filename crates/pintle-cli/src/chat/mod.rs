@@ -24,7 +24,7 @@ pub(crate) use interrupts::{Interrupts, LEAVES_WITHIN, Wish};
 pub(crate) use lines::{Line, Lines};
 pub(crate) use play::{Ended, Player};
 use reload::{Current, Recipe};
-pub(crate) use screen::Screen;
+pub(crate) use screen::{Screen, tell_of_the_end};
 
 use crate::{
     args::Chat,

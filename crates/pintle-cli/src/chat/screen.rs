@@ -5,7 +5,10 @@ use std::{
     time::Instant,
 };
 
-use pintle::points::ToolOutcome;
+use pintle::{
+    Point,
+    points::{ErrorRaised, SessionEnd, ToolOutcome, ToolPre},
+};
 use pintle_agent::{ApprovalRequest, RunEvent, RunEventKind, RunOutcome};
 use serde_json::Value;
 
@@ -14,6 +17,9 @@ use crate::{
     out::{self, NAMED_AFTER},
     shown::{Show, Shown, bold, cyan, dim, green, lines, pretty_json, red, text, yellow},
 };
+
+/// What is fired when the run has said that it is done.
+const AFTER_DONE: [&str; 2] = [ErrorRaised::NAME, SessionEnd::NAME];
 
 /// A call's arguments, and what it writes, are shown up to so many columns.
 const BRIEF: usize = 100;
@@ -195,9 +201,11 @@ impl Screen {
                     }
                 });
             }
-            RunEventKind::HookBlocked { point, handler, reason, tool_call_id: None } => {
-                let reason = reason.trim_end();
-                self.line(&text!("{}{} {} at {}: {}", indent, yellow("!"), handler, point, reason));
+            // A refused call ends with the reason.
+            RunEventKind::HookBlocked { point, handler, reason, .. }
+                if *point != ToolPre::NAME && !AFTER_DONE.contains(point) =>
+            {
+                self.line(&text!("{}{}", indent, blocked(point, handler, reason)));
             }
             RunEventKind::Error { code, message } => {
                 self.line(&text!("{}{} {}: {}", indent, red("error"), code, message));
@@ -213,6 +221,19 @@ impl Screen {
             _ => {}
         }
     }
+}
+
+/// Tells what went wrong at a run's very end: whoever showed the run has stopped listening by then.
+pub(crate) fn tell_of_the_end(event: &RunEvent) {
+    if let RunEventKind::HookBlocked { point, handler, reason, .. } = &event.kind
+        && AFTER_DONE.contains(point)
+    {
+        out::tell_line(&blocked(point, handler, reason));
+    }
+}
+
+fn blocked(point: &str, handler: &str, reason: &str) -> Shown {
+    text!("{} {} at {}: {}", yellow("!"), handler, point, reason.trim_end())
 }
 
 impl Running {

@@ -10,7 +10,7 @@ use crate::{
     environment::Environment,
     out::{say, say_json},
     problem::Problem,
-    shown::{Show, Shown, bold, cyan, dim, green, red, text},
+    shown::{Show, Shown, bold, cyan, dim, green, red, text, yellow},
 };
 
 /// How many of the newest runs a part of an id is looked for in.
@@ -75,14 +75,17 @@ fn describe(kind: &str, json: &Value) -> Vec<Shown> {
         "hook.fired" => {
             let handlers =
                 json.get("handlers").and_then(Value::as_array).cloned().unwrap_or_default();
-            let one = |handler: &Value| {
+            let one = |handler: &Value| -> Vec<Shown> {
                 let field = |key: &str| handler.get(key).cloned().unwrap_or_default();
                 let name = field("name").as_str().unwrap_or_default().to_string();
                 let outcome = field("outcome").as_str().unwrap_or_default().to_string();
                 let took = dim(text!("{} ms", field("durationMs")));
-                text!("{} {} {} {}", cyan(word("point")), name, outcome, took)
+                let line = text!("{} {} {} {}", cyan(word("point")), name, outcome, took);
+                let notes = field("notes").as_array().cloned().unwrap_or_default();
+                let note = |note: &Value| text!("  {}", yellow(note.as_str().unwrap_or_default()));
+                std::iter::once(line).chain(notes.iter().map(note)).collect()
             };
-            handlers.iter().map(one).collect()
+            handlers.iter().flat_map(one).collect()
         }
         "hook.blocked" => {
             let blocked = red(text!("{} blocked by {}", word("point"), word("handler")));

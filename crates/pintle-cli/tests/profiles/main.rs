@@ -18,4 +18,5 @@ mod second_look;
 mod secrets;
 mod states;
 mod support;
+mod told;
 mod webhooks;
