@@ -2,7 +2,7 @@
 //! other machines.
 
 use crate::outside::{Outside, PROGRAM_FOLDERS};
-use crate::shell::{SimpleCommand, Word, does, is_one_word, told};
+use crate::shell::{SimpleCommand, Telling, Word, does, is_one_word, told};
 use std::path::Path;
 
 /// What is spoken of in a command.
@@ -27,6 +27,9 @@ impl Outside<'_> {
                 let words = command.args.iter().filter(|word| is_elsewhere(word)).collect();
                 Spoken { words, ..Spoken::default() }
             }
+            "tr" => Spoken { words: command.args.iter().collect(), ..Spoken::default() },
+            "cut" | "paste" => separated(command, "-d"),
+            "join" | "sort" => separated(command, "-t"),
             "git" if message(command).is_some() => {
                 Spoken { words: message(command).into_iter().collect(), ..Spoken::default() }
             }
@@ -47,11 +50,21 @@ fn printed(command: &SimpleCommand) -> Spoken<'_> {
     Spoken { words: command.args.iter().filter(is_only_printed).collect(), ..Spoken::default() }
 }
 
+/// `cut -d/`, `sort -t /`
+fn separated<'c>(command: &'c SimpleCommand, option: &str) -> Spoken<'c> {
+    let glued = command.args.iter().filter(|word| word.text().strip_prefix(option) == Some("/"));
+    let next = command.args.windows(2).filter_map(|pair| match pair {
+        [before, word] if before.text() == option && word.text() == "/" => Some(word),
+        _ => None,
+    });
+    Spoken { words: glued.chain(next).collect(), ..Spoken::default() }
+}
+
 fn scripts(command: &SimpleCommand) -> Spoken<'_> {
-    let Some(told) = told(command) else { return Spoken::default() };
+    let Telling::Known(told) = told(command) else { return Spoken::default() };
     let Some(does) = does(command, &told) else { return Spoken::default() };
     // A text that may turn out to be a file's name is one if there is such a file: none of these programs makes one.
-    let is_no_file = |word: &&Word| told.surely || !Path::new(word.text()).exists();
+    let is_no_file = |word: &&Word| !told.may_be_files || !Path::new(word.text()).exists();
     let words = told.words.iter().copied().filter(is_no_file);
     Spoken { words: words.chain(told.separators.iter().copied()).collect(), files: does.files }
 }

@@ -39,7 +39,7 @@ pub(crate) use options::{is_one_word, may_be_long};
 
 pub(crate) use scripts::does;
 pub(crate) use steps::{Scope, Step};
-pub(crate) use told::told;
+pub(crate) use told::{Telling, told};
 pub(crate) use values::Cut;
 
 use thiserror::Error;

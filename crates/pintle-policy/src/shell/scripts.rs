@@ -1,6 +1,6 @@
 //! What the scripts of `sed` and `awk` do besides turning their input into output.
 
-use super::told::Told;
+use super::told::{Telling, Told, told};
 use super::{SimpleCommand, unescaped};
 
 /// What a text in a program's own language does.
@@ -12,9 +12,23 @@ pub(crate) struct Does {
     pub(crate) files: Vec<String>,
 }
 
+/// Whether a text among the command's words runs a program, or may.
+pub(crate) fn runs(command: &SimpleCommand) -> bool {
+    let is_script = !matches!(command.program(), Some("git" | "grep" | "egrep" | "fgrep" | "rg"));
+    match told(command) {
+        Telling::None => false,
+        Telling::Unknown => is_script,
+        Telling::Known(told) => match does(command, &told) {
+            Some(does) => does.runs,
+            // Of the rest of it nobody knows.
+            None => is_script && told.words.iter().any(|word| word.text().contains("system")),
+        },
+    }
+}
+
 /// What the texts in a command do; `None` when they are decided at run time.
 pub(crate) fn does(command: &SimpleCommand, told: &Told<'_>) -> Option<Does> {
-    let texts: Option<Vec<&str>> = told.words.iter().map(|word| word.literal()).collect();
+    let texts: Option<Vec<&str>> = told.texts.iter().copied().collect();
     let script = texts?.join("\n");
     match command.program()? {
         "sed" | "gsed" => {
@@ -218,13 +232,16 @@ fn ends_with_a_keyword(program: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{simple_commands, told::told};
+    use super::super::simple_commands;
     use super::*;
 
     fn done(line: &str) -> Option<Does> {
         let commands = simple_commands(line).unwrap_or_default();
         let command = commands.first()?;
-        does(command, &told(command)?)
+        match told(command) {
+            Telling::Known(told) => does(command, &told),
+            _ => None,
+        }
     }
 
     #[test]
@@ -266,12 +283,17 @@ mod tests {
             "awk '{x = 1 ? /\"/ : system(\"rm /\")}' f",
             "awk '{print /\"/; print | \"sh /\"}' f",
             "sed ':a w /etc/x' f",
+            "sed --expression='1e' f",
+            "sed -ne1e f",
+            "gawk -e 'BEGIN{system(\"id\")}'",
             "sed 'p w /etc/x' f",
         ] {
             assert_eq!(done(line).map(|it| it.runs), Some(true), "{line}");
         }
         for line in [
             "sed -e 'w /etc/x' f",
+            "sed --posix 'w /etc/x' f",
+            "sed --expression='w /etc/x' f",
             "sed -n '/x/w /etc/x' f",
             "sed 's/a/b/w /etc/x' f",
             "sed 's/[/]/b/gw /etc/x' f",

@@ -3,13 +3,13 @@
 
 use super::{SimpleCommand, Word};
 
-/// How a program is told its text: by the first word that is no option, or by options.
+/// How a program is told its text: by the first word that is no option, by `-e`, or in a file by `-f`.
 struct Teller {
     programs: &'static [&'static str],
     flags: &'static str,
     valued: &'static str,
-    /// Whether an option says the text, too: `-e`, and `-f` names a file with it.
-    by_option: bool,
+    /// Whether options may follow other words.
+    permutes: bool,
     long: &'static [&'static str],
     long_valued: &'static [&'static str],
 }
@@ -19,7 +19,7 @@ const TELLERS: &[Teller] = &[
         programs: &["grep", "egrep", "fgrep"],
         flags: "rRnilvwxcEFGPohHsqLaIzbTUyZ",
         valued: "ABCmdD",
-        by_option: true,
+        permutes: true,
         long: &[
             "color",
             "count",
@@ -41,7 +41,7 @@ const TELLERS: &[Teller] = &[
         programs: &["rg"],
         flags: "inlcvwxFSsuUPoqHNLa0p.",
         valued: "gtTABCmMjErd",
-        by_option: true,
+        permutes: true,
         long: &[
             "color",
             "count",
@@ -62,50 +62,87 @@ const TELLERS: &[Teller] = &[
         programs: &["sed", "gsed"],
         flags: "nErsuz",
         valued: "",
-        by_option: true,
-        long: &["null-data", "quiet", "regexp-extended", "separate", "silent", "unbuffered"],
+        permutes: true,
+        long: &[
+            "debug",
+            "follow-symlinks",
+            "help",
+            "null-data",
+            "posix",
+            "quiet",
+            "regexp-extended",
+            "sandbox",
+            "separate",
+            "silent",
+            "unbuffered",
+            "version",
+        ],
         long_valued: &[],
     },
     Teller {
         programs: &["awk", "gawk", "mawk", "nawk"],
-        flags: "",
-        valued: "Fv",
-        by_option: false,
-        long: &[],
-        long_valued: &[],
+        flags: "bcMnNPrSt",
+        valued: "Fvi",
+        permutes: false,
+        long: &["csv", "help", "posix", "re-interval", "sandbox", "traditional", "version"],
+        long_valued: &["assign", "field-separator", "include"],
     },
 ];
 
 /// The words of a command that are such a text.
+#[derive(Default)]
 pub(crate) struct Told<'c> {
     pub(crate) words: Vec<&'c Word>,
+    /// The texts in them; nothing for one that is decided at run time.
+    pub(crate) texts: Vec<Option<&'c str>>,
     /// What separates fields: `awk -F/`.
     pub(crate) separators: Vec<&'c Word>,
-    /// No other word may turn out to be an option that makes them files.
-    pub(crate) surely: bool,
+    /// Some other word may turn out to be an option that makes them files.
+    pub(crate) may_be_files: bool,
+    in_a_file: bool,
 }
 
-/// The texts among a command's words; `None` if it takes none, or if nobody can tell which they are.
-pub(crate) fn told(command: &SimpleCommand) -> Option<Told<'_>> {
+impl<'c> Told<'c> {
+    fn push(&mut self, word: &'c Word, text: &'c str) {
+        self.words.push(word);
+        self.texts.push((!word.is_dynamic()).then_some(text));
+    }
+}
+
+/// What is known of the texts among a command's words.
+pub(crate) enum Telling<'c> {
+    /// It takes none.
+    None,
+    /// Nobody can tell which they are.
+    Unknown,
+    Known(Told<'c>),
+}
+
+pub(crate) fn told(command: &SimpleCommand) -> Telling<'_> {
     let mut args = command.args.as_slice();
-    let mut program = command.program()?;
+    let mut program = command.program().unwrap_or_default();
     if let ("git", [verb, rest @ ..]) = (program, args)
         && verb.text() == "grep"
     {
         (program, args) = ("grep", rest);
     }
-    let teller = TELLERS.iter().find(|teller| teller.programs.contains(&program))?;
-    let mut by_option = Vec::new();
+    match TELLERS.iter().find(|teller| teller.programs.contains(&program)) {
+        Some(teller) => read(teller, args).map_or(Telling::Unknown, Telling::Known),
+        None => Telling::None,
+    }
+}
+
+fn read<'c>(teller: &Teller, mut args: &'c [Word]) -> Option<Told<'c>> {
+    let mut told = Told::default();
     let mut operands = Vec::new();
-    let mut separators = Vec::new();
-    let mut surely = true;
     while let [first, rest @ ..] = args {
         args = rest;
         let text = first.text();
         match first {
             Word::Dynamic(raw) => {
                 let raw = raw.trim_start_matches('"');
-                surely &= raw.starts_with(|c: char| c.is_alphanumeric() || "./_".contains(c));
+                let is_plain = raw.starts_with(|c: char| c.is_alphanumeric() || "./_".contains(c));
+                told.may_be_files |= !is_plain;
                 operands.push(first);
             }
             _ if text == "--" => {
@@ -113,65 +150,77 @@ pub(crate) fn told(command: &SimpleCommand) -> Option<Told<'_>> {
                 break;
             }
             _ if text == "-" || !text.starts_with('-') => operands.push(first),
-            _ => match option(teller, text)? {
-                Takes::Nothing if text.starts_with("-F") && !teller.by_option => {
-                    separators.push(first);
-                }
-                Takes::Nothing => {}
+            _ => match (option(teller, text)?, rest) {
+                (Takes::Nothing, _) => {}
+                (Takes::Separator, _) => told.separators.push(first),
                 // BSD's `sed -i ''`
-                Takes::Suffix if rest.first().is_some_and(|next| next.text().is_empty()) => {
-                    args = rest.get(1..)?;
+                (Takes::Suffix, [next, rest @ ..]) if next.text().is_empty() => args = rest,
+                (Takes::Suffix, _) => {}
+                (Takes::Value, [_, rest @ ..]) => args = rest,
+                (Takes::File, [file, rest @ ..]) => {
+                    let is_stream = file.is_dynamic() || file.text().starts_with(['-', '/']);
+                    (!is_stream).then_some(())?;
+                    told.in_a_file = true;
+                    args = rest;
                 }
-                Takes::Suffix => {}
-                Takes::Value => args = one_more(rest)?,
-                Takes::Text => {
-                    args = one_more(rest)?;
-                    by_option.push(rest.first()?);
+                (Takes::Text, [next, rest @ ..]) => {
+                    told.push(next, next.text());
+                    args = rest;
                 }
+                (Takes::TextHere(at), _) => told.push(first, text.get(at..)?),
+                (_, []) => return None,
             },
         }
-        // Without such an option, what follows the first word is no option to `awk`.
-        if !teller.by_option && !operands.is_empty() {
+        if !teller.permutes && !operands.is_empty() {
             break;
         }
     }
-    let is_text = by_option.is_empty();
-    let first = operands.into_iter().take(usize::from(is_text));
-    Some(Told { words: by_option.into_iter().chain(first).collect(), separators, surely })
-}
-
-fn one_more(rest: &[Word]) -> Option<&[Word]> {
-    rest.split_first().map(|(_, rest)| rest)
+    if let Some(first) = operands.first().filter(|_| told.words.is_empty() && !told.in_a_file) {
+        told.push(first, first.text());
+    }
+    Some(told)
 }
 
 enum Takes {
     Nothing,
     Value,
+    /// The next word is a text, or the rest of this one from there on.
     Text,
+    TextHere(usize),
+    File,
     Suffix,
+    Separator,
 }
 
-/// What an option takes from the next word; `None` for one that is not known, or holds a text itself.
+/// What an option takes; `None` for one that is not known.
 fn option(teller: &Teller, text: &str) -> Option<Takes> {
+    let is_sed = teller.programs.contains(&"sed");
     if let Some(long) = text.strip_prefix("--") {
-        let name = long.split_once('=').map_or(long, |(name, _)| name);
-        let is_text = matches!(name, "expression" | "regexp") && teller.by_option;
-        let suffix = name == "in-place" && teller.flags.contains('z');
-        return match teller.long.contains(&name) || suffix {
-            true => Some(Takes::Nothing),
-            false if teller.long_valued.contains(&name) => {
-                Some(if name == long { Takes::Value } else { Takes::Nothing })
-            }
-            false => (is_text && name == long).then_some(Takes::Text),
+        let (name, is_glued) = long.split_once('=').map_or((long, false), |(name, _)| (name, true));
+        let here =
+            text.len().saturating_sub(long.len()).saturating_add(name.len()).saturating_add(1);
+        return match name {
+            "expression" | "regexp" | "source" if is_glued => Some(Takes::TextHere(here)),
+            "expression" | "regexp" | "source" => Some(Takes::Text),
+            "file" if !is_glued => Some(Takes::File),
+            "in-place" if is_sed => Some(Takes::Nothing),
+            _ if teller.long.contains(&name) => Some(Takes::Nothing),
+            _ if teller.long_valued.contains(&name) && is_glued => Some(Takes::Nothing),
+            _ if teller.long_valued.contains(&name) => Some(Takes::Value),
+            _ => None,
         };
     }
     let letters = text.get(1..)?;
     for (at, letter) in letters.char_indices() {
-        let is_last = at.saturating_add(letter.len_utf8()) == letters.len();
+        let next = at.saturating_add(letter.len_utf8());
+        let is_last = next == letters.len();
         let at_end = |takes: Takes| Some(if is_last { takes } else { Takes::Nothing });
         match letter {
-            'i' if teller.programs.contains(&"sed") => return at_end(Takes::Suffix),
-            'e' if teller.by_option => return is_last.then_some(Takes::Text),
+            'i' if is_sed => return at_end(Takes::Suffix),
+            'e' if is_last => return Some(Takes::Text),
+            'e' => return Some(Takes::TextHere(next.saturating_add(1))),
+            'f' => return is_last.then_some(Takes::File),
+            'F' if !is_last && !teller.permutes => return Some(Takes::Separator),
             _ if teller.valued.contains(letter) => return at_end(Takes::Value),
             // `grep -3`
             '0'..='9' if teller.valued.contains('A') => {}

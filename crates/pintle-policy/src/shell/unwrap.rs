@@ -7,8 +7,7 @@ use super::later::{
 };
 use super::options::{has_option, leads_with_option, may_be_long, operands};
 use super::runners::{self, Behind, joined, runs_by_option};
-use super::scripts::does;
-use super::told::told;
+use super::scripts;
 use super::wrappers::{
     FLOCK, WATCH, Wrapper, is_idle_alone, is_opaque, is_shell, reads_as_bash_does, wrapper,
 };
@@ -84,11 +83,7 @@ impl Inner {
             "alias" if dynamic() || args.iter().any(|a| a.text().contains('=')) => {
                 self.unknown(command);
             }
-            "sed" | "gsed" | "awk" | "gawk" | "mawk" | "nawk"
-                if told(command)
-                    .and_then(|told| does(command, &told))
-                    .is_some_and(|does| does.runs) =>
-            {
+            "sed" | "gsed" | "awk" | "gawk" | "mawk" | "nawk" if scripts::runs(command) => {
                 self.unknown(command);
             }
             "enable" if !args.is_empty() => self.unknown(command),
