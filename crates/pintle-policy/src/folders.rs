@@ -88,7 +88,8 @@ pub(crate) fn places<'s>(script: &'s Script, start: &Path) -> Result<Places, &'s
                     follow.may_remove |= inside.any(may_remove);
                 }
                 if *scope == Scope::Loop {
-                    follow.close_over(movers(within(steps, at)))?;
+                    let inside = staying(within(steps, at)).into_iter();
+                    follow.close_over(inside.filter(|command| is_mover(command)))?;
                 }
             }
             Step::Leave => follow.leave(),
@@ -135,6 +136,23 @@ fn within(steps: &[Step], enter: usize) -> &[Step] {
         depth == 0
     });
     rest.get(..end.unwrap_or(rest.len())).unwrap_or_default()
+}
+
+/// The commands in a loop after which it may go on elsewhere: not those of a process of its own.
+fn staying(steps: &[Step]) -> Vec<&SimpleCommand> {
+    let mut apart: Vec<bool> = Vec::new();
+    let mut found = Vec::new();
+    for step in steps {
+        match step {
+            Step::Enter(scope) => {
+                apart.push(matches!(scope, Scope::Apart | Scope::Word | Scope::Words));
+            }
+            Step::Leave => drop(apart.pop()),
+            Step::Command(command) if !apart.contains(&true) => found.push(command),
+            _ => {}
+        }
+    }
+    found
 }
 
 struct Frame {

@@ -82,6 +82,9 @@ fn a_step_into_a_folder_and_back_stays_inside() {
         "cd -P sub; cat ../x",
         "env -C sub cat x",
         "cat {1..9} {1..1000} {01..10}",
+        "for d in */; do (cd \"$d\" && ls); done",
+        "for i in 1 2; do (cd sub && cat ../x); done",
+        "for i in 1 2; do x=$(cd sub/deep && ls ../..); done; ls",
     ];
     all_are(Build, &inside.map(str::to_owned), &work);
     let outside = [
@@ -90,6 +93,10 @@ fn a_step_into_a_folder_and_back_stays_inside() {
         "cd sub; rm -r ../src; cd ../src; cd ../..",
         "cd sub < nosuch; cd ..",
         "for i in 1 2; do (cd src; cd ..; ls); rm -r src; done",
+        "for i in 1 2; do cat ../x; cd sub; done",
+        "for i in 1 2; do (ls); cd sub; (cat ../../x); done",
+        "for i in 1 2; do (for j in 1 2; do cat ../x; cd sub; done); done",
+        "while (cd ..; cat x); do cd sub; done",
         "f() { (cd src; cd ..; ls); rm -r src; }; f; f",
         "mkdir a; chmod 0 a; cd sub; cd ../..",
         "if true; then cd sub; fi; cat ../x",
