@@ -1,6 +1,7 @@
 //! Which words of a command are texts that its program reads in a language of its own: the scripts of `sed` and `awk`, the
 //! patterns of `grep`.
 
+use super::unwrap::is_a_file;
 use super::{SimpleCommand, Word};
 
 /// How a program is told its text: by the first word that is no option, by `-e`, or in a file by `-f`.
@@ -158,10 +159,12 @@ fn read<'c>(teller: &Teller, mut args: &'c [Word]) -> Option<Told<'c>> {
                 (Takes::Suffix, _) => {}
                 (Takes::Value, [_, rest @ ..]) => args = rest,
                 (Takes::File, [file, rest @ ..]) => {
-                    let is_stream = file.is_dynamic() || file.text().starts_with(['-', '/']);
-                    (!is_stream).then_some(())?;
-                    told.in_a_file = true;
+                    told.in_a_file = is_a_file(file).then_some(true)?;
                     args = rest;
+                }
+                (Takes::FileHere(at), _) => {
+                    let file = Word::Literal(text.get(at..)?.to_owned());
+                    told.in_a_file = is_a_file(&file).then_some(true)?;
                 }
                 (Takes::Text, [next, rest @ ..]) => {
                     told.push(next, next.text());
@@ -188,6 +191,7 @@ enum Takes {
     Text,
     TextHere(usize),
     File,
+    FileHere(usize),
     Suffix,
     Separator,
 }
@@ -202,7 +206,8 @@ fn option(teller: &Teller, text: &str) -> Option<Takes> {
         return match name {
             "expression" | "regexp" | "source" if is_glued => Some(Takes::TextHere(here)),
             "expression" | "regexp" | "source" => Some(Takes::Text),
-            "file" if !is_glued => Some(Takes::File),
+            "file" if is_glued => Some(Takes::FileHere(here)),
+            "file" => Some(Takes::File),
             "in-place" if is_sed => Some(Takes::Nothing),
             _ if teller.long.contains(&name) => Some(Takes::Nothing),
             _ if teller.long_valued.contains(&name) && is_glued => Some(Takes::Nothing),
@@ -219,7 +224,8 @@ fn option(teller: &Teller, text: &str) -> Option<Takes> {
             'i' if is_sed => return at_end(Takes::Suffix),
             'e' if is_last => return Some(Takes::Text),
             'e' => return Some(Takes::TextHere(next.saturating_add(1))),
-            'f' => return is_last.then_some(Takes::File),
+            'f' if is_last => return Some(Takes::File),
+            'f' => return Some(Takes::FileHere(next.saturating_add(1))),
             'F' if !is_last && !teller.permutes => return Some(Takes::Separator),
             _ if teller.valued.contains(letter) => return at_end(Takes::Value),
             // `grep -3`

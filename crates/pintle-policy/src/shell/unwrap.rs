@@ -352,7 +352,7 @@ const BASH_LONG: &[&str] = &[
 ];
 
 /// Whether the word names a script in a file, rather than an option or a file that is some program's output.
-fn is_a_file(word: &Word) -> bool {
+pub(super) fn is_a_file(word: &Word) -> bool {
     let Word::Literal(text) = word else { return false };
     let path = normal(text);
     let streams = ["stdin", "stdout", "stderr", "fd", "tty"];
