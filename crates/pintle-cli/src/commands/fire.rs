@@ -8,10 +8,9 @@ use std::{
 };
 
 use pintle::{
-    Cx, DynOutcome, Envelope, FireRecord, HandlerRecord, Hooks, Outcome, PluginGate, Point,
-    RecordSink, points::ToolPre,
+    Cx, DynOutcome, Envelope, FireRecord, HandlerRecord, Outcome, PluginGate, Point, RecordSink,
+    points::ToolPre,
 };
-use pintle_policy::profile::{Bucket, nearest};
 use serde_json::{Value, json};
 
 use crate::{
@@ -33,10 +32,6 @@ pub(crate) async fn run(
 ) -> Result<ExitCode, Problem> {
     super::hooks::find_point(point)?;
     let payload = read(payload)?;
-    let points = Hooks::new().known_points();
-    if !points.iter().any(|known| known.name == point) {
-        return Err(no_such_point(point, points.iter().map(|known| known.name)));
-    }
     let assembled = Assembled::new(environment, who, Extras::default()).await?;
     let last = Arc::new(Last::default());
     let gate = plugins.map_or(PluginGate::All, PluginGate::only);
@@ -71,23 +66,6 @@ pub(crate) async fn run(
 
 /// Whoever asks whether a call may run asks more than its hooks.
 const HOOKS_ALONE: &str = "only hooks were asked: tools, `policies`, zones and approvals were not looked at; `pintle hooks explain` judges the whole call";
-
-/// Names the point that was meant: by what a profile calls it, or by a slip.
-fn no_such_point(named: &str, points: impl Iterator<Item = &'static str>) -> Problem {
-    let problem = Problem::new(format!("there is no hook point `{named}`"));
-    let bucket = nearest(named, Bucket::ALL.map(Bucket::name))
-        .and_then(|near| Bucket::ALL.into_iter().find(|bucket| bucket.name() == near));
-    // Something like `onPromt` is a bucket; only of the rest is it asked which point is near.
-    let problem =
-        match (bucket, nearest(named, points)) {
-            (Some(bucket), near) if near.is_none() || named.starts_with("on") => problem.hint(
-                format!("`{}` in agent.json is the point `{}`", bucket.name(), bucket.point()),
-            ),
-            (_, Some(near)) => problem.hint(format!("did you mean `{near}`?")),
-            (_, None) => problem,
-        };
-    problem.hint("`pintle hooks schema` lists them all")
-}
 
 fn read(path: &Path) -> Result<Value, Problem> {
     let mut text = String::new();

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use pintle::{HandlerInfo, Hooks as Registry, PointInfo};
-use pintle_policy::profile::{AGENT_FILE, nearest};
+use pintle_policy::profile::{AGENT_FILE, Bucket, nearest};
 use serde_json::json;
 
 use crate::{
@@ -108,10 +108,23 @@ fn schema(named: &str) -> Result<(), Problem> {
 /// The point of that name.
 pub(super) fn find_point(named: &str) -> Result<PointInfo, Problem> {
     let points = Registry::new().known_points();
-    let near = nearest(named, points.iter().map(|point| point.name));
-    let near = near.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
-    points.into_iter().find(|point| point.name == named).ok_or_else(|| {
-        Problem::new(format!("there is no hook point `{named}`{near}"))
-            .hint("`pintle hooks schema` lists them")
-    })
+    let found = points.iter().find(|point| point.name == named).cloned();
+    found.ok_or_else(|| no_such_point(named, points.iter().map(|point| point.name)))
+}
+
+/// Names the point that was meant: by what a profile calls it, or by a slip.
+fn no_such_point(named: &str, points: impl Iterator<Item = &'static str>) -> Problem {
+    let problem = Problem::new(format!("there is no hook point `{named}`"));
+    let bucket = nearest(named, Bucket::ALL.map(Bucket::name))
+        .and_then(|near| Bucket::ALL.into_iter().find(|bucket| bucket.name() == near));
+    // Something like `onPromt` is a bucket; only of the rest is it asked which point is near.
+    let problem =
+        match (bucket, nearest(named, points)) {
+            (Some(bucket), near) if near.is_none() || named.starts_with("on") => problem.hint(
+                format!("`{}` in agent.json is the point `{}`", bucket.name(), bucket.point()),
+            ),
+            (_, Some(near)) => problem.hint(format!("did you mean `{near}`?")),
+            (_, None) => problem,
+        };
+    problem.hint("`pintle hooks schema` lists them all")
 }
