@@ -17,6 +17,13 @@ pub enum Said {
     Crashed,
 }
 
+impl Said {
+    /// Whether something in it is decided at run time.
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::Found(names) if names.iter().any(|name| name == "?"))
+    }
+}
+
 /// The child's part: a command on standard input, its names as JSON on standard output, or nothing and exit code 1.
 pub fn serve(grammar: Option<Grammar>) -> ExitCode {
     let mut command = String::new();

@@ -60,6 +60,8 @@ fn judge(rows: &[Row], verbose: bool) -> Vec<[usize; 5]> {
                     Judgement::MadeUp if *name == "pintle" && row.written.is_some() => {
                         Judgement::Understood
                     }
+                    // No guard lets pass what it lists as decided at run time.
+                    Judgement::Missed if *name == "pintle" && said.is_open() => Judgement::Refused,
                     judgement => judgement,
                 };
                 if verbose && judgement != Judgement::Understood {
