@@ -98,6 +98,20 @@ const CASES: &[(&str, &str)] = &[
 }
 "#,
     ),
+    (
+        "globs_that_would_guard_the_opposite",
+        r#"{
+  "policies": [
+    { "tool": "terminal", "kind": "shell", "allow": ["git [^p]*"], "deny": ["git push:*", "/git push/", "npm {run,exec} x *", "ls [[:alpha:]]*"] },
+    { "tool": "write_file", "kind": "path", "deny": [
+      "$HOME/x", "${HOME}/x", "*.js|*.ts", "@(a|b)/**", "^secrets/.*", "*.pem$", "file:///etc", "[^a]/x"
+    ] },
+    { "tool": "write_file", "kind": "json", "deny": ["/content=!a", "/content=[^a]*"] },
+    { "tool": "^terminal$", "kind": "shell", "deny": ["rm"] }
+  ]
+}
+"#,
+    ),
     ("two_files_in_one", "{}\n{}\n"),
     ("nothing_said_twice", "{\n  \"hooks\": null,\n  \"plugins\": {},\n  \"plugins\": []\n}\n"),
     // What follows has a second mistake each, which is told too.
@@ -149,8 +163,8 @@ const CASES: &[(&str, &str)] = &[
 fn signs_that_mean_nothing_in_a_glob_can_be_written() {
     let folder = tempfile::tempdir().unwrap();
     let source = r#"{ "policies": [
-        { "tool": "write_file", "kind": "path", "deny": ["[{]a}", "x[,]v", "[!]a]", "a[\\]b", "{a}"] },
-        { "tool": "terminal", "kind": "shell", "deny": ["cut -d, *", "echo [!a]", "git log --format={a}"] },
+        { "tool": "write_file", "kind": "path", "deny": ["[{]a}", "x[,]v", "[!]a]", "a[\\]b", "{a}", "routes/[$]id", "app/(shop)/x", "x[|]y", "[^]a", "a[:]//b"] },
+        { "tool": "terminal", "kind": "shell", "deny": ["cut -d, *", "echo [!a]", "git log --format={a}", "npm run test[:]*", "/bin/ls src/", "rm *.*"] },
         { "tool": "terminal", "kind": "json", "deny": ["/command=[{]a,b}", "/command=*{\"a\": 1, \"b\": 2}*"] }
     ] }"#;
     std::fs::write(folder.path().join("agent.json"), source).unwrap();

@@ -104,3 +104,17 @@ fn servers_hide_no_slip_about_what_is_built_in() {
   ] }"#;
     assert_snapshot!(load(agent, &built_in()).unwrap_err());
 }
+
+// R11.1: a rule that loads and means something else to other programs.
+#[test]
+fn a_rule_that_other_programs_read_otherwise_is_told() {
+    let agent = r#"{ "policies": [
+  { "tool": "write_file", "kind": "path", "deny": ["app/[id]/page.tsx", "app/[...slug].tsx", "app/[[...all]]/x", "[user-id]"] },
+  { "tool": "write_file", "kind": "path", "deny": ["app/[[]id]/x", "[ab]c/x", "[a-z]", "[!ab]/x", "[*]", "log[12]/x", "(shop)"] },
+  { "tool": "terminal", "kind": "shell", "deny": ["git push.*", "rm .*"] },
+  { "tool": "terminal", "kind": "shell", "deny": ["rm *.*", "git push *", "cat a.txt"] },
+  { "tool": "write_file", "kind": "json", "deny": ["/content=a, b", "/content=a|b"] },
+  { "tool": "write_file", "kind": "json", "deny": ["/content=curl*|*sh", "/content=*one thing, or two*"] }
+] }"#;
+    assert_snapshot!(told(&load(agent, &built_in()).unwrap(), &built_in()));
+}

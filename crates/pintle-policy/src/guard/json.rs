@@ -39,6 +39,13 @@ impl Rule {
             Some((pointer, pattern)) => (pointer, Some(glob(pattern)?)),
             None => (written, None),
         };
+        if pattern.as_ref().is_some_and(|pattern| pattern.as_str().starts_with('!')) {
+            let message = format!(
+                "`{written}` has a glob that starts with `!`, which turns nothing round here: write what it is to let through \
+                 in `allow`; for a text that begins with the sign write `?` in its place"
+            );
+            return Err(PatternError { message });
+        }
         if !pointer.starts_with('/') {
             let message = format!(
                 "`{written}` is not a rule for JSON: write `/field` or `/field=glob`, `/a/b` for a field in a field"

@@ -18,8 +18,9 @@
 //! a tool that is not built in the guard for `*` looks at what is there; one that names it (`mcp__files__*`) refuses a call in
 //! which it finds nothing to judge, since whoever wrote it expected something.
 //!
-//! A glob has `*` (any text), `**` (in paths, any folders), `?` (one character) and `[ab]`; `[*]` is the star itself. What means
-//! something to other readers of globs and nothing here (`{a,b}`, `!a`, `a, b`) does not load.
+//! A glob has `*` (any text), `**` (in paths, any folders), `?` (one character), `[ab]` (one of them) and `[!ab]` (one that is
+//! none of them); `[*]` is the star itself. What means something to other readers of globs and nothing here (`{a,b}`, `!a`, `a, b`,
+//! `[^a]`, `@(a|b)`, `$HOME`, `git push:*`) does not load.
 //!
 //! # Rules for commands
 //!
@@ -44,11 +45,12 @@ use glob::Pattern;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use thiserror::Error;
 
 use crate::{Reach, Zone};
 use globs::glob;
-pub(crate) use globs::glob_of_names;
+pub(crate) use globs::{glob_of_names, name_meant};
 
 /// How a guard looks at a call's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -69,7 +71,7 @@ pub struct Denial {
     pub reason: String,
     /// The rule that decided, as written; none when the input could not be read.
     pub rule: Option<String>,
-    /// Where the guard is written, like `agent.json:14`.
+    /// Where the rule that decided is written, like `agent.json:14`; where the guard is, when no single rule did.
     pub source: String,
 }
 
@@ -94,6 +96,7 @@ pub struct Guard {
     tool: Pattern,
     rules: Rules,
     source: String,
+    deny_sources: BTreeMap<String, String>,
 }
 
 impl Guard {
@@ -122,7 +125,24 @@ impl Guard {
             GuardKind::Path => Rules::Path(path::Rules::new(allow, deny)?),
             GuardKind::Json => Rules::Json(json::Rules::new(allow, deny)?),
         };
-        Ok(Self { tool: glob_of_names(tool)?, rules, source: source.to_owned() })
+        Ok(Self {
+            tool: glob_of_names(tool)?,
+            rules,
+            source: source.to_owned(),
+            deny_sources: BTreeMap::new(),
+        })
+    }
+
+    /// Where each of its deny rules is written, for who asks which line refused a call. Of two that are the same the first.
+    #[must_use]
+    pub fn with_deny_sources(
+        mut self,
+        sources: impl IntoIterator<Item = (String, String)>,
+    ) -> Self {
+        for (rule, source) in sources {
+            self.deny_sources.entry(rule).or_insert(source);
+        }
+        self
     }
 
     /// Whether this guard looks at that tool at all.
@@ -153,7 +173,10 @@ impl Guard {
             }
             Rules::Json(rules) => rules.judge(input),
         }?;
-        Some(Denial { reason: refusal.reason, rule: refusal.rule, source: self.source.clone() })
+        // Only a deny rule decides alone: what is not allowed fits none of them all.
+        let source = refusal.rule.as_ref().and_then(|rule| self.deny_sources.get(rule));
+        let source = source.unwrap_or(&self.source).clone();
+        Some(Denial { reason: refusal.reason, rule: refusal.rule, source })
     }
 }
 

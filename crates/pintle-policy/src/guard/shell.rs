@@ -1,5 +1,6 @@
 //! Guards on parsed commands. The rules are described in the module above.
 
+use super::globs::no_choices;
 use super::{PatternError, Refusal, glob};
 use crate::paths::normal;
 use crate::shell::{SimpleCommand, Word, may_be_long, simple_commands};
@@ -69,6 +70,26 @@ fn is_empty(command: &SimpleCommand) -> bool {
     command.name.text().is_empty() && command.assignments.is_empty()
 }
 
+/// What means any arguments, or a regular expression, to other programs.
+fn other_spelling(text: &str) -> Option<String> {
+    if text.split_whitespace().any(|word| word.ends_with(":*")) {
+        let words = text.split_whitespace().map(|word| word.strip_suffix(":*").unwrap_or(word));
+        let words: Vec<&str> = words.collect();
+        return Some(format!(
+            "ends a word with `:*`, which is no sign for its arguments here: write `{} *`; a colon itself is `[:]`",
+            words.join(" ")
+        ));
+    }
+    let inside = text.trim().strip_prefix('/')?.strip_suffix('/')?;
+    let program = inside.split_whitespace().next()?;
+    // `/bin/ls src/` is a program and a folder.
+    (!program.contains('/')).then(|| {
+        format!(
+            "stands between slashes, and rules are globs, not regular expressions: write `{inside}`"
+        )
+    })
+}
+
 impl Rule {
     fn new(written: &str) -> Result<Self, PatternError> {
         let (writes, text) = match written.trim().strip_prefix('>') {
@@ -88,6 +109,10 @@ impl Rule {
             );
             return Err(PatternError { message });
         }
+        if let Some(message) = other_spelling(text).filter(|_| !writes) {
+            return Err(PatternError { message: format!("`{written}` {message}") });
+        }
+        no_choices(written)?;
         let mut words = text.split_whitespace().map(glob).collect::<Result<Vec<_>, _>>()?;
         if words.len() > 1 && words.last().is_some_and(|w| w.as_str() == "*") {
             words.pop();

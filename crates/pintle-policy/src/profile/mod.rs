@@ -228,7 +228,12 @@ fn guards(file: &AgentFile, document: &Node, source: &str) -> Result<Vec<Guard>,
     let nodes = document.get("policies").map(Node::items).unwrap_or_default();
     let build = |(policy, node): (&file::Policy, &Node)| {
         let at = written_at(source, node);
+        let rules = node.get("deny").map(Node::items).unwrap_or_default();
+        let lines = rules
+            .iter()
+            .filter_map(|rule| Some((rule.text()?.to_owned(), written_at(source, rule))));
         Guard::new(&policy.tool, policy.kind, &policy.allow, &policy.deny, &at)
+            .map(|guard| guard.with_deny_sources(lines))
             .map_err(|error| Problem::new(node.span.clone(), error.message))
     };
     file.policies.iter().zip(nodes).map(build).collect()

@@ -3,6 +3,7 @@
 use super::document::Node;
 use super::tools::{KnownTool, Tools, fits_a_server};
 use crate::Zone;
+use crate::guard::name_meant;
 use std::collections::BTreeSet;
 
 /// Fields in which a tool that takes no `command` may take one all the same.
@@ -22,22 +23,54 @@ const LIKE_A_COMMAND: [&str; 11] = [
 
 pub(super) fn of_guard(policy: &Node, tools: &Tools<'_>) -> Vec<String> {
     let mut told = of_its_tools(policy, tools);
-    let is_path = policy.get("kind").and_then(Node::text) == Some("path");
+    let kind = policy.get("kind").and_then(Node::text).unwrap_or_default();
     let rules = ["allow", "deny"].into_iter().filter_map(|key| policy.get(key));
-    let rules = rules.flat_map(Node::items).filter_map(Node::text);
+    for rule in rules.flat_map(Node::items).filter_map(Node::text) {
+        told.extend(of_rule(kind, rule));
+    }
+    told
+}
+
+/// What loads, and means something else to other programs.
+fn of_rule(kind: &str, rule: &str) -> Option<String> {
+    if kind == "path" {
+        let (part, meant) = rule.split('/').find_map(|part| Some((part, name_meant(part)?)))?;
+        return Some(format!(
+            "`{part}` in `{rule}` is one letter of these: what is called so is `{meant}`"
+        ));
+    }
     // Of paths, `.*` is what is hidden.
-    for rule in rules.filter(|rule| !is_path && is_an_expression(rule)) {
-        told.push(format!(
+    if is_an_expression(rule) || (kind == "shell" && ends_as_an_expression(rule)) {
+        return Some(format!(
             "`{rule}` reads like a regular expression, and rules are globs: `*` is any text, a dot is a dot"
         ));
     }
-    told
+    let (_, glob) = rule.split_once('=').filter(|_| kind == "json")?;
+    let is_list = |sign: char, is_one: fn(&str) -> bool| {
+        glob.contains(sign) && glob.split(sign).all(|one| is_one(one.trim()))
+    };
+    let is_word = |one: &str| !one.is_empty() && !one.contains([' ', '"', '[', '{']);
+    let is_plain = |one: &str| !one.is_empty() && one.bytes().all(|it| it.is_ascii_alphanumeric());
+    let sign = match (is_list(',', is_word), is_list('|', is_plain)) {
+        (true, _) => ',',
+        (_, true) => '|',
+        _ => return None,
+    };
+    Some(format!(
+        "`{rule}` reads like a list, and a `{sign}` parts nothing: write one rule for each if that is meant"
+    ))
 }
 
 /// `rm .*`, `/command=.*rm.*`, `^rm`: whoever means any text by `.*` would guard only what begins with a dot.
 fn is_an_expression(rule: &str) -> bool {
     let begins = |word: &str| [".*", ".+", "^"].iter().any(|start| word.starts_with(start));
     rule.split([' ', '=']).any(begins)
+}
+
+/// `git push.*`, but not `rm *.*` or `cat /home/.*`: files with an ending, and hidden ones.
+fn ends_as_an_expression(rule: &str) -> bool {
+    let start = |word: &str| word.strip_suffix(".*").or(word.strip_suffix(".+")).map(str::to_owned);
+    rule.split_whitespace().filter_map(start).any(|start| !start.ends_with(['*', '/']))
 }
 
 fn of_its_tools(policy: &Node, tools: &Tools<'_>) -> Vec<String> {
