@@ -119,6 +119,12 @@ fn cases() -> Vec<(&'static str, String)> {
                 "a".repeat(300)
             )),
         ),
+        (
+            "save_to_what_somebody_runs",
+            action(
+                "{ \"action\": \"save_json\", \"path\": \".git/hooks/pre-commit\" },\n      { \"action\": \"save_json\", \"path\": \"new.sh\" }",
+            ),
+        ),
         ("save_to_folder", action("{ \"action\": \"save_json\", \"path\": \"hooks\" }")),
         ("approve_elsewhere", hooks("\"onComplete\": [{ \"action\": \"approve\" }]")),
         (

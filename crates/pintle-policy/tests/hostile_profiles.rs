@@ -296,3 +296,28 @@ fn every_way_of_speaking_of_tools_is_known_with_its_line() {
     assert_eq!(profile.written(&["tools", "deny"]).unwrap(), "agent.json:4");
     assert_eq!(profile.written(&["security", "level"]), None);
 }
+
+// R10.6: what somebody runs by hand is no list of events, though no hook runs it.
+#[test]
+fn no_event_is_saved_to_a_file_that_may_be_run() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let loads = |path: &str, text: &str, mode: u32| {
+        let file = folder.path().join(path);
+        std::fs::write(&file, text).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        let agent = format!(
+            r#"{{ "hooks": {{ "onToolCall": [{{ "action": "save_json", "path": "{path}" }}] }} }}"#
+        );
+        std::fs::write(folder.path().join("agent.json"), agent).unwrap();
+        pintle_policy::Profile::load(folder.path()).map(|_| ()).map_err(|it| it.to_string())
+    };
+    assert_eq!(loads("events", "{}\n", 0o644), Ok(()));
+    assert_eq!(loads("empty.jsonl", "", 0o600), Ok(()));
+    for (path, text, mode) in
+        [("build.sh", "make\n", 0o644), ("build", "make\n", 0o755), ("run", "#!/bin/sh\n", 0o644)]
+    {
+        let told = loads(path, text, mode).unwrap_err();
+        assert!(told.contains(&format!("`{path}` is a program")), "{told}");
+    }
+}

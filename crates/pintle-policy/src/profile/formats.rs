@@ -177,6 +177,11 @@ fn bad_save_path(text: &str, span: Range<usize>, folder: &Path) -> Option<Proble
             .label("would be overwritten by events");
         return Some(problem.help("save to a file of its own, like `logs/events.jsonl`"));
     }
+    if lower.split('/').any(|part| part == ".git") {
+        let problem = Problem::new(span, format!("`{text}` lies in what git keeps"))
+            .label("git runs what is written there");
+        return Some(problem.help("save to a file of its own, like `logs/events.jsonl`"));
+    }
     if plain.is_empty() || text.ends_with('/') || folder.join(&plain).is_dir() {
         let problem = Problem::new(span, format!("`{text}` is a folder")).label("expected a file");
         return Some(problem.help("name the file too, like `logs/events.jsonl`"));

@@ -237,9 +237,12 @@ impl Places<'_> {
 
 pub(super) fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    let named_so = path.extension().and_then(|kind| kind.to_str());
     std::fs::metadata(path).is_ok_and(|meta| {
         let runs = meta.permissions().mode() & 0o111 != 0;
-        meta.is_file() && (runs || named_so.is_some_and(|kind| PROGRAMS.contains(&kind)))
+        meta.is_file() && (runs || is_named_like_a_program(path))
     })
+}
+
+pub(super) fn is_named_like_a_program(path: &Path) -> bool {
+    path.extension().and_then(|kind| kind.to_str()).is_some_and(|kind| PROGRAMS.contains(&kind))
 }

@@ -2,11 +2,13 @@
 
 use super::document::{Field, Kind, Node};
 use super::formats::bad_program;
+use super::mentions::{is_named_like_a_program, is_program};
 use super::report::{Problem, nearest};
 use super::{Bucket, Scripts};
 use crate::guard::{Guard, GuardKind};
 use crate::paths::normal;
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::path::Path;
 
 /// Everything in agent.json that fits the schema and is wrong all the same. `folders` are the personalities that have one.
@@ -73,7 +75,7 @@ fn hooks(file: &Node, folder: &Path, scripts: &Scripts, problems: &mut Vec<Probl
             }
             match what {
                 "command" => command(action, folder, problems),
-                "save_json" => save(action, scripts, problems),
+                "save_json" => save(action, folder, scripts, problems),
                 _ => {}
             }
         }
@@ -129,7 +131,7 @@ fn command(action: &Node, folder: &Path, problems: &mut Vec<Problem>) {
     }
 }
 
-fn save(action: &Node, scripts: &Scripts, problems: &mut Vec<Problem>) {
+fn save(action: &Node, folder: &Path, scripts: &Scripts, problems: &mut Vec<Problem>) {
     let Some(path) = action.get("path") else { return };
     let Some(text) = path.text() else { return };
     let target = normal(text);
@@ -152,11 +154,22 @@ fn save(action: &Node, scripts: &Scripts, problems: &mut Vec<Problem>) {
             format!("may be what `{command}` runs"),
             format!("{help}, or name in that command the script it runs"),
         ),
+        _ if may_be_run(&folder.join(&target)) => ("is a program".into(), help.into()),
         _ => return,
     };
     let problem = Problem::new(path.span.clone(), format!("`{text}` {what}"))
         .label("events would become commands");
     problems.push(problem.help(help));
+}
+
+/// Whether somebody may run the file: by its name, also before it is there, or as it is.
+fn may_be_run(path: &Path) -> bool {
+    let begins_so = || {
+        let mut start = [0; 2];
+        let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
+        read.is_ok() && start == *b"#!"
+    };
+    is_named_like_a_program(path) || is_program(path) || (path.is_file() && begins_so())
 }
 
 fn is_a_list_of_events(file: &str) -> bool {
