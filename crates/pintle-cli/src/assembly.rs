@@ -5,11 +5,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use pintle::{Event, Hooks, Verdict, points::ToolPre};
 use pintle_agent::{Agent, HandlerWatch, Llm, SwitchError, Tool, ToolSpec};
 use pintle_exec::{EndpointStats, KeptWebhooks};
-use pintle_policy::{
-    Operator, Profile,
-    profile::{AGENT_FILE, KnownTool},
-    shell,
-};
+use pintle_policy::{Operator, Profile, profile::KnownTool, shell};
 use pintle_store::SqliteStore;
 use pintle_tools::{McpLimits, McpServer, McpTransport, TerminalConfig};
 use serde_json::Value;
@@ -66,12 +62,8 @@ impl Assembled {
         who: &Who,
         extras: Extras,
     ) -> Result<Self, Problem> {
-        if who.profile.is_none() && environment.working_dir()?.join(AGENT_FILE).is_file() {
-            tell!(
-                "{}: the {} in this folder is not in force: `--profile .` puts it there",
-                yellow("warning"),
-                AGENT_FILE
-            );
+        if who.profile.is_none() {
+            profile::tell_of_one_not_in_force(environment)?;
         }
         let model = profile::Model::by(environment, who);
         let plan = Plan::read(environment, who.profile.as_deref(), model)?;

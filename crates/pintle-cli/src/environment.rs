@@ -87,6 +87,15 @@ impl Environment {
             .map_err(|error| Problem::new(format!("the current folder cannot be used: {error}")))
     }
 
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.variable("HOME").map(Path::new)
+    }
+
+    /// Where programs are looked for.
+    pub(crate) fn search_path(&self) -> Option<&str> {
+        self.variable("PATH")
+    }
+
     /// Keys and addresses of model providers, each under its provider's own variables.
     pub(crate) fn llm_settings(&self) -> Settings {
         let config = |provider: &'static str| {

@@ -14,6 +14,7 @@ mod problem;
 mod profile;
 mod recorder;
 mod shown;
+mod startable;
 
 use std::{io::ErrorKind, process::ExitCode, time::Duration};
 

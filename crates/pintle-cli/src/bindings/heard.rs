@@ -1,8 +1,9 @@
-//! A program that answers in words nobody knows says nothing, and guards nothing: whoever relies on it is told at once
-//! (R8.2).
+//! A program that says something in words nobody knows guards less than somebody thinks: whoever relies on it is told at
+//! once (R8.2).
 
 use std::{
     collections::BTreeSet,
+    fmt,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -45,10 +46,10 @@ impl<H: DynHandler> DynHandler for Heard<H> {
         let running = self.handler.call(event);
         Box::pin(async move {
             let answer = running.await;
-            if let Some(fields) = answer.as_ref().ok().and_then(nothing_known)
+            if let Some(vain) = answer.as_ref().ok().and_then(Vain::of)
                 && hook.told.lock().unwrap_or_else(PoisonError::into_inner).insert(run)
             {
-                tell!("{}", hook.warning(&fields));
+                tell!("{}", hook.warning(&vain));
             }
             answer
         })
@@ -56,30 +57,57 @@ impl<H: DynHandler> DynHandler for Heard<H> {
 }
 
 impl Hook {
-    fn warning(&self, fields: &str) -> Shown {
-        let warning = yellow("warning");
+    fn warning(&self, vain: &Vain) -> Shown {
         let verdict = r#"{"continue": false, "reason": "why"}"#;
-        text!(
-            "{}: the hook `{}` ({}) blocks nothing: all it answered is {}, which means nothing here; a no is {} or a non-zero exit",
-            warning,
-            self.name,
-            self.source,
-            fields,
-            verdict
-        )
+        let (warning, what) = (yellow("warning"), vain.to_string());
+        let heard =
+            text!("{}: the hook `{}` ({}) answered {}", warning, self.name, self.source, what);
+        match vain.blocks {
+            true => heard,
+            false => {
+                text!("{}, so it blocks nothing: a no is {} or a non-zero exit", heard, verdict)
+            }
+        }
     }
 }
 
-/// The fields of an answer that has some, and none that is known.
-fn nothing_known(answer: &Value) -> Option<String> {
-    let object = answer.as_object().filter(|object| !object.is_empty())?;
-    if object.keys().any(|key| FIELDS.contains(&key.as_str())) {
-        return None;
-    }
-    let named: Vec<_> = object.keys().take(NAMED).map(|key| format!("`{key}`")).collect();
-    let more = if object.len() > NAMED { ", …" } else { "" };
-    Some(named.join(", ") + more)
+/// What an answer says in vain.
+#[derive(Debug, PartialEq, Eq)]
+struct Vain {
+    /// Fields that nobody knows.
+    unknown: Vec<String>,
+    /// A reason for a no that it does not say.
+    reason: bool,
+    /// The rest of it is a no all the same.
+    blocks: bool,
 }
+
+impl Vain {
+    fn of(answer: &Value) -> Option<Self> {
+        let object = answer.as_object()?;
+        let unknown = object.keys().filter(|key| !FIELDS.contains(&key.as_str()));
+        let blocks = object.get("continue") == Some(&Value::Bool(false));
+        let reason = !blocks && object.get("reason").is_some_and(|reason| !reason.is_null());
+        let vain = Self { unknown: unknown.cloned().collect(), reason, blocks };
+        (reason || !vain.unknown.is_empty()).then_some(vain)
+    }
+}
+
+impl fmt::Display for Vain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named: Vec<_> = self.unknown.iter().take(NAMED).map(|key| format!("`{key}`")).collect();
+        let more = if self.unknown.len() > NAMED { ", …" } else { "" };
+        match (named.join(", "), self.reason) {
+            (fields, true) if fields.is_empty() => f.write_str(REASON_ALONE),
+            (fields, true) => {
+                write!(f, "{fields}{more}, which means nothing here, and {REASON_ALONE}")
+            }
+            (fields, false) => write!(f, "{fields}{more}, which means nothing here"),
+        }
+    }
+}
+
+const REASON_ALONE: &str = r#"a `reason` without `"continue": false`"#;
 
 #[cfg(test)]
 mod tests {
@@ -97,17 +125,24 @@ mod tests {
     }
 
     #[test]
-    fn only_an_answer_without_any_known_field_says_nothing() {
-        for said in [
+    fn all_that_is_said_in_vain_is_named() {
+        for heard in [
             json!(null),
             json!({}),
             json!({"output": "x"}),
-            json!({"continue": true, "decision": 1}),
+            json!({"continue": true, "reason": null}),
+            json!({"continue": false, "reason": "x"}),
         ] {
-            assert_eq!(nothing_known(&said), None, "{said}");
+            assert_eq!(Vain::of(&heard), None, "{heard}");
         }
-        assert_eq!(nothing_known(&json!({"decision": "block"})), Some("`decision`".into()));
-        let many = json!({"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1});
-        assert_eq!(nothing_known(&many), Some("`a`, `b`, `c`, `d`, `e`, …".into()));
+        let said = |answer: Value| Vain::of(&answer).unwrap().to_string();
+        let means_nothing = |fields: &str| format!("{fields}, which means nothing here");
+        assert_eq!(said(json!({"decision": "block"})), means_nothing("`decision`"));
+        assert_eq!(said(json!({"continue": false, "mood": 1})), means_nothing("`mood`"));
+        let many = json!({"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "output": "x"});
+        assert_eq!(said(many), means_nothing("`a`, `b`, `c`, `d`, `e`, …"));
+        assert_eq!(said(json!({"reason": "x"})), REASON_ALONE);
+        let both = format!("{}, and {REASON_ALONE}", means_nothing("`decision`"));
+        assert_eq!(said(json!({"decision": "block", "reason": "x"})), both);
     }
 }

@@ -131,6 +131,8 @@ async fn converse(environment: &Environment, chat: Chat) -> Result<ExitCode, Pro
     Ok(told.map_or(ExitCode::SUCCESS, ExitCode::from))
 }
 
+const AGAIN: &str = "press Ctrl-C again to leave";
+
 /// What the next message goes on with.
 struct Next {
     /// A new conversation.
@@ -171,9 +173,9 @@ async fn talk(
         let line = match player.next_line("› ").await {
             Line::End => break,
             Line::Signalled(wish) => return Ok(Ended::Leave(wish.code())),
-            Line::Interrupted if warned => break,
+            Line::Interrupted if warned => return Ok(Ended::Leave(Wish::Stop.code())),
             Line::Interrupted => {
-                tell!("{}", dim("press Ctrl-C again to leave"));
+                tell!("{}", dim(AGAIN));
                 warned = true;
                 continue;
             }
@@ -217,6 +219,11 @@ async fn talk(
                 let ask = ask(&key, personality, text.to_string(), next.begins);
                 next.begins = false;
                 ended = player.play(current.assembled.agent.run(ask)).await;
+                // What stopped the run was the first time.
+                warned = matches!(ended, Ended::Done { outcome: RunOutcome::Aborted, .. });
+                if warned {
+                    tell!("{}", dim(AGAIN));
+                }
             }
         }
     }

@@ -205,7 +205,8 @@ impl Screen {
             RunEventKind::HookBlocked { point, handler, reason, .. }
                 if *point != ToolPre::NAME && !AFTER_DONE.contains(point) =>
             {
-                self.line(&text!("{}{}", indent, blocked(point, handler, reason)));
+                // Also to whoever wants the answer alone: nothing else would say it.
+                out::tell_line(&text!("{}{}", indent, blocked(point, handler, reason)));
             }
             RunEventKind::Error { code, message } => {
                 self.line(&text!("{}{} {}: {}", indent, red("error"), code, message));

@@ -18,6 +18,7 @@ use crate::{
     problem::Problem,
     profile::{self, Unheard},
     shown::{Shown, bold, cyan, dim, green, lines, red, text, yellow},
+    startable::unstartable,
 };
 
 pub(crate) async fn run(environment: &Environment, doctor: Doctor) -> Result<ExitCode, Problem> {
@@ -150,7 +151,10 @@ async fn check(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, P
                 let off = assembled.bound.disabled.len();
                 hooks.push_str(&format!(", {off} switched off by the operator"));
             }
-            checks.push(Check::new("hooks", Ok(hooks)));
+            let warnings = assembled.profile.as_ref().map_or_else(Vec::new, |profile| {
+                unstartable(environment, &assembled.operator, profile)
+            });
+            checks.push(Check { warnings, ..Check::new("hooks", Ok(hooks)) });
             if let Some(profile) = assembled.profile.as_ref().filter(|it| it.runs_programs()) {
                 checks.push(Check::new("trust", trusted(environment, profile)));
             }

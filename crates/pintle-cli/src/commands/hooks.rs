@@ -13,6 +13,7 @@ use crate::{
     problem::Problem,
     profile,
     shown::{Shown, bold, cyan, dim, green, text, yellow},
+    startable::unstartable,
 };
 
 pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitCode, Problem> {
@@ -27,6 +28,7 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
             let mut warnings = profile::check_tools(environment, &found, &tools)?;
             warnings.extend(profile::surprises(&found, &tools));
             warnings.extend(profile::unready(environment, &found));
+            warnings.extend(unstartable(environment, &operator, &found));
             let unheard = profile::unheard(environment, &operator, Some(&found));
             warnings.extend(unheard.warnings);
             warnings.extend(unheard.all.then(|| profile::NOBODY_ANSWERS.to_string()));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Talk, World, until};
+use crate::support::{Said, Talk, World, until};
 
 /// What a program of another system would answer, and what is said of it.
 const STRANGE: [(&str, &str); 2] = [
@@ -72,15 +72,59 @@ fn what_is_ignored_of_an_answer_is_in_the_record_and_told() {
     }
 }
 
-// R8.2: a verdict with something beside it is heard, and the rest is noted without a fuss.
+/// Answers that look like a no and are none, and what is said of each.
+const IN_VAIN: [(&str, &str); 4] = [
+    (
+        r#"{"decision": "block", "reason": "secrets in file"}"#,
+        r#"`decision`, which means nothing here, and a `reason` without `"continue": false`, so it blocks nothing"#,
+    ),
+    (
+        r#"{"continu": false, "reason": "x"}"#,
+        r#"`continu`, which means nothing here, and a `reason` without `"continue": false`, so it blocks nothing"#,
+    ),
+    (
+        r#"{"reason": "x"}"#,
+        r#"answered a `reason` without `"continue": false`, so it blocks nothing"#,
+    ),
+    (
+        r#"{"continue": true, "permissionDecision": "deny"}"#,
+        "`permissionDecision`, which means nothing here, so it blocks nothing",
+    ),
+];
+
+// R8.2, P6: it stays an allow, and whoever relies on the gate is told, however they talk.
 #[test]
-fn an_unknown_field_beside_a_known_one_is_only_noted() {
+fn an_answer_that_looks_like_a_no_and_is_none_is_told_wherever_one_talks() {
+    for (answer, told) in IN_VAIN {
+        let world = gate(false);
+        world.script("profile/hooks/gate.sh", &format!("#!/bin/sh\nprintf '%s' '{answer}'\n"));
+        world.trust();
+        let asked = world.ask("write a.txt: x");
+        let mut talk = world.talk(&[]);
+        talk.settle("b.txt");
+        let piped = talk.end();
+        for said in [&asked, &piped] {
+            assert_eq!(said.err.matches(told).count(), 1, "{answer}: {said:?}");
+            assert!(said.err.contains(r#"a no is {"continue": false, "reason": "why"}"#));
+        }
+        assert!(world.path("a.txt").exists() && world.path("b.txt").exists());
+        let json = ["chat", "--profile", "profile", "--json", "-q", "write c.txt: x"];
+        let machine = world.run(&json);
+        let fired = machine.out.lines().find(|event| event.contains(r#""name":"gate""#)).unwrap();
+        assert!(fired.contains(r#""notes":["ignored "#), "{machine:?}");
+    }
+}
+
+// R8.2
+#[test]
+fn an_unknown_field_beside_a_no_is_told_and_the_no_is_heard() {
     let world = gate(false);
-    let answer = r#"{"continue": true, "mood": "good"}"#;
+    let answer = r#"{"continue": false, "reason": "never", "mood": "good"}"#;
     world.script("profile/hooks/gate.sh", &format!("#!/bin/sh\nprintf '%s' '{answer}'\n"));
     world.trust();
     let said = world.ask("write a.txt: x");
-    assert!(said.ok && !said.err.contains("mood"), "{said:?}");
+    assert!(!world.path("a.txt").exists(), "{said:?}");
+    assert!(said.err.contains("answered `mood`, which means nothing here\n"), "{said:?}");
     assert_eq!(notes(&world), [json!(["ignored unknown field `mood`"])]);
 }
 
@@ -107,6 +151,21 @@ fn a_line_that_could_not_be_saved_is_told_wherever_it_was_to_be() {
             assert_eq!(told, 1, "{bucket}: {said:?}");
         }
     }
+}
+
+// P6
+#[test]
+fn a_line_that_could_not_be_saved_is_told_to_whoever_asks_one_question() {
+    let hook = json!({ "action": "save_json", "name": "audit", "path": "ro/x.jsonl" });
+    let world = World::new(&json!({ "hooks": { "onToolEnd": [hook] } }));
+    let said = Said::from(
+        world
+            .pintle_in("profile", &["chat", "--profile", ".", "-q", "write ro: x"])
+            .output()
+            .unwrap(),
+    );
+    assert_eq!(said.err.matches("audit at tool.post").count(), 1, "{said:?}");
+    assert!(said.err.contains("the line could not be saved"), "{said:?}");
 }
 
 // P6: also at the end of a sub-agent's run, once for each.

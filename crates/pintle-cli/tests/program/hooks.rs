@@ -105,3 +105,41 @@ fn a_profile_that_lies_here_and_is_not_in_force_is_told() {
         assert!(!said.err.contains("not in force"), "{command:?} {said}");
     }
 }
+
+#[test]
+fn a_profile_above_here_in_the_same_project_is_told() {
+    let world = World::new();
+    world.write("agent.json", r#"{"name": "above"}"#);
+    world.write("src/deep/a.txt", "");
+    world.write("other/.git/config", "");
+    world.write("other/src/a.txt", "");
+    let said = |folder: &str| {
+        let mut command = world.command(&["chat", "-q", "hello"]);
+        world.said(command.current_dir(world.file(folder)).output().unwrap())
+    };
+    for (folder, way) in [("src", ".."), ("src/deep", "../..")] {
+        let said = said(folder);
+        assert!(said.err.contains(&format!("is not in force: `--profile {way}`")), "{said}");
+    }
+    // Another repository is another project.
+    for folder in ["other", "other/src"] {
+        let said = said(folder);
+        assert!(!said.err.contains("not in force"), "{said}");
+    }
+}
+
+#[test]
+fn every_name_of_a_bucket_is_answered_with_its_point() {
+    let world = World::new();
+    world.write("payload.json", "{}");
+    for (bucket, point) in [
+        ("onToolCall", "tool.pre"),
+        ("onToolEnd", "tool.post"),
+        ("onStart", "session.start"),
+        ("onComplete", "session.end"),
+    ] {
+        let said = world.run(&["hooks", "fire", bucket, "--payload", "payload.json"]);
+        let told = format!("`{bucket}` in agent.json is the point `{point}`");
+        assert!(said.code == Some(1) && said.err.contains(&told), "{said}");
+    }
+}

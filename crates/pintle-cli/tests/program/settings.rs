@@ -89,3 +89,49 @@ fn a_machine_gets_each_error_with_its_place() {
     let errors = &said.json()["errors"];
     assert_snapshot!(serde_json::to_string_pretty(errors).unwrap());
 }
+
+// P6: a gate that cannot run blocks everything.
+#[test]
+fn a_gate_whose_program_cannot_be_started_is_told_by_lint_and_doctor() {
+    let world = World::new();
+    world.write("gated/hooks/gate.sh", "#!/bin/sh\n");
+    let hook = |run: &str| {
+        format!(r#"{{ "hooks": {{ "onToolCall": [{{ "action": "command", {run} }}] }} }}"#)
+    };
+    let told = |run: &str| {
+        world.write("gated/agent.json", hook(run));
+        let allowed = |arguments: &[&str]| {
+            let mut command = world.command(arguments);
+            let output = command.env("PINTLE_ALLOW_COMMAND_HOOKS", "1").output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        allowed(&["trust", "gated", "--accept"]);
+        let (lint, doctor) =
+            (allowed(&["hooks", "lint", "gated"]), allowed(&["doctor", "--profile", "gated"]));
+        (lint, doctor)
+    };
+    for (run, why) in [
+        (
+            r#""argv": ["qqzz-uv", "run", "hooks/gate.sh"]"#,
+            "there is no program `qqzz-uv` on the PATH",
+        ),
+        (
+            r#""command": "cd hooks && qqzz-uv run gate.sh""#,
+            "there is no program `qqzz-uv` on the PATH",
+        ),
+        (r#""argv": ["hooks/gate.sh"]"#, "`hooks/gate.sh` may not be executed"),
+        (r#""command": "hooks/gate.sh""#, "`hooks/gate.sh` may not be executed"),
+    ] {
+        let (lint, doctor) = told(run);
+        assert!(lint.contains(why) && doctor.contains(why), "{run}: {lint} {doctor}");
+        assert!(!doctor.contains("all is well"), "{doctor}");
+    }
+    for run in [
+        r#""argv": ["sh", "hooks/gate.sh"]"#,
+        r#""command": "sh hooks/gate.sh""#,
+        r#""command": "command -v qqzz-uv && qqzz-uv run x; sh hooks/gate.sh""#,
+    ] {
+        let (lint, doctor) = told(run);
+        assert!(!lint.contains("PATH") && !doctor.contains("PATH"), "{run}: {lint} {doctor}");
+    }
+}

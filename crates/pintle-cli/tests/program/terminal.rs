@@ -227,7 +227,7 @@ fn two_interrupts_at_the_prompt_leave() {
         wait_for_prompt(),
         keys(CTRL_C),
     ];
-    assert_eq!(play(&world, &["chat"], &steps).code, 0);
+    assert_eq!(play(&world, &["chat"], &steps).code, 130);
 }
 
 // R6.5
@@ -268,6 +268,22 @@ fn an_interrupt_at_the_question_stops_the_run() {
     assert_eq!(screen.code, 0, "{}", screen.text);
     assert!(!world.file("made.txt").exists());
     assert_whole(&world.exported());
+}
+
+// What stopped the run, or the question, was the first of the two.
+#[test]
+fn two_interrupts_leave_whatever_the_first_one_stopped() {
+    let world = World::new();
+    let model = world.script("slow.json", &json!([{"delayMs": 600_000, "text": "Late."}]));
+    let running = [wait_for_prompt(), keys("hello\r"), wait("thinking"), keys(CTRL_C)];
+    let asked = [wait_for_prompt(), keys("run touch made.txt\r"), wait("allow it?"), keys(CTRL_C)];
+    let then = [wait("again to leave"), wait_for_prompt(), keys(CTRL_C)];
+    for (more, steps) in [(vec!["--model", &model], running), (vec![], asked)] {
+        let then = [wait("■")].into_iter().chain(then.clone());
+        let steps: Vec<Value> = steps.into_iter().chain(then).collect();
+        let screen = play(&world, &[vec!["chat"], more].concat(), &steps);
+        assert_eq!(screen.code, 130, "{}", screen.text);
+    }
 }
 
 #[test]
