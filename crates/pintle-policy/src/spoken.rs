@@ -2,7 +2,7 @@
 //! other machines.
 
 use crate::outside::{Outside, PROGRAM_FOLDERS};
-use crate::shell::{SimpleCommand, Telling, Word, does, is_one_word, told};
+use crate::shell::{SimpleCommand, Telling, Values, Word, does, is_one_word, told};
 use std::path::Path;
 
 /// What is spoken of in a command.
@@ -33,7 +33,7 @@ impl Outside<'_> {
             "git" if message(command).is_some() => {
                 Spoken { words: message(command).into_iter().collect(), ..Spoken::default() }
             }
-            _ => scripts(command),
+            _ => scripts(command, self.values),
         }
     }
 }
@@ -60,12 +60,18 @@ fn separated<'c>(command: &'c SimpleCommand, option: &str) -> Spoken<'c> {
     Spoken { words: glued.chain(next).collect(), ..Spoken::default() }
 }
 
-fn scripts(command: &SimpleCommand) -> Spoken<'_> {
+fn scripts<'c>(command: &'c SimpleCommand, values: &Values) -> Spoken<'c> {
     let Telling::Known(told) = told(command) else { return Spoken::default() };
-    let Some(does) = does(command, &told) else { return Spoken::default() };
+    let does = does(command, &told, values);
+    let is_grep = matches!(command.program(), Some("git" | "grep" | "egrep" | "fgrep" | "rg"));
+    // What is put together may be no text of the script at all, but an option.
+    let is_text = |word: &&Word| {
+        let starts = word.text().trim_start_matches('"').starts_with(['$', '`', '-']);
+        !word.is_dynamic() || (!is_grep && !starts && is_one_word(word))
+    };
     // A text that may turn out to be a file's name is one if there is such a file: none of these programs makes one.
     let is_no_file = |word: &&Word| !told.may_be_files || !Path::new(word.text()).exists();
-    let words = told.words.iter().copied().filter(is_no_file);
+    let words = told.words.iter().copied().filter(is_no_file).filter(is_text);
     Spoken { words: words.chain(told.separators.iter().copied()).collect(), files: does.files }
 }
 

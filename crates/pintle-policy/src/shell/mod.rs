@@ -8,6 +8,7 @@
 //! here-document must end where a shell would end it. Where the two disagree, the command counts as one that cannot be
 //! parsed. Its C scanner never sees a character outside ASCII (see `tree.rs`).
 
+mod awk;
 mod brackets;
 mod check;
 mod destructive;
@@ -17,6 +18,7 @@ mod later;
 mod loads;
 mod numbers;
 mod options;
+mod pieces;
 mod redirects;
 mod reserved;
 mod runners;
@@ -256,6 +258,8 @@ fn read_all(first: Step) -> Result<Script, ShellError> {
     let Script { steps, values, .. } = &mut script;
     let commands = || steps.iter().filter_map(Step::command);
     commands().for_each(|command| values.of_command(command));
+    let scripts = commands().filter(|command| scripts::runs_by_values(command, values));
+    let scripts: Vec<String> = scripts.map(SimpleCommand::summary).collect();
     let is_open = commands().any(|command| command.name.is_dynamic());
     let number = values.no_number().map(|text| format!("$(({text}))"));
     let program = || values.names().find(|name| later::holds_a_program(name)).map(str::to_owned);
@@ -263,6 +267,8 @@ fn read_all(first: Step) -> Result<Script, ShellError> {
     if let Some(text) = number.or_else(exported).filter(|_| !is_open) {
         steps.push(Step::Command(SimpleCommand::undecidable(text)));
     }
+    let unknown = scripts.into_iter().map(SimpleCommand::undecidable);
+    steps.extend(unknown.map(Step::Command));
     Ok(script)
 }
 

@@ -9,7 +9,7 @@ use super::{SimpleCommand, Word, simple_commands};
 use std::collections::HashSet;
 
 /// Stands for `$1`, `$@` and their like.
-const WORDS: &str = "@";
+pub(super) const WORDS: &str = "@";
 
 /// What the variables of a line are set to, and what it calculates with.
 #[derive(Default)]
@@ -19,6 +19,8 @@ pub(crate) struct Values {
     /// Texts that are taken for numbers.
     calculated: Vec<String>,
     functions: Vec<String>,
+    /// Some text in the line that is printed may end a part of a script when it is read again.
+    says_more: bool,
     /// Arrays may have any text for an index.
     has_keys: bool,
     /// Variables that take whatever they are set to for a number.
@@ -69,6 +71,11 @@ impl Values {
         for word in command.assignments.iter().chain(&command.args) {
             self.assigned(word);
         }
+        let texts = command.redirects.iter().filter(|redirect| redirect.operator == "<<<");
+        let texts = texts.map(|redirect| &redirect.target).chain(&command.documents);
+        let printed = command.args.iter().filter(|_| matches!(program, "echo" | "printf"));
+        let ends = |word: &Word| word.text().contains(['/', '|', ',', '#', '@', '~', '!', '\\']);
+        self.says_more |= texts.chain(printed).any(ends);
         let operands = || command.args.iter().filter(|arg| !arg.text().starts_with('-'));
         match program {
             "read" | "mapfile" | "readarray" | "getopts" => {
@@ -164,6 +171,11 @@ impl Values {
         self.functions.iter().any(|function| function == name)
     }
 
+    /// Whether nothing that the line prints could end a part of a script.
+    pub(super) fn says_only_plain(&self) -> bool {
+        !self.says_more
+    }
+
     /// All that the line sets this variable to; `None` when only running it would tell.
     pub(crate) fn of(&self, name: &str) -> Option<Vec<&Word>> {
         let found = self.set.iter().filter(|(set, _)| set == name);
@@ -224,7 +236,7 @@ impl Values {
     }
 
     /// The same for what a substitution prints.
-    fn printed(&self, script: &str) -> Option<Vec<String>> {
+    pub(super) fn printed(&self, script: &str) -> Option<Vec<String>> {
         // One pipeline and nothing else: what comes last in it prints.
         if script.contains([';', '&', '\n', '(', '{', '`']) || script.contains("||") {
             return None;

@@ -1,7 +1,12 @@
 //! What the scripts of `sed` and `awk` do besides turning their input into output.
 
+use super::awk::awk;
+use super::pieces::{NUMBERS, OPEN, is_plain, pieces};
 use super::told::{Telling, Told, told};
-use super::{SimpleCommand, unescaped};
+use super::{SimpleCommand, Values, Word};
+
+/// More scripts than anybody writes in one line.
+const MOST: usize = 64;
 
 /// What a text in a program's own language does.
 #[derive(Debug, Default, PartialEq)]
@@ -12,39 +17,94 @@ pub(crate) struct Does {
     pub(crate) files: Vec<String>,
 }
 
-/// Whether a text among the command's words runs a program, or may.
-pub(crate) fn runs(command: &SimpleCommand) -> bool {
-    let is_script = !matches!(command.program(), Some("git" | "grep" | "egrep" | "fgrep" | "rg"));
-    match told(command) {
-        Telling::None => false,
-        Telling::Unknown => is_script,
-        Telling::Known(told) => match does(command, &told) {
-            Some(does) => does.runs,
-            // Of the rest of it nobody knows.
-            None => is_script && told.words.iter().any(|word| word.text().contains("system")),
-        },
+impl Does {
+    pub(super) fn anything() -> Self {
+        Self { runs: true, files: Vec::new() }
+    }
+
+    pub(super) fn and(mut self, other: Self) -> Self {
+        self.runs |= other.runs;
+        self.files.extend(other.files);
+        self
+    }
+
+    /// A file whose name nobody knows is anything.
+    fn opens(&mut self, file: &str) {
+        self.runs |= is_open(file);
+        self.files.push(file.trim().to_owned());
     }
 }
 
-/// What the texts in a command do; `None` when they are decided at run time.
-pub(crate) fn does(command: &SimpleCommand, told: &Told<'_>) -> Option<Does> {
-    let texts: Option<Vec<&str>> = told.texts.iter().copied().collect();
-    let script = texts?.join("\n");
-    match command.program()? {
+fn is_open(text: &str) -> bool {
+    text.contains([OPEN, NUMBERS])
+}
+
+/// Programs whose scripts are read here.
+pub(super) fn is_read(program: &str) -> bool {
+    matches!(program, "sed" | "gsed" | "awk" | "gawk" | "mawk" | "nawk")
+}
+
+/// Whether a text among the command's words runs a program, or may; of what the shell puts together this is known when all that
+/// the line sets is ([`runs_by_values`]).
+pub(crate) fn runs(command: &SimpleCommand) -> bool {
+    let is_known = |told: &Told<'_>| told.texts.iter().all(Option::is_some);
+    match told(command) {
+        Telling::None => false,
+        Telling::Unknown => true,
+        Telling::Known(told) => is_known(&told) && does(command, &told, &Values::default()).runs,
+    }
+}
+
+/// The same for a command of which words are decided at run time.
+pub(crate) fn runs_by_values(command: &SimpleCommand, values: &Values) -> bool {
+    let is_dynamic = command.args.iter().any(Word::is_dynamic);
+    if !is_dynamic || !command.program().is_some_and(is_read) || runs(command) {
+        return false;
+    }
+    let Telling::Known(told) = told(command) else { return false };
+    // `x=-e1e; sed p $x`
+    let is_option = |word: &&Word| {
+        let others = word.is_dynamic() && !told.words.iter().any(|text| std::ptr::eq(*text, *word));
+        let texts = others.then(|| pieces(word, values)).flatten().unwrap_or_default();
+        texts.iter().any(|text| text.starts_with('-'))
+    };
+    command.args.iter().any(|word| is_option(&word)) || does(command, &told, values).runs
+}
+
+/// What the texts in a command do, whatever they may become.
+pub(crate) fn does(command: &SimpleCommand, told: &Told<'_>, values: &Values) -> Does {
+    let program = command.program().unwrap_or_default();
+    if !is_read(program) {
+        return Does::default();
+    }
+    let mut scripts = vec![String::new()];
+    for (word, text) in told.words.iter().zip(&told.texts) {
+        let texts = match text {
+            Some(text) => Some(vec![(*text).to_owned()]),
+            None => pieces(word, values),
+        };
+        let Some(texts) = texts.filter(|texts| texts.len().saturating_mul(scripts.len()) <= MOST)
+        else {
+            return Does::anything();
+        };
+        let with = |script: &String| texts.iter().map(|t| format!("{script}{t}\n")).collect();
+        scripts = scripts.iter().flat_map(|script| -> Vec<String> { with(script) }).collect();
+    }
+    let read = |script: &String| match program {
         "sed" | "gsed" => {
             // In a set of letters the sign that ends a pattern is one of them to some, and the end to others.
-            let both = [true, false].map(|in_sets| sed(&script, in_sets));
-            let known = both.into_iter().flatten().reduce(|mut one, other| {
-                one.runs |= other.runs;
-                one.files.extend(other.files);
-                one
-            });
+            let both = [true, false].map(|in_sets| sed(script, in_sets));
+            let is_open = script.contains([OPEN, NUMBERS]);
             // What we cannot read may do anything.
-            Some(known.unwrap_or(Does { runs: true, files: Vec::new() }))
+            let known = both.into_iter().filter_map(|does| match does {
+                None if is_open => Some(Does::anything()),
+                does => does,
+            });
+            known.reduce(Does::and).unwrap_or_else(Does::anything)
         }
-        "awk" | "gawk" | "mawk" | "nawk" => Some(awk(&script)),
-        _ => Some(Does::default()),
-    }
+        _ => awk(script),
+    };
+    scripts.iter().map(read).fold(Does::default(), Does::and)
 }
 
 fn sed(script: &str, in_sets: bool) -> Option<Does> {
@@ -66,15 +126,26 @@ fn sed(script: &str, in_sets: bool) -> Option<Does> {
                 let number = after.trim_start_matches([' ', '\t']);
                 end_of(number.trim_start_matches(|c: char| c.is_ascii_digit()))?
             }
-            '#' => next,
+            '#' => {
+                does.runs |= line.contains(NUMBERS);
+                next
+            }
             ':' | 'b' | 't' | 'T' | 'v' => {
                 let label = after.trim_start_matches([' ', '\t']);
                 let is_end = |c: char| c.is_whitespace() || matches!(c, ';' | '}');
-                end_of(label.get(label.find(is_end).unwrap_or(label.len())..)?)?
+                let (name, rest) =
+                    label.split_at_checked(label.find(is_end).unwrap_or(label.len()))?;
+                does.runs |= is_open(name);
+                end_of(rest)?
             }
-            'a' | 'i' | 'c' => past_text(after),
+            'a' | 'i' | 'c' => {
+                let rest = past_text(after);
+                let text = after.strip_suffix(rest).unwrap_or(after);
+                does.runs |= text.contains(NUMBERS);
+                rest
+            }
             'r' | 'R' | 'w' | 'W' => {
-                does.files.push(line.trim().to_owned());
+                does.opens(line);
                 next
             }
             'e' => {
@@ -100,7 +171,7 @@ fn past_flags<'s>(flags: &'s str, does: &mut Does) -> Option<&'s str> {
     does.runs |= letters.contains('e');
     if let Some(file) = rest.strip_prefix('w') {
         let (file, next) = file.split_once('\n').unwrap_or((file, ""));
-        does.files.push(file.trim().to_owned());
+        does.opens(file);
         return Some(next);
     }
     end_of(rest)
@@ -133,8 +204,8 @@ fn past_addresses(script: &str, in_sets: bool) -> Option<&str> {
                 let sign = rest.chars().nth(1).filter(|c| !matches!(c, '\\' | '\n'))?;
                 past_modifiers(past(rest.get(1..)?.get(sign.len_utf8()..)?, sign, in_sets)?)
             }
-            '0'..='9' | '$' | '+' | '~' => {
-                rest.trim_start_matches(|c: char| c.is_ascii_digit() || "$+~".contains(c))
+            '0'..='9' | '$' | '+' | '~' | NUMBERS => {
+                rest.trim_start_matches(|c: char| c.is_ascii_digit() || "$+~\u{2}".contains(c))
             }
             _ => return Some(rest),
         };
@@ -155,6 +226,8 @@ fn past(text: &str, sign: char, in_sets: bool) -> Option<&str> {
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
         match c {
+            // It may hold that sign.
+            OPEN if is_plain(sign) => return None,
             '\\' => drop(chars.next()),
             _ if c == sign => return text.get(at.saturating_add(c.len_utf8())..),
             '[' if in_sets => {
@@ -168,68 +241,6 @@ fn past(text: &str, sign: char, in_sets: bool) -> Option<&str> {
     None
 }
 
-/// All names that the program could use stand in its strings, as far as it does not put them together.
-fn awk(program: &str) -> Does {
-    let mut strings = Vec::new();
-    let mut plain = String::new();
-    let mut chars = program.chars().peekable();
-    let mut before = '\n';
-    // Only a whole grammar could tell whether it divides: `x++ / y`, `if (x) /y/`, `print /y/`.
-    let mut is_unclear = false;
-    while let Some(c) = chars.next() {
-        let starts_a_pattern = !before.is_ascii_alphanumeric() && !"_)]".contains(before);
-        is_unclear |= c == '/' && (")$+-".contains(before) || ends_with_a_keyword(&plain));
-        if c == '"' || (c == '/' && starts_a_pattern) {
-            let mut text = String::new();
-            let mut in_set = false;
-            while let Some(next) = chars.next() {
-                match next {
-                    '\\' => text.extend([next].into_iter().chain(chars.next())),
-                    '[' if c == '/' => in_set = true,
-                    ']' => in_set = false,
-                    _ if next == c && !in_set => break,
-                    _ => text.push(next),
-                }
-            }
-            if c == '"' {
-                strings.push(unescaped(&text).unwrap_or(text));
-            }
-            // A value stands here.
-            plain.push('0');
-            before = '0';
-            continue;
-        }
-        if c == '#' {
-            chars.find(|c| *c == '\n');
-            plain.push('\n');
-            before = '\n';
-            continue;
-        }
-        plain.push(c);
-        if !matches!(c, ' ' | '\t') {
-            before = c;
-        }
-    }
-    if is_unclear {
-        plain = program.to_owned();
-        strings = program.split('"').map(str::to_owned).collect();
-    }
-    let words = || plain.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    let pipes = plain.replace("||", "").contains('|');
-    let opens = plain.contains('>') || words().any(|word| matches!(word, "getline" | "ARGV"));
-    Does {
-        runs: pipes || plain.contains('@') || words().any(|word| word == "system"),
-        files: if opens { strings } else { Vec::new() },
-    }
-}
-
-fn ends_with_a_keyword(program: &str) -> bool {
-    const KEYWORDS: &[&str] = &["case", "do", "else", "getline", "in", "print", "printf", "return"];
-    let words = program.trim_end_matches([' ', '\t']);
-    let last = words.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next();
-    last.is_some_and(|word| KEYWORDS.contains(&word))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::simple_commands;
@@ -239,7 +250,7 @@ mod tests {
         let commands = simple_commands(line).unwrap_or_default();
         let command = commands.first()?;
         match told(command) {
-            Telling::Known(told) => does(command, &told),
+            Telling::Known(told) => Some(does(command, &told, &Values::default())),
             _ => None,
         }
     }

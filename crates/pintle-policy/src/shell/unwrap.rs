@@ -83,9 +83,7 @@ impl Inner {
             "alias" if dynamic() || args.iter().any(|a| a.text().contains('=')) => {
                 self.unknown(command);
             }
-            "sed" | "gsed" | "awk" | "gawk" | "mawk" | "nawk" if scripts::runs(command) => {
-                self.unknown(command);
-            }
+            _ if scripts::is_read(program) && scripts::runs(command) => self.unknown(command),
             "enable" if !args.is_empty() => self.unknown(command),
             "hash" | "mapfile" | "readarray" | "bind" | "complete" | "jobs"
                 if has_option(args, "pfCx") || dynamic() =>
@@ -293,13 +291,13 @@ impl Inner {
             return self.unknown(command);
         }
         if wrapper.name == "xargs" && !rest.is_empty() {
-            return self.xargs(args, rest);
+            return self.xargs(args, rest, command);
         }
         self.run(rest.iter().cloned());
     }
 
     /// The inner command gets words from the input: at its end, or wherever the replacement string stands.
-    fn xargs(&mut self, args: &[Word], rest: &[Word]) {
+    fn xargs(&mut self, args: &[Word], rest: &[Word], command: &SimpleCommand) {
         let own = args.len().saturating_sub(rest.len());
         let mut marks: Vec<String> = Vec::new();
         for (at, arg) in args.iter().take(own).enumerate() {
@@ -313,10 +311,15 @@ impl Inner {
                 marks.push(if mark.is_empty() { next } else { mark }.to_owned());
             }
         }
+        let is_marked = |text: &str| marks.iter().any(|mark| text.contains(mark.as_str()));
+        // The shell and `xargs` both put something into the script.
+        let is_mixed = |word: &Word| word.is_dynamic() && is_marked(word.text());
+        let name = rest.first().map(|word| word.text().rsplit('/').next().unwrap_or_default());
+        if name.is_some_and(scripts::is_read) && rest.iter().any(is_mixed) {
+            self.unknown(command);
+        }
         let replaced = |word: &Word| match word {
-            Word::Literal(text) if marks.iter().any(|mark| text.contains(mark.as_str())) => {
-                Word::Dynamic(text.clone())
-            }
+            Word::Literal(text) if is_marked(text) => Word::Dynamic(text.clone()),
             other => other.clone(),
         };
         let input = marks.is_empty().then(|| Word::Dynamic("$(input of xargs)".into()));

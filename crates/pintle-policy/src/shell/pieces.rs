@@ -1,0 +1,278 @@
+//! What a script that is put together by the shell may become: each value that the line itself sets is put in its place, and what
+//! comes from outside it stays open.
+//!
+//! Open is what the environment, a file or a program says: whoever writes a file could as well have written a script into it
+//! (`sed -f`). What the line itself makes of texts (`$(printf 'x/e')`) is nobody's guess, so such a word has no reading.
+
+use super::numbers::{Values, WORDS};
+use super::values::{Inside, closed};
+use super::{SimpleCommand, Word, simple_commands, unescaped};
+
+/// Stands for what is open; no word holds such a character.
+pub(super) const OPEN: char = '\u{1}';
+/// Stands for one or several numbers.
+pub(super) const NUMBERS: char = '\u{2}';
+
+const MOST: usize = 64;
+const DEEPEST: usize = 6;
+const LONGEST: usize = 8192;
+
+/// The texts that a word may become; `None` when that is anything.
+pub(super) fn pieces(word: &Word, values: &Values) -> Option<Vec<String>> {
+    match word {
+        Word::Literal(text) => Some(vec![text.clone()]),
+        Word::Dynamic(raw) => read(raw, values, false, 0),
+    }
+}
+
+/// Whether the character ends nothing in a script: no part of a pattern, no line, no command.
+pub(super) fn is_plain(c: char) -> bool {
+    c.is_alphanumeric() || " ._-%+".contains(c)
+}
+
+fn is_plain_text(text: &str) -> bool {
+    text.chars().all(|c| is_plain(c) || matches!(c, '"' | '\''))
+}
+
+fn open() -> Vec<String> {
+    vec![OPEN.to_string()]
+}
+
+fn read(raw: &str, values: &Values, in_quotes: bool, depth: usize) -> Option<Vec<String>> {
+    // `{}` is what `find` and `xargs` put a name in place of.
+    if depth > DEEPEST || raw.len() > LONGEST || raw.contains("{}") {
+        return None;
+    }
+    let mut found = vec![String::new()];
+    let mut rest = raw;
+    let mut quoted = in_quotes;
+    let mut is_dynamic = in_quotes || depth > 0;
+    while let Some(first) = rest.chars().next() {
+        let after = rest.get(first.len_utf8()..)?;
+        let next = after.chars().next();
+        let (choices, tail) = match (first, next) {
+            ('"', _) if !in_quotes => {
+                quoted = !quoted;
+                (vec![String::new()], after)
+            }
+            ('\\', Some('\n')) => (vec![String::new()], after.get(1..)?),
+            ('\\', Some(c)) if !quoted || "$`\"\\".contains(c) => {
+                (vec![c.to_string()], after.get(c.len_utf8()..)?)
+            }
+            ('\'', _) if !quoted => {
+                let (inside, tail) = after.split_once('\'')?;
+                (vec![inside.to_owned()], tail)
+            }
+            ('$', Some('\'')) if !quoted => {
+                let (inside, tail) = after.get(1..)?.split_once('\'')?;
+                (vec![unescaped(inside).unwrap_or_else(|| inside.to_owned())], tail)
+            }
+            ('$', Some('"')) if !quoted => (vec![String::new()], after),
+            ('$' | '`', _) => match expansion(rest, values, quoted, depth)? {
+                (choices, tail) if tail.len() < rest.len() => {
+                    is_dynamic = true;
+                    // Without quotes it may become several words, of which one may be an option.
+                    let splits = |text: &String| text.contains([' ', '\t', '\n']);
+                    if !quoted && choices.iter().any(splits) {
+                        return None;
+                    }
+                    (choices, tail)
+                }
+                _ => (vec!["$".to_owned()], after),
+            },
+            ('<' | '>', Some('(')) if !quoted => return None,
+            ('{', _) if !quoted => {
+                let end = closed(after, Inside::Braces);
+                let inside = end.and_then(|end| after.get(..end)).unwrap_or_default();
+                if inside.contains(',') || inside.contains("..") {
+                    return None;
+                }
+                (vec!["{".to_owned()], after)
+            }
+            (c, _) => {
+                is_dynamic |= !quoted && "*?[".contains(c);
+                (vec![c.to_string()], after)
+            }
+        };
+        rest = tail;
+        found = match choices.as_slice() {
+            [only] => {
+                found.iter_mut().for_each(|start| start.push_str(only));
+                found
+            }
+            _ => found
+                .iter()
+                .flat_map(|start| choices.iter().map(move |choice| format!("{start}{choice}")))
+                .collect(),
+        };
+        found.sort_unstable();
+        found.dedup();
+        if found.len() > MOST {
+            return None;
+        }
+    }
+    // Something else than the shell makes it dynamic: `xargs -I p`.
+    is_dynamic.then_some(found)
+}
+
+/// What `rest`, which starts with `$` or a backquote, may become, and what follows it.
+fn expansion<'s>(
+    rest: &'s str,
+    values: &Values,
+    quoted: bool,
+    depth: usize,
+) -> Option<(Vec<String>, &'s str)> {
+    let after = rest.get(1..)?;
+    if rest.starts_with('`') {
+        let end = closed(after, Inside::Backquotes)?;
+        return Some((printed(after.get(..end.checked_sub(1)?)?, values)?, after.get(end..)?));
+    }
+    let one = |text: &str| vec![text.to_owned()];
+    let inside = after.get(1..).unwrap_or_default();
+    match after.chars().next() {
+        Some('(') => {
+            let end = closed(inside, Inside::Parentheses)?;
+            let tail = inside.get(end..)?;
+            match inside.starts_with('(') {
+                true => Some((one("1"), tail)),
+                false => Some((printed(inside.get(..end.checked_sub(1)?)?, values)?, tail)),
+            }
+        }
+        Some('{') => {
+            let end = closed(inside, Inside::Expansion)?;
+            let text = inside.get(..end.checked_sub(1)?)?;
+            Some((braced(text, values, quoted, depth)?, inside.get(end..)?))
+        }
+        Some('@' | '*') => Some((variable(WORDS, values, depth)?, inside)),
+        Some('#' | '?' | '$' | '!') => Some((one("1"), inside)),
+        Some('-') => Some((one("h"), inside)),
+        Some(c) if c.is_ascii_digit() => Some((variable(WORDS, values, depth)?, inside)),
+        Some(c) if c.is_ascii_alphabetic() || c == '_' => {
+            let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let end = after.find(|c| !is_part(c)).unwrap_or(after.len());
+            Some((variable(after.get(..end)?, values, depth)?, after.get(end..)?))
+        }
+        _ => Some((Vec::new(), rest)),
+    }
+}
+
+/// What stands in `${…}`.
+fn braced(inside: &str, values: &Values, quoted: bool, depth: usize) -> Option<Vec<String>> {
+    if inside.starts_with('#') {
+        return Some(vec!["1".to_owned()]);
+    }
+    let end = inside.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(inside.len());
+    let (name, operator) = match inside.chars().next()? {
+        '@' | '*' => (WORDS, inside.get(1..)?),
+        c if c.is_ascii_digit() => (WORDS, inside.get(end..)?),
+        _ => (inside.get(..end)?, inside.get(end..)?),
+    };
+    let mut found = variable(name, values, depth.saturating_add(1))?;
+    if operator.is_empty() {
+        return (!name.is_empty()).then_some(found);
+    }
+    let default = [":-", ":=", ":+", "-", "=", "+"].iter().find_map(|op| operator.strip_prefix(op));
+    if let Some(text) = default {
+        found.extend(read(text, values, quoted, depth.saturating_add(1))?);
+        return Some(found);
+    }
+    // A piece of it, or another text with some letters in it: nothing in either ends anything.
+    let is_harmless = |text: &String| text.chars().all(|c| c == OPEN || is_plain(c));
+    let puts_in =
+        operator.strip_prefix('/').and_then(|it| it.trim_start_matches('/').split_once('/'));
+    let put_in = puts_in.map(|(_, text)| text).unwrap_or_default();
+    (!name.is_empty() && found.iter().all(is_harmless) && is_plain_text(put_in)).then(open)
+}
+
+/// All that a variable may be, nothing at all included.
+fn variable(name: &str, values: &Values, depth: usize) -> Option<Vec<String>> {
+    let Some(set) = values.of(name) else { return values.says_only_plain().then(open) };
+    if set.is_empty() {
+        return Some(match name {
+            WORDS => vec![String::new()],
+            // A folder's name is full of slashes.
+            "PWD" | "HOME" | "OLDPWD" | "TMPDIR" => vec![format!("/{OPEN}")],
+            _ => open(),
+        });
+    }
+    let mut found = vec![String::new()];
+    for value in set {
+        match value {
+            Word::Literal(text) => found.push(text.clone()),
+            Word::Dynamic(raw) => {
+                let list = raw.strip_prefix('(').and_then(|raw| raw.strip_suffix(')'));
+                let texts = match list {
+                    Some(items) => is_plain_text(items).then(open)?,
+                    None => read(raw, values, false, depth.saturating_add(1))?,
+                };
+                found.extend(texts);
+            }
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    (found.len() <= MOST).then_some(found)
+}
+
+/// What a substitution prints, if that is none of the line's own texts.
+fn printed(script: &str, values: &Values) -> Option<Vec<String>> {
+    if values.printed(script).is_some_and(|needs| needs.is_empty()) {
+        return Some(vec![NUMBERS.to_string()]);
+    }
+    let commands = simple_commands(script).ok()?;
+    let speakers = commands.iter().filter(|command| !reads(command, values)).collect::<Vec<_>>();
+    let plain = speakers.iter().all(|command| says_plain(command));
+    (plain && speakers.len() <= 1).then(open)
+}
+
+/// Programs that print what is in files, in a repository, or the outcome of a program in a language that is not read here.
+fn reads(command: &SimpleCommand, values: &Values) -> bool {
+    const READERS: &[&str] = &[
+        "cargo", "cat", "cut", "git", "go", "grep", "head", "hostname", "jq", "node", "npm",
+        "nproc", "perl", "pwd", "python", "python3", "realpath", "ruby", "rustc", "sort", "tail",
+        "uname", "uniq", "wc", "whoami", "yq",
+    ];
+    let program = command.program().unwrap_or_default();
+    let is_formatted = || command.args.iter().any(|arg| arg.text().contains("format"));
+    READERS.contains(&program)
+        && !values.is_function(program)
+        && command.documents.is_empty()
+        && !command.redirects.iter().any(|redirect| redirect.operator == "<<<")
+        && !(matches!(program, "git" | "jq") && is_formatted())
+}
+
+fn says_plain(command: &SimpleCommand) -> bool {
+    let texts = command.redirects.iter().filter(|redirect| redirect.operator == "<<<");
+    let args = match (command.program(), command.args.as_slice()) {
+        // What it puts in the place of something else.
+        (Some("tr"), [first, last]) if first.text() != "-d" => std::slice::from_ref(last),
+        (Some("tr"), _) => &[],
+        (Some("basename" | "dirname"), [only]) if only.is_dynamic() => &[],
+        (_, args) => args,
+    };
+    let mut words = texts.map(|redirect| &redirect.target).chain(args);
+    let is_plain = |word: &Word| {
+        let text = word.text();
+        let outside = text.replace("${", "").replace(['$', '}'], "");
+        match command.program() {
+            Some("sed") => replaces_plainly(text),
+            Some("awk") => !word.is_dynamic() && !text.contains('"'),
+            _ => is_plain_text(&outside) || matches!(text, "[:lower:]" | "[:upper:]" | "|"),
+        }
+    };
+    !command.name.is_dynamic() && command.documents.is_empty() && words.all(is_plain)
+}
+
+/// `s/^v//`: what is put in ends nothing.
+fn replaces_plainly(text: &str) -> bool {
+    let parts = || {
+        let sign = text.strip_prefix('s')?.chars().next()?;
+        let parts: Vec<&str> =
+            text.get(1usize.saturating_add(sign.len_utf8())..)?.split(sign).collect();
+        match parts.as_slice() {
+            [_, put_in, "" | "g"] => Some(is_plain_text(&put_in.replace("\\1", ""))),
+            _ => None,
+        }
+    };
+    text.starts_with('-') && is_plain_text(text) || parts().unwrap_or_default()
+}
