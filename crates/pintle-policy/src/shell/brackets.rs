@@ -1,6 +1,6 @@
 //! What stands between double parentheses, brackets and braces: a shell calculates with it, or asks for files.
 
-use super::tree::{Walk, children};
+use super::tree::{Walk, children, walk};
 use super::{Scope, ShellError, SimpleCommand, Step, Word};
 use tree_sitter::Node;
 
@@ -10,7 +10,10 @@ impl Walk<'_> {
         let text = self.text(node);
         let field = |name: &str| node.child_by_field_name(name).map(|child| self.text(&child));
         let calculated = match node.kind() {
-            "arithmetic_expansion" => vec![text.trim_start_matches("$((").trim_end_matches("))")],
+            "arithmetic_expansion" => {
+                let text = text.trim_start_matches([' ', '\t', '\n']);
+                vec![text.trim_start_matches("$((").trim_end_matches("))")]
+            }
             "compound_statement" if text.starts_with("((") => {
                 vec![text.trim_start_matches("((").trim_end_matches("))")]
             }
@@ -31,6 +34,26 @@ impl Walk<'_> {
             _ => return,
         };
         calculated.into_iter().for_each(|text| self.found.values.calculate(text));
+    }
+
+    /// In a here-document the grammar takes `$((1 + 1))` for a subshell in a substitution. Between double quotes it reads it as a
+    /// shell does, so there it is read once more.
+    pub(super) fn arithmetic_in_document(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
+        let (start, text) = self.bare(node);
+        let is_plain = !text.contains(['"', '\'', '\\', '`', '#', '\n']) && text.ends_with("))");
+        if !is_plain {
+            return Err(self.ledger.trouble(start, "`((` that is no arithmetic"));
+        }
+        let read = walk(&format!(": \"{text}\""))?;
+        self.found.values.append(read.values);
+        self.found.multiplies |= read.multiplies;
+        let is_first = |step: &Step| step.command().is_some_and(|it| it.program() == Some(":"));
+        let mut steps = read.steps.into_iter().peekable();
+        steps.next_if(is_first);
+        self.found.steps.extend(steps);
+        self.ledger.cover(node)?;
+        self.ledger.make_inert(node.start_byte(), node.end_byte());
+        Ok(())
     }
 
     /// `((a || b))` is arithmetic to bash and two subshells to other shells: those would run it.

@@ -111,6 +111,12 @@ impl<'s> Walk<'s> {
         self.source.get(node.start_byte()..node.end_byte()).unwrap_or_default()
     }
 
+    /// Where a substitution starts, and its text: to the grammar the blanks before one in a string belong to it.
+    pub(super) fn bare(&self, node: &Node<'_>) -> (usize, &'s str) {
+        let text = self.text(node).trim_start_matches([' ', '\t', '\n']);
+        (node.end_byte().saturating_sub(text.len()), text)
+    }
+
     /// Looks at one node; says whether its children are to be looked at too.
     fn visit(&mut self, node: &Node<'_>, quoted: bool) -> Result<bool, ShellError> {
         if node.is_error() || node.is_missing() {
@@ -152,14 +158,18 @@ impl<'s> Walk<'s> {
                 self.redirect(node, &mut command)?;
                 self.lists(command);
             }
+            "command_substitution" if is_in_document(node) && opens_twice(self.text(node)) => {
+                self.arithmetic_in_document(node)?;
+                return Ok(false);
+            }
             // A shell tries it as arithmetic first.
-            "command_substitution" | "subshell" if opens_twice(self.text(node)) => {
+            "command_substitution" | "subshell" if opens_twice(self.bare(node).1) => {
                 return Err(self.ledger.trouble(node.start_byte(), "`((` that is no arithmetic"));
             }
-            "process_substitution" | "arithmetic_expansion" => self.ledger.mark(node.start_byte()),
+            "process_substitution" | "arithmetic_expansion" => self.ledger.mark(self.bare(node).0),
             "command_substitution" => {
-                self.ledger.mark(node.start_byte());
-                let text = self.text(node);
+                let (start, text) = self.bare(node);
+                self.ledger.mark(start);
                 if let Some(inner) = text.strip_prefix('`') {
                     // Backquotes nest by escaping: only the unescaped text is a script, and it is read on its own.
                     let inner = inner.strip_suffix('`').unwrap_or(inner);
@@ -376,6 +386,10 @@ fn is_piece(kind: &str) -> bool {
         kind,
         "word" | "number" | "concatenation" | "simple_expansion" | "expansion" | "string"
     )
+}
+
+fn is_in_document(node: &Node<'_>) -> bool {
+    node.parent().is_some_and(|parent| parent.kind() == "heredoc_body")
 }
 
 pub(super) fn children<'t>(node: &Node<'t>) -> Vec<Node<'t>> {
