@@ -6,6 +6,7 @@ use crate::links;
 use crate::names::Texts;
 use crate::outside::{self, Outside};
 use crate::shell::{self, SimpleCommand, Values, Word};
+use crate::spoken;
 use crate::{Reach, Zone};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -127,16 +128,16 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
     if let Some(reason) = shell::destructive(command) {
         return judged.raise(Zone::Never, || reason);
     }
-    let commands: Vec<_> = script.commands().collect();
+    let commands: Vec<SimpleCommand> =
+        script.commands().map(|command| spoken::numbered(command, &script.values)).collect();
+    let commands: Vec<&SimpleCommand> = commands.iter().collect();
     if outside::has_too_many_patterns(&commands) {
         return judged
             .raise(Zone::Machine, || "it has too many file patterns to look through".into());
     }
     for simple in &commands {
         if simple.name.is_dynamic() {
-            judged.raise(Zone::Machine, || {
-                format!("what `{}` runs is decided at run time", simple.summary())
-            });
+            judged.raise(Zone::Machine, || undecided(simple, &script.values));
         }
         if let Some(program) = simple.program() {
             if sets_for_all(simple) {
@@ -182,12 +183,28 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
         };
         // A text may be used in another folder than the one in which it was written.
         let later = Outside { folders: &places.all, ..outside };
-        let found = outside.word(simple).or_else(|| later.name(simple, place));
+        let named = spoken::without_separators(simple);
+        let found = outside.word(&named).or_else(|| later.name(&named, place));
         if let Some(path) = found {
             return judged.raise(Zone::Machine, || {
                 format!("`{}` reaches outside the workspace: {path}", simple.summary())
             });
         }
+    }
+}
+
+/// Why nobody knows what such a command runs.
+fn undecided(command: &SimpleCommand, values: &Values) -> String {
+    let shown = command.summary();
+    match values.no_number() {
+        Some((_, name)) if shown.starts_with("$((") => {
+            let value = name.map_or("a value".into(), |name| format!("the value of `{name}`"));
+            format!(
+                "in `{shown}` {value} may be no number, and a shell runs what stands in an index of it: \
+                 calculate with `expr`, or take the value from `wc -l < file` or `seq`"
+            )
+        }
+        _ => format!("what `{shown}` runs is decided at run time"),
     }
 }
 

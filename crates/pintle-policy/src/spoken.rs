@@ -2,7 +2,9 @@
 //! other machines.
 
 use crate::outside::{Outside, PROGRAM_FOLDERS};
-use crate::shell::{SimpleCommand, Telling, Values, Word, does, is_one_word, told};
+use crate::shell::{
+    SimpleCommand, Telling, Values, Word, does, is_one_word, is_variable_name, told,
+};
 use std::path::Path;
 
 /// What is spoken of in a command.
@@ -103,4 +105,28 @@ fn message(command: &SimpleCommand) -> Option<&Word> {
     (command.program() == Some("git") && says && words.any(|word| by_option(word.text())))
         .then(|| words.next())
         .flatten()
+}
+
+/// The command without what names nothing in any program: what `read` is told to cut at (`IFS=/ read a b`).
+pub(crate) fn without_separators(command: &SimpleCommand) -> SimpleCommand {
+    let mut command = command.clone();
+    if command.program() == Some("read") {
+        command.assignments.retain(|word| word.literal() != Some("IFS=/"));
+    }
+    command
+}
+
+/// The command with a number for each list of indices (`for i in "${!list[@]}"`), which are numbers as long as no list has keys.
+pub(crate) fn numbered(command: &SimpleCommand, values: &Values) -> SimpleCommand {
+    let is_list = |word: &Word| {
+        let inside = word.text().trim_matches('"').strip_prefix("${!");
+        let ends = |it: &str| it.strip_suffix("[@]}").is_some_and(is_variable_name);
+        word.is_dynamic() && inside.is_some_and(ends)
+    };
+    let mut command = command.clone();
+    if command.name.text().is_empty() && !values.has_keys() {
+        let lists = command.args.iter_mut().filter(|word| is_list(word));
+        lists.for_each(|word| *word = Word::Literal("0".into()));
+    }
+    command
 }

@@ -163,6 +163,7 @@ const SOURCES: &[&str] = &[
     "IFS=; for x in $(printf 'a[\\44(rm y)]'); do :; done",
     "export x; x=$(printf 'a[\\44(rm y)]')",
     "[[ $(printf 'a[\\44(rm y)]') =~ .* ]]; x=${BASH_REMATCH[0]}",
+    "printf 'a[\\44(rm y)]' > g; seq 2 | while read x; do :; done < g; read x < g",
     "printf '' > 'a[b]'; : \"$(printf 'a[\\44(rm y)]')\"; x=$_",
 ];
 

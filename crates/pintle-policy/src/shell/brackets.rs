@@ -1,6 +1,7 @@
 //! What stands between double parentheses, brackets and braces: a shell calculates with it, or asks for files.
 
 use super::tree::{Walk, children, walk};
+use super::unwrap::is_name;
 use super::{Scope, ShellError, SimpleCommand, Step, Word};
 use tree_sitter::Node;
 
@@ -34,6 +35,28 @@ impl Walk<'_> {
             _ => return,
         };
         calculated.into_iter().for_each(|text| self.found.values.calculate(text));
+    }
+
+    /// `seq 5 | while read i`: what the loop reads is what stands before it.
+    pub(super) fn piped(&mut self, node: &Node<'_>) {
+        let parts = children(node);
+        let [.., printing, pipe, reader] = parts.as_slice() else { return };
+        let mut cursor = reader.walk();
+        let conditions = reader.children_by_field_name("condition", &mut cursor);
+        let conditions: Vec<&str> =
+            conditions.filter(Node::is_named).map(|part| self.text(&part)).collect();
+        let [condition] = conditions.as_slice() else { return };
+        let words: Vec<&str> = condition.split_whitespace().collect();
+        if let ["read", name] | ["read", "-r", name] = words.as_slice()
+            && is_name(name)
+            && self.text(pipe) == "|"
+            && reader.kind() == "while_statement"
+            && printing.kind() == "command"
+            && node.parent().is_none_or(|parent| parent.kind() != "redirected_statement")
+        {
+            let (printing, name) = (self.text(printing), (*name).to_owned());
+            self.found.values.read_from(printing, &name);
+        }
     }
 
     /// In a here-document the grammar takes `$((1 + 1))` for a subshell in a substitution. Between double quotes it reads it as a

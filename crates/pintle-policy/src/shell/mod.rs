@@ -147,12 +147,32 @@ impl SimpleCommand {
         self.name.literal().map(|name| name.rsplit('/').next().unwrap_or(name))
     }
 
+    /// Whether it does no more than keep what substitutions print (`n=$(git log | wc -l)`): those are listed by themselves, and
+    /// say all that is to be said about it.
+    #[must_use]
+    pub fn only_keeps_what_is_printed(&self) -> bool {
+        let keeps = |word: &Word| {
+            let value = word.text().split_once('=').map(|(_, value)| value).unwrap_or_default();
+            let quoted = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
+            word.is_dynamic() && values::is_one_substitution(quoted.unwrap_or(value))
+        };
+        let is_bare = self.name.text().is_empty() && self.args.is_empty();
+        is_bare && !self.assignments.is_empty() && self.assignments.iter().all(keeps)
+    }
+
     /// The command in one line, for messages.
     #[must_use]
     pub fn summary(&self) -> String {
         let words = self.assignments.iter().chain([&self.name]).chain(&self.args);
         let line: Vec<&str> = words.map(Word::text).filter(|t| !t.is_empty()).collect();
         let mut line = line.join(" ");
+        // `{ …; } > file` has nothing else to be called by.
+        if line.is_empty() {
+            let redirects = self.redirects.iter();
+            let written: Vec<_> =
+                redirects.map(|it| format!("{} {}", it.operator, it.target.text())).collect();
+            line = written.join(" ");
+        }
         if line.chars().count() > 80 {
             line = line.chars().take(79).chain(['…']).collect();
         }
@@ -261,7 +281,7 @@ fn read_all(first: Step) -> Result<Script, ShellError> {
     let scripts = commands().filter(|command| scripts::runs_by_values(command, values));
     let scripts: Vec<String> = scripts.map(SimpleCommand::summary).collect();
     let is_open = commands().any(|command| command.name.is_dynamic());
-    let number = values.no_number().map(|text| format!("$(({text}))"));
+    let number = values.no_number().map(|(text, _)| format!("$(({text}))"));
     let program = || values.names().find(|name| later::holds_a_program(name)).map(str::to_owned);
     let exported = || commands().any(unwrap::exports_all).then(program).flatten();
     if let Some(text) = number.or_else(exported).filter(|_| !is_open) {

@@ -25,6 +25,8 @@ pub(crate) struct Values {
     has_keys: bool,
     /// Variables that take whatever they are set to for a number.
     numbers: Vec<String>,
+    /// For each `read` that reads what a pipe prints, the variable.
+    piped: Vec<String>,
 }
 
 impl Values {
@@ -44,6 +46,13 @@ impl Values {
         self.set.append(&mut other.set);
         self.calculated.append(&mut other.calculated);
         self.functions.append(&mut other.functions);
+        self.piped.append(&mut other.piped);
+    }
+
+    /// `seq 5 | while read name`: one `read` of that name is known by what is printed there.
+    pub(super) fn read_from(&mut self, printing: &str, name: &str) {
+        self.set(name, Some(Word::Dynamic(format!("$({printing})"))));
+        self.piped.push(name.to_owned());
     }
 
     /// `${name:=value}`, `${name:offset}`
@@ -79,6 +88,14 @@ impl Values {
         let operands = || command.args.iter().filter(|arg| !arg.text().starts_with('-'));
         match program {
             "read" | "mapfile" | "readarray" | "getopts" => {
+                let is_it = |name: &String| operands().any(|operand| operand.text() == name);
+                if program == "read"
+                    && operands().count() == 1
+                    && let Some(at) = self.piped.iter().position(is_it)
+                {
+                    self.piped.swap_remove(at);
+                    return;
+                }
                 self.set.extend(operands().map(|name| (name.text().to_owned(), None)));
             }
             "printf" => {
@@ -182,8 +199,13 @@ impl Values {
         found.map(|(_, value)| value.as_ref()).collect()
     }
 
-    /// What the line calculates with although it may be no number.
-    pub(super) fn no_number(&self) -> Option<&str> {
+    /// Whether an index of an array may be any text.
+    pub(crate) fn has_keys(&self) -> bool {
+        self.has_keys
+    }
+
+    /// What the line calculates with although it may be no number, and the variable that may be none.
+    pub(crate) fn no_number(&self) -> Option<(&str, Option<String>)> {
         const FROM_OUTSIDE: &[&str] = &[
             "BASH_ARGV",
             "BASH_COMMAND",
@@ -223,7 +245,10 @@ impl Values {
             needs.is_none_or(|needs| meets(&needs, &unknown))
         };
         let number = self.numbers.iter().find(|name| unknown.contains(name.as_str()));
-        self.calculated.iter().find(is_unknown).or(number).map(String::as_str)
+        let text = self.calculated.iter().find(is_unknown).or(number)?;
+        let mut names = Reading { values: self, calculated: true }.names(text).unwrap_or_default();
+        names.retain(|name| unknown.contains(name.as_str()) && is_name(name));
+        Some((text, names.into_iter().next()))
     }
 
     /// The variables that the value is made of; `None` when something else is in it that may be no number.
@@ -255,6 +280,11 @@ impl Values {
                 ("echo" | "expr", args) => {
                     let is_plain = |arg: &&str| !arg.contains('\\') && !arg.starts_with('-');
                     args.iter().all(is_plain).then_some(())?;
+                    let needs = command.args.iter().map(|arg| self.needs(arg));
+                    needs.collect::<Option<Vec<_>>>().map(|all| all.concat())
+                }
+                // It goes from number to number.
+                ("seq", [_] | [_, _] | [_, _, _]) if !args.iter().any(|a| a.starts_with('-')) => {
                     let needs = command.args.iter().map(|arg| self.needs(arg));
                     needs.collect::<Option<Vec<_>>>().map(|all| all.concat())
                 }

@@ -157,7 +157,13 @@ fn read<'c>(teller: &Teller, mut args: &'c [Word]) -> Option<Told<'c>> {
                 // BSD's `sed -i ''`
                 (Takes::Suffix, [next, rest @ ..]) if next.text().is_empty() => args = rest,
                 (Takes::Suffix, _) => {}
-                (Takes::Value, [_, rest @ ..]) => args = rest,
+                (Takes::Value, [value, rest @ ..]) => {
+                    let separates = text.ends_with('F') || text == "--field-separator";
+                    if separates && !teller.permutes && !value.is_dynamic() {
+                        told.separators.push(value);
+                    }
+                    args = rest;
+                }
                 (Takes::File, [file, rest @ ..]) => {
                     told.in_a_file = is_a_file(file).then_some(true)?;
                     args = rest;

@@ -131,6 +131,7 @@ impl<'s> Walk<'s> {
             "{" if is_glued(self.source, node) => {
                 return Err(self.ledger.trouble(node.start_byte(), "a brace that starts a word"));
             }
+            "pipeline" => self.piped(node),
             "for_statement" => self.loop_words(node)?,
             "compound_statement" => self.double_parentheses(node),
             "test_command" => self.double_brackets(node),

@@ -232,6 +232,16 @@ pub(super) fn closed(text: &str, opened: Inside) -> Option<usize> {
     None
 }
 
+/// Whether the text is a single `$(…)` or its like in backquotes.
+pub(super) fn is_one_substitution(text: &str) -> bool {
+    let ends = |rest: Option<&str>, inside| {
+        rest.is_some_and(|rest| closed(rest, inside) == Some(rest.len()))
+    };
+    let is_arithmetic = text.starts_with("$((");
+    ends(text.strip_prefix("$(").filter(|_| !is_arithmetic), Inside::Parentheses)
+        || ends(text.strip_prefix('`'), Inside::Backquotes)
+}
+
 /// Splits at the commas that are in no inner braces and no quotes.
 fn parts(inside: &str) -> Vec<&str> {
     let (mut depth, mut quote, mut escaped) = (0_usize, None, false);
