@@ -14,6 +14,8 @@
 mod grammar;
 #[path = "shell_fuzz/sandbox.rs"]
 mod sandbox;
+#[path = "shell_fuzz/scripts.rs"]
+mod scripts;
 #[path = "shell_fuzz/templates.rs"]
 mod templates;
 
@@ -210,4 +212,11 @@ const SINKS: &[&str] = &[
 fn no_text_that_is_taken_for_a_number_runs_a_program_unseen() {
     let pairs = SOURCES.iter().flat_map(|from| SINKS.iter().map(move |to| format!("{from}; {to}")));
     hold(pairs, 200);
+}
+
+#[test]
+fn no_script_that_the_shell_puts_together_runs_a_program_unseen() {
+    let mut random = Random::new(number("PINTLE_FUZZ_SEED", 5));
+    let cases = number("PINTLE_FUZZ_CASES", 400);
+    hold((0..cases).map(|_| scripts::line(&mut random)), 20);
 }

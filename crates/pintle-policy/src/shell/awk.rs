@@ -19,8 +19,7 @@ enum Sets {
 pub(super) fn awk(program: &str) -> Does {
     // No line ends there.
     let program = program.replace("\\\n", " ");
-    let is_system = |word: &str| word == "system";
-    let runs = words(&program).any(is_system);
+    let runs = has_word(&program, &["system"]);
     let readings = [Sets::Whole, Sets::Short, Sets::None].map(|sets| read(&program, sets));
     let known = readings.into_iter().flatten().reduce(Does::and);
     let known = known.unwrap_or_else(Does::anything);
@@ -29,6 +28,14 @@ pub(super) fn awk(program: &str) -> Does {
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+}
+
+/// Whether one of these is a word of it; a number may stand right before one (`1system`).
+fn has_word(text: &str, names: &[&str]) -> bool {
+    let is_it = |word: &str, name: &str| {
+        word == name || (word.starts_with(|c: char| c.is_ascii_digit()) && word.ends_with(name))
+    };
+    words(text).any(|word| names.iter().any(|name| is_it(word, name)))
 }
 
 /// One way to read it; `None` when it is no program in that way.
@@ -75,7 +82,7 @@ fn read(program: &str, sets: Sets) -> Option<Does> {
         return None;
     }
     let pipes = plain.replace("||", "").contains('|');
-    let opens = plain.contains('>') || words(&plain).any(|it| matches!(it, "getline" | "ARGV"));
+    let opens = plain.contains('>') || has_word(&plain, &["getline", "ARGV"]);
     let opens_any = opens && strings.iter().any(|text| text.contains([OPEN, NUMBERS]));
     Some(Does {
         runs: pipes || opens_any || plain.contains(['@', OPEN]),
@@ -144,5 +151,5 @@ fn is_balanced(plain: &str) -> bool {
 fn ends_with_a_keyword(program: &str) -> bool {
     const KEYWORDS: &[&str] = &["case", "do", "else", "getline", "in", "print", "printf", "return"];
     let last = words(program.trim_end_matches([' ', '\t'])).last();
-    last.is_some_and(|word| KEYWORDS.contains(&word))
+    last.is_some_and(|word| has_word(word, KEYWORDS))
 }

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 /// The only programs to be found, besides the `rm` that leaves a mark. None of them harms a file that was not named.
 const PROGRAMS: &[&str] = &[
-    "bash", "cat", "chrt", "env", "false", "find", "flock", "git", "ionice", "nice", "nohup",
-    "prlimit", "script", "setarch", "setsid", "sh", "stdbuf", "taskset", "tee", "timeout", "true",
-    "xargs",
+    "awk", "bash", "cat", "chrt", "env", "false", "find", "flock", "git", "ionice", "nice",
+    "nohup", "prlimit", "script", "sed", "seq", "setarch", "setsid", "sh", "stdbuf", "taskset",
+    "tee", "timeout", "true", "xargs",
 ];
 
 pub(crate) struct Sandbox {
