@@ -82,12 +82,13 @@ impl Known {
     }
 }
 
+/// What a text speaks of.
 #[derive(Debug)]
-struct Words {
+pub(crate) struct Words {
     /// Every word that could be a name or a path.
-    all: HashSet<String>,
+    pub(crate) all: HashSet<String>,
     /// Those of them that stand only where something is written to.
-    only_written: HashSet<String>,
+    pub(crate) only_written: HashSet<String>,
 }
 
 /// What no write leaves as it was: the file's place on the disk, its size and its times. The time of a change is the
@@ -285,7 +286,7 @@ pub(crate) fn is_of_the_system(path: &Path) -> bool {
 }
 
 impl Words {
-    fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
         let (mut words, mut read) = (HashSet::new(), HashSet::new());
         if bytes.len() <= MOST_TEXT && !bytes.contains(&0) {
             let text = String::from_utf8_lossy(bytes);

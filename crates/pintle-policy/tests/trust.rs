@@ -143,7 +143,7 @@ fn an_option_and_what_is_read_name_files_too() {
     let command = r#""argv": ["jq", "-ef", "rules/judge.awk"]"#;
     assert_eq!(shows(command, &files), [files[1]]);
     let handed_on = r#""command": "cp rules/judge.awk /nowhere/x && cat notes.txt""#;
-    assert_eq!(shows(handed_on, &files), [files[1]]);
+    assert_eq!(shows(handed_on, &files), [files[1], files[3]]);
     let server =
         r#""mcpServers": { "x": { "command": "sh", "args": ["-c", "python3 rules/judge.awk"] } }"#;
     let folder = tempfile::tempdir().unwrap();
@@ -164,7 +164,7 @@ fn a_command_that_runs_nothing_but_itself_makes_no_file_count() {
         r#""command": "env > seen""#,
         r#""command": "cat >> seen; exit 2""#,
         r#""command": "while [ -e notes.txt ]; do sleep 0.1; done""#,
-        r#""command": "cp notes.txt seen && cat seen""#,
+        r#""command": "cp /nowhere/x seen && cat seen""#,
         r#""command": "jq -e '.toolInput.path | startswith(\"/srv\") | not'""#,
         r#""argv": ["sh", "-c", "echo no >&2; exit 1"]"#,
         r#""command": "curl -sf http://127.0.0.1:9/ -d @-""#,

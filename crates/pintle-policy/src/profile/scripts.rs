@@ -7,15 +7,15 @@
 
 use super::company::{self, Company};
 use super::document::Node;
+use super::foreign::{Foreign, READ_BY_NODE};
 use super::installed;
+use super::lines::{Line, lines, saved_files};
+use super::looked_at::{LookedAt, spellings};
 use super::mentions::{self, Among};
 use crate::contents::{Contents, is_of_the_system};
 use crate::paths::{is_inside, normal, resolve};
 use crate::profile::AGENT_FILE;
-use crate::shell::{
-    SimpleCommand, Word, commands_of_words, is_variable_name, loads_nothing, simple_commands,
-    steers_programs,
-};
+use crate::shell::{Loads, SimpleCommand, Word, is_variable_name, loads, steers_programs};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +29,9 @@ pub struct Scripts {
     pub files: BTreeSet<String>,
     /// The folders of which every file counts, also one that is yet to come. The profile's own is the empty path.
     pub folders: BTreeSet<PathBuf>,
+    /// Files that a hook asks for, or reads and writes itself: they change, so they are no part of trust. What a gate says
+    /// hangs on them all the same, so the agent has to ask before it writes to one.
+    pub kept: BTreeSet<String>,
     /// The first command that could run any file: because of it, the profile's own folder is among them.
     pub unnamed: Option<String>,
     /// A folder with more than [`MOST_FILES`] of them: nobody can trust the profile then.
@@ -56,12 +59,14 @@ impl Scripts {
             litter: BTreeSet::new(),
             saved: saved_files(file).collect(),
             stable: Vec::new(),
+            data: BTreeSet::new(),
             named: BTreeSet::new(),
             starts_node: false,
         };
-        for line in lines(file) {
+        for line in lines(file, folder) {
             match line {
-                Line::Read(commands) => search.line(&commands),
+                Line::Read(commands, looked_at) => search.line(&commands, &looked_at),
+                Line::Foreign(foreign) => search.foreign(&foreign),
                 Line::Unreadable(text) => search.all(&text),
             }
         }
@@ -70,6 +75,8 @@ impl Scripts {
         } else {
             search.follow(contents);
         }
+        let data = std::mem::take(&mut search.data);
+        search.found.files.extend(data);
         for place in &search.stable {
             contents.see_folder(folder, place);
         }
@@ -96,7 +103,8 @@ impl Scripts {
     /// The folders of which every file counts, and the files that are in none of them.
     pub fn places(&self) -> impl Iterator<Item = &Path> {
         let inside = |file: &Path| self.folders.iter().any(|folder| file.starts_with(folder));
-        let others = self.files.iter().map(Path::new).filter(move |file| !inside(file));
+        let others =
+            self.files.iter().chain(&self.kept).map(Path::new).filter(move |file| !inside(file));
         self.folders.iter().map(PathBuf::as_path).chain(others)
     }
 
@@ -106,56 +114,6 @@ impl Scripts {
         let inside = |folder: &PathBuf| Path::new(place).starts_with(folder);
         self.files.contains(place) || self.folders.iter().any(inside)
     }
-}
-
-enum Line {
-    Read(Vec<SimpleCommand>),
-    Unreadable(String),
-}
-
-/// Every line that the profile runs: of its command hooks, and of the servers it starts.
-fn lines(file: &Node) -> Vec<Line> {
-    let texts = |nodes: &[Node]| nodes.iter().filter_map(Node::text).map(str::to_owned).collect();
-    let items =
-        |node: &Node, key: &str| node.get(key).map(Node::items).unwrap_or_default().to_vec();
-    let of_words = |words: Vec<String>| match commands_of_words(&words) {
-        Ok(commands) => Line::Read(commands),
-        Err(_) => Line::Unreadable(words.join(" ")),
-    };
-    let mut lines = Vec::new();
-    for action in actions(file) {
-        if let Some(line) = action.get("command").and_then(Node::text) {
-            lines.push(match simple_commands(line) {
-                Ok(commands) => Line::Read(commands),
-                Err(_) => Line::Unreadable(line.to_owned()),
-            });
-        }
-        lines.push(of_words(texts(&items(action, "argv"))));
-    }
-    for server in file.get("mcpServers").map(Node::fields).unwrap_or_default() {
-        let Some(program) = server.value.get("command").and_then(Node::text) else { continue };
-        // `env` says what it says in a line: which variables the program gets.
-        let mut words = vec!["env".to_owned()];
-        for variable in server.value.get("env").map(Node::fields).unwrap_or_default() {
-            words.push(format!("{}={}", variable.key, variable.value.text().unwrap_or_default()));
-        }
-        words.push(program.to_owned());
-        words.extend::<Vec<String>>(texts(&items(&server.value, "args")));
-        lines.push(of_words(words));
-    }
-    lines
-}
-
-fn actions(file: &Node) -> impl Iterator<Item = &Node> {
-    let buckets = file.get("hooks").map(Node::fields).unwrap_or_default();
-    buckets.iter().flat_map(|bucket| bucket.value.items())
-}
-
-/// What hooks save to changes with every event; no program is made of it.
-fn saved_files(file: &Node) -> impl Iterator<Item = String> {
-    let saves = |action: &&Node| action.get("action").and_then(Node::text) == Some("save_json");
-    let path = |action: &Node| action.get("path").and_then(Node::text).map(normal);
-    actions(file).filter(saves).filter_map(path)
 }
 
 struct Search<'a> {
@@ -168,6 +126,8 @@ struct Search<'a> {
     saved: BTreeSet<String>,
     /// The folders that were gone through and in which nothing comes or goes by itself: no events are saved there.
     stable: Vec<PathBuf>,
+    /// What lines read and do not run: what it says is not looked for.
+    data: BTreeSet<String>,
     /// The scripts that commands name.
     named: BTreeSet<String>,
     starts_node: bool,
@@ -195,7 +155,7 @@ impl Search<'_> {
         }
     }
 
-    fn line(&mut self, commands: &[SimpleCommand]) {
+    fn line(&mut self, commands: &[SimpleCommand], looked_at: &LookedAt) {
         let mut places = vec![PathBuf::new()];
         for command in commands {
             if let (Some("cd"), [place]) = (command.program(), command.args.as_slice())
@@ -207,10 +167,111 @@ impl Search<'_> {
         for command in commands {
             self.starts_node |= command.program().is_some_and(installed::starts_node);
             self.variables(command, &places);
-            if loads_nothing(command) {
-                self.handed_on(command, &places);
-            } else {
+            if command.program() == Some("git") {
+                self.repository();
+            }
+            if loads(command) == Loads::Anything {
                 self.command(command, &places);
+            }
+        }
+        self.looked_at(looked_at, &places);
+    }
+
+    /// `! grep -qf etc/deny.txt`: what only reads a file may say by it what a gate says, or hand it to one that runs it.
+    fn looked_at(&mut self, words: &LookedAt, places: &[PathBuf]) {
+        let file_of = |search: &Self, word: &str| {
+            let found = spellings(word).into_iter();
+            found.filter_map(|it| search.named_from(places, &it)).find_map(|named| match named {
+                Named::Script(script) => Some(script),
+                // A link that leads out of the profile.
+                Named::Outside(path) => {
+                    let inner = Path::new(&path).strip_prefix(search.folder).ok()?;
+                    Some(inner.to_string_lossy().into_owned())
+                }
+                Named::Folder(_) => None,
+            })
+        };
+        let counts = |search: &Self, file: &String| {
+            let place = Path::new(file);
+            file != AGENT_FILE
+                && !search.saved.contains(file)
+                && !search.company.keeps(place)
+                && !installed::is_data_of_git(place)
+        };
+        let written: BTreeSet<String> =
+            words.written.iter().filter_map(|word| file_of(self, word)).collect();
+        let mut read: BTreeSet<String> =
+            words.read.iter().filter_map(|word| file_of(self, word)).collect();
+        read.extend(words.patterns.iter().flat_map(|pattern| self.fitting(pattern)));
+        for file in read.into_iter().filter(|file| counts(self, file)).collect::<Vec<_>>() {
+            if mentions::is_program(&self.folder.join(&file)) {
+                self.found.files.insert(file);
+            } else if written.contains(&file) {
+                self.found.kept.insert(file);
+            } else {
+                self.data.insert(file);
+            }
+        }
+        // Programs count, whatever is done with them.
+        for file in written {
+            if mentions::is_program(&self.folder.join(&file)) && counts(self, &file) {
+                self.found.files.insert(file);
+            }
+        }
+        let is_plain = |word: &&String| !word.starts_with(['/', '-', '$', '~']);
+        let both = words.read.intersection(&words.written);
+        for word in words.asked.iter().chain(both).filter(is_plain) {
+            let file = normal(word);
+            if !self.folder.join(&file).is_dir() && counts(self, &file) {
+                self.found.kept.insert(file);
+            }
+        }
+    }
+
+    /// `etc/*.txt`: the files that a shell would put there.
+    fn fitting(&self, pattern: &str) -> Vec<String> {
+        let folder = glob::Pattern::escape(&self.folder.to_string_lossy());
+        let found = glob::glob(&format!("{folder}/{pattern}")).into_iter().flatten().flatten();
+        let files = found.take(MOST_FILES).filter(|it| it.is_file());
+        let inner = files.filter_map(|it| it.strip_prefix(self.folder).ok().map(Path::to_owned));
+        inner.map(|it| normal(&it.to_string_lossy())).collect()
+    }
+
+    /// Git runs what its settings name, and its hooks.
+    fn repository(&mut self) {
+        for place in [".git/hooks", ".git/info"] {
+            self.below(Path::new(place));
+        }
+        for file in [".git/config", ".git/config.worktree", ".gitattributes", ".gitmodules"] {
+            if self.folder.join(file).is_file() {
+                self.data.insert(file.to_owned());
+            }
+        }
+        for word in installed::programs_in_settings(&self.folder.join(".git/config")) {
+            match self.named(&word) {
+                Some(Named::Folder(place)) if !place.as_os_str().is_empty() => self.below(&place),
+                Some(Named::Script(script)) => drop(self.found.files.insert(script)),
+                _ => {}
+            }
+        }
+    }
+
+    /// What is fetched by its name is not of the profile, unless it is installed there.
+    fn foreign(&mut self, foreign: &Foreign) {
+        if foreign.of_node {
+            self.below(Path::new("node_modules"));
+            let read = READ_BY_NODE.iter().filter(|file| self.folder.join(file).is_file());
+            // A package may name programs of its own: what it names is looked for.
+            self.found.files.extend(read.map(|file| (*file).to_owned()));
+        }
+        for word in &foreign.args {
+            for word in spellings(word) {
+                if let Some(Named::Script(script)) = self.named(&word)
+                    && mentions::is_program(&self.folder.join(&script))
+                {
+                    let command = SimpleCommand::new(Word::Literal(script.clone()), Vec::new());
+                    self.with_company(&script, &command);
+                }
             }
         }
     }
@@ -228,17 +289,6 @@ impl Search<'_> {
                 if let Some(found) = self.named_from(places, part) {
                     self.add(found, command);
                 }
-            }
-        }
-    }
-
-    /// `cp rules.sh /tmp/x && sh /tmp/x`: what only reads a program may hand it to one that runs it.
-    fn handed_on(&mut self, command: &SimpleCommand, places: &[PathBuf]) {
-        for word in command.args.iter().filter_map(Word::literal) {
-            if let Some(Named::Script(script)) = self.named_from(places, word)
-                && mentions::is_program(&self.folder.join(&script))
-            {
-                self.found.files.insert(script);
             }
         }
     }

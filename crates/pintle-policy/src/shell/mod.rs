@@ -35,7 +35,7 @@ mod wrappers;
 pub use destructive::destructive;
 
 pub(crate) use later::steers_programs;
-pub(crate) use loads::loads_nothing;
+pub(crate) use loads::{Loads, is_wrapper, loads};
 pub(crate) use numbers::Values;
 pub(crate) use options::{is_one_word, may_be_long};
 
