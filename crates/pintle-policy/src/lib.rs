@@ -3,6 +3,7 @@
 mod contents;
 mod cuts;
 mod folders;
+mod followed;
 pub mod guard;
 mod judge;
 mod level;

@@ -1,8 +1,7 @@
 //! Whether a command's words lead out of the workspace.
 //!
 //! A word is judged by what it names, however it is dressed. What a program does in its own language (`python3 -c`, a Makefile; of
-//! `sed` and `awk` what a script that is written out says), which links it comes upon by itself (`find -L`, `grep -r`), and what
-//! names it works out (`$(… | tr a b)`) is not known here.
+//! `sed` and `awk` what a script that is written out says), and what names it works out (`$(… | tr a b)`) is not known here.
 
 use crate::Reach;
 use crate::folders::Place;
@@ -104,7 +103,7 @@ impl Outside<'_> {
             !is_spoken(word) && texts.any(|text| self.leads(text, word.is_dynamic()))
         };
         let shown = |word: &Word| word.text().trim_matches(['"', '\'']).to_owned();
-        words.into_iter().find(leads).map(shown)
+        words.into_iter().find(leads).map(shown).or_else(|| self.followed(command))
     }
 
     /// The first name in a command's texts that leads there when another command uses it.
@@ -348,7 +347,7 @@ fn wide(text: &str) -> String {
     wide
 }
 
-fn is_harmless_device(text: &str) -> bool {
+pub(crate) fn is_harmless_device(text: &str) -> bool {
     matches!(
         text,
         "/dev/null"

@@ -121,3 +121,31 @@ fn a_linked_folder_has_two_ways_up() {
         &work,
     );
 }
+
+// R11.2: who follows links goes where they lead; most trees have none that leads away.
+#[test]
+fn links_that_stay_inside_are_followed_unasked_in_a_tree_of_any_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = workspace(folder.path());
+    for package in 0..100 {
+        let place = work.join(format!("node_modules/p{package}/lib"));
+        std::fs::create_dir_all(&place).unwrap();
+        for file in 0..100 {
+            std::fs::write(place.join(format!("{file}.js")), "").unwrap();
+        }
+    }
+    let link = |to: &str, at: &str| {
+        std::fs::create_dir_all(work.join(at).parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(to, work.join(at)).unwrap();
+    };
+    link("../p1/lib/1.js", "node_modules/.bin/one");
+    link("../p2", "node_modules/round/two");
+    link("../../node_modules", "node_modules/p2/again");
+    link("/bin/sh", ".venv/bin/python3");
+    let commands = ["grep -R foo .", "zip -r x.zip .", "rg -L x", "cp -rL node_modules t2"];
+    all_are(Build, &commands.map(str::to_owned), &work);
+    all_are(Machine, &["find -L . -type f -exec sed -i s/a/b/ {} +".to_owned()], &work);
+    link("/etc", "node_modules/p99/lib/out");
+    all_are(Machine, &commands.map(str::to_owned), &work);
+    all_are(Build, &["grep -r foo .".into(), "zip -ry x.zip .".into()], &work);
+}
