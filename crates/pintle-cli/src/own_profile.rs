@@ -1,11 +1,14 @@
 //! An agent that changes the rules it works under, or runs the program that keeps them, is asked about, whatever the rules
 //! say.
 
+mod awk;
 mod bases;
+mod carried;
 mod commands;
 mod copies;
 mod effect;
 mod git;
+mod reasons;
 #[cfg(test)]
 mod tests;
 mod unpack;
@@ -20,6 +23,7 @@ use pintle_policy::{PATH_FIELDS, Profile, Zone, resolve};
 use serde_json::Value;
 
 use crate::problem::Problem;
+use reasons::Counts;
 
 /// What the hook is called.
 pub(crate) const GUARD: &str = "profile guard";
@@ -35,13 +39,15 @@ pub(crate) fn bind(
     workspace: &Path,
 ) -> Result<(), Problem> {
     let (mut files, mut scripts) = (Vec::from_iter(data), Vec::new());
+    let mut counts = Vec::new();
     if let Some(profile) = profile {
+        counts = reasons::of(profile);
         files.extend(profile.scripts.places().map(|place| profile.dir.join(place)));
         files.extend(["agent.json", "personalities"].map(|name| profile.dir.join(name)));
         scripts.extend(profile.scripts.files.iter().map(|file| profile.dir.join(file)));
     }
     let program = std::env::current_exe().and_then(|path| path.canonicalize()).ok();
-    let own = Own { files, scripts, program, workspace: workspace.to_path_buf() };
+    let own = Own { files, scripts, counts, program, workspace: workspace.to_path_buf() };
     let guard = move |e: Event<ToolPre>| {
         let found = (e.zone > Zone::Safe.number())
             .then(|| own.concern(&e.tool_name, &e.tool_input))
@@ -58,6 +64,8 @@ struct Own {
     files: Vec<PathBuf>,
     /// What is known to be in them: a word that is decided at run time may end like one.
     scripts: Vec<PathBuf>,
+    /// Why some of them count.
+    counts: Vec<Counts>,
     /// The running program.
     program: Option<PathBuf>,
     workspace: PathBuf,
@@ -74,7 +82,7 @@ impl Own {
             identities: all.filter_map(|file| identity(file)).collect(),
         };
         let changes =
-            |path: &str| format!("it may change the rules the agent works under ({path})");
+            |path: &str| look.changes(path, &[path], std::slice::from_ref(&self.workspace));
         let text = |field: &str| input.get(field).and_then(Value::as_str);
         if tool == "terminal" {
             let command = text("command").unwrap_or_default();

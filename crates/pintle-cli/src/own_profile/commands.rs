@@ -12,7 +12,7 @@ use pintle_policy::{
     shell::{SimpleCommand, Word, simple_commands},
 };
 
-use super::{Look, bases::Bases, effect::Effect};
+use super::{Look, bases::Bases, effect::Effect, reasons::NOBODY_KNOWS};
 
 /// Programs that are given names, versions and addresses all day: a word that is nothing but a run-time value does no harm there.
 const USUAL: &[&str] = &[
@@ -63,8 +63,9 @@ impl Look<'_> {
             .iter()
             .find_map(|command| self.reached(command, &commands, &bases))
             .or_else(|| self.kept(&commands, &bases))
+            .or_else(|| self.carried(&commands, &bases))
             .or_else(|| self.in_a_document(line, &commands, &bases))?;
-        Some(format!("it may change the rules the agent works under ({found})"))
+        Some(self.changes(&found, &pieces(&found), &bases.known))
     }
 
     fn is_pintle(&self, command: &SimpleCommand, bases: &Bases) -> bool {
@@ -94,11 +95,13 @@ impl Look<'_> {
         };
         let args = command.args.iter().filter(|word| effect.named && !is_read(word));
         let outputs = command.redirects.iter().filter(|redirect| redirect.writes());
-        let named = args
-            .map(|word| (word, usual && !outputs_to(command, word)))
-            .chain(outputs.map(|redirect| (&redirect.target, false)))
-            .find(|(word, usual)| self.word(word, *usual, bases))
-            .map(|(word, _)| word.text().to_owned());
+        let leading: Vec<&Word> = outputs
+            .map(|redirect| (&redirect.target, false))
+            .chain(args.map(|word| (word, usual && !outputs_to(command, word))))
+            .filter(|(word, usual)| self.word(word, *usual, bases))
+            .map(|(word, _)| word)
+            .collect();
+        let named = self.best_name(&leading, bases);
         let only_files = || {
             let is_other = |other: &&SimpleCommand| !std::ptr::eq(*other, command);
             let makes_versions = |other: &SimpleCommand| {
@@ -126,7 +129,32 @@ impl Look<'_> {
             effect.only.as_ref().is_none_or(|name| self.may_be_called(name))
                 && effect.places.iter().any(|place| self.place(place, bases))
         };
-        named.or_else(|| (in_place() || in_tree()).then(|| command.summary()))
+        named
+            .or_else(|| (in_place() || in_tree()).then(|| command.summary()))
+            .or_else(|| (effect.open && self.is_near(bases)).then(|| NOBODY_KNOWS.to_owned()))
+    }
+
+    /// Of the words that may name one of them the one that says most: a file that is there, or at least looks like one.
+    fn best_name(&self, leading: &[&Word], bases: &Bases) -> Option<String> {
+        let is_there = |piece: &&str| bases.known.iter().any(|base| base.join(piece).exists());
+        let exists = |word: &&&Word| {
+            let mut there = pieces(word.text()).into_iter().filter(is_there);
+            has_signs(word.text()) || there.any(|piece| self.plain(piece, bases))
+        };
+        // Where any file counts, a word that is no option need not be a file.
+        let looks_like_one = |word: &&&Word| {
+            let text = word.text();
+            !self.any_counts() || (!text.starts_with('-') && text.contains(['.', '/']))
+        };
+        let best = leading.iter().find(exists).or_else(|| leading.iter().find(looks_like_one));
+        let shown = best.map_or(NOBODY_KNOWS, |word| word.text());
+        (!leading.is_empty()).then(|| shown.to_owned())
+    }
+
+    /// Whether one of them is in the workspace, or where the command runs.
+    fn is_near(&self, bases: &Bases) -> bool {
+        let mut places = bases.known.iter().chain([&self.own.workspace]);
+        bases.anywhere || places.any(|place| self.touches(place, "."))
     }
 
     /// `GIT_WORK_TREE=.. git checkout …`

@@ -2,7 +2,7 @@
 
 use pintle_policy::shell::{SimpleCommand, Word};
 
-use super::{copies, git, unpack};
+use super::{awk, copies, git, unpack};
 
 /// Programs that write no file, whatever they are told; and those in front of another, which is looked at by itself.
 const LOOKS: &[&str] = &[
@@ -117,6 +117,8 @@ pub(super) struct Effect {
     pub(super) unless_files: Vec<String>,
     /// What is sent may come back here, if the repository is told so.
     pub(super) pushes: bool,
+    /// Whatever it puts a name together of.
+    pub(super) open: bool,
 }
 
 impl Effect {
@@ -156,6 +158,7 @@ impl Effect {
             },
             "find" => find(&args),
             "sed" => sed(&args),
+            "awk" | "gawk" | "mawk" | "nawk" => awk(&args),
             "git" => git::effect(&command.args),
             _ => copies::effect(program, &args)
                 .or_else(|| unpack::effect(program, &args))
@@ -229,9 +232,16 @@ fn sed(args: &[String]) -> Effect {
     }
     let script = operands(args).next().unwrap_or_default();
     let after_w =
-        script.match_indices('w').filter_map(|(at, _)| script.get(at.saturating_add(1)..));
+        script.match_indices(['w', 'W']).filter_map(|(at, _)| script.get(at.saturating_add(1)..));
     let files = after_w.filter_map(|rest| rest.split([';', '\n', '}']).next()).map(str::trim);
     let files = files.filter(|file| !file.is_empty() && !file.ends_with('/')).map(str::to_owned);
     let read = operands(args).skip(1).map(str::to_owned).collect();
     Effect { read, ..Effect::places(files.collect()) }
+}
+
+/// Its files may be changed in place; its program, whichever of the words that is, says what it writes to.
+fn awk(args: &[String]) -> Effect {
+    let outputs: Vec<_> = args.iter().map(|arg| awk::outputs(arg)).collect();
+    let open = outputs.iter().any(|it| it.open);
+    Effect { open, ..Effect::places(outputs.into_iter().flat_map(|it| it.named).collect()) }
 }

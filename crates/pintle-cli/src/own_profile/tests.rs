@@ -34,7 +34,8 @@ impl World {
         files.extend(own.map(|name| profile.join(name)));
         let program = std::env::current_exe().unwrap().canonicalize().unwrap();
         let scripts = vec![profile.join("hooks/check.sh")];
-        Self { own: Own { files, scripts, program: Some(program), workspace: work }, folder }
+        let (counts, program) = (Vec::new(), Some(program));
+        Self { own: Own { files, scripts, counts, program, workspace: work }, folder }
     }
 
     fn concern(&self, command: &str) -> Option<String> {
@@ -140,6 +141,27 @@ fn a_second_name_of_a_rule_is_the_rule() {
     let input = json!({ "path": "src/innocent", "content": "x" });
     assert!(world.own.concern("write_file", &input).is_some());
     assert_eq!(world.concern("echo x > src/a.rs"), None);
+}
+
+#[test]
+fn a_link_to_a_rule_is_known_by_the_name_it_is_given() {
+    let world = World::new("");
+    let work = &world.own.workspace;
+    std::os::unix::fs::symlink("../agent.json", work.join("sub/aj")).unwrap();
+    std::os::unix::fs::symlink("../agent.json", work.join("sub/hooks/up")).unwrap();
+    for command in [
+        "mv sub s2; echo x > s2/aj",
+        "mv sub/hooks h; echo x > h/up",
+        "cp -a sub s2 && tee s2/aj < evil",
+        "for d in sub; do mv $d s2; done; echo x > s2/aj",
+        "mv s*b s2; echo x > s2/aj",
+        "mv sub/aj x; echo x > x",
+    ] {
+        assert!(world.concern(command).is_some(), "{command}");
+    }
+    for command in ["mv src s2; echo x > s2/aj", "mv sub s2; cat s2/aj", "mv sub s2"] {
+        assert_eq!(world.concern(command), None, "{command}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::json;
 
-use crate::support::{World, fifo, id};
+use crate::support::{Said, World, fifo, id};
 
 #[test]
 fn an_agent_json_that_never_ends_or_lies_elsewhere_is_refused_at_once() {
@@ -135,6 +135,74 @@ fn a_shell_command_that_reaches_for_the_rules_is_asked_about_at_any_level() {
         assert!(!said.out.contains("the rules the agent works under"), "{command}: {said:?}");
     }
     assert!(world.path("agent.json").exists(), "what lies beside the profile is no rule of it");
+}
+
+#[test]
+fn whoever_is_asked_sees_which_file_counts_and_why() {
+    let asked = |hook: &str, command: &str| {
+        let hook = json!({ "action": "command", "name": "gate", "command": hook });
+        let world = World::new(&json!({ "hooks": { "onToolEnd": [hook] } })).allowing_programs();
+        std::fs::write(world.data("pintle.toml"), "level = \"permissive\"\n").unwrap();
+        for file in ["src/a.py", "src/b.py", "Makefile"] {
+            world.write(&format!("profile/{file}"), "");
+        }
+        world.trust();
+        let question = format!("run {command}");
+        let mut chat = world.pintle_in("profile", &["chat", "--profile", ".", "-q", &question]);
+        Said::from(chat.output().unwrap()).out
+    };
+    let of_src = "all in src counts, for the hook `gate` runs `python3 src/a.py`";
+    let of_all =
+        "every file of the profile counts, for it runs `make check`, which could load any of them";
+    let nobody = "nobody can tell which files it writes";
+    for (hook, command, file, why) in [
+        ("python3 src/a.py", "sed -i s/a/b/ src/b.py", "src/b.py", of_src),
+        ("python3 src/a.py", "echo x > src/new.py", "src/new.py", of_src),
+        ("make check", "sed -i s/a/b/ src/a.py", "src/a.py", of_all),
+        ("make check", "python3 -m compileall", nobody, of_all),
+        ("make check", "echo x > new.py", "new.py", of_all),
+    ] {
+        let said = asked(hook, command);
+        let told = format!("the rules the agent works under ({file}; {why})");
+        assert!(said.contains(&told), "{command}: {said}");
+    }
+    let said = asked("make check", "cp x agent.json");
+    assert!(said.contains("the rules the agent works under (agent.json)"), "{said}");
+}
+
+#[test]
+fn a_name_that_a_script_makes_and_a_link_by_another_name_are_asked_about() {
+    let world = World::new(&json!({}));
+    std::fs::write(world.data("pintle.toml"), "level = \"permissive\"\n").unwrap();
+    world.write("sub/x", "");
+    symlink("../profile/agent.json", world.path("sub/aj")).unwrap();
+    let before = world.read("profile/agent.json");
+    for command in [
+        r#"awk 'BEGIN{print "{}" > "profile/\141gent.json"}'"#,
+        r#"awk 'BEGIN{print "{}" > "profile/agent.js" "on"}'"#,
+        "mv sub s2; echo x > s2/aj",
+    ] {
+        let said = world.ask(&format!("run {command}"));
+        assert!(said.out.contains("the rules the agent works under"), "{command}: {said:?}");
+    }
+    assert_eq!(world.read("profile/agent.json"), before);
+    assert!(world.ask("run awk 'BEGIN{print 1 > \"out.txt\"}'").ok);
+    assert!(world.path("out.txt").exists());
+}
+
+// R11.2
+#[test]
+fn a_folder_with_a_link_that_leads_away_is_not_gone_through_unasked() {
+    let world = World::new(&json!({}));
+    std::fs::write(world.data("pintle.toml"), "level = \"permissive\"\n").unwrap();
+    world.write("sub/x", "found\n");
+    assert!(world.ask("run grep -R found sub").out.contains("sub/x:found"));
+    symlink("/etc", world.path("sub/l")).unwrap();
+    for command in ["grep -R root sub", "cp -rL sub t2", "zip -r x.zip sub"] {
+        let said = world.ask(&format!("run {command}"));
+        assert!(said.out.contains("sub/l is /etc"), "{command}: {said:?}");
+    }
+    assert!(world.ask("run grep -r found sub").out.contains("sub/x:found"));
 }
 
 #[test]

@@ -185,6 +185,26 @@ fn a_hook_that_takes_its_time_is_named() {
     assert_eq!(screen.code, 0, "{}", screen.text);
 }
 
+// R8.2
+#[test]
+fn a_gate_that_says_a_no_in_other_words_is_told_above_the_prompt() {
+    let world = World::new();
+    let answers = r#"echo '{"decision": "block", "reason": "secrets in file"}'"#;
+    let hook = json!({"action": "command", "name": "gate", "command": answers});
+    world.write("gated/agent.json", json!({"hooks": {"onToolCall": [hook]}}).to_string());
+    assert_eq!(world.run(&["trust", "gated", "--accept"]).code, Some(0));
+    let steps = [
+        wait_for_prompt(),
+        keys("list .\r"),
+        wait("the hook `gate`"),
+        wait("`decision`, which means nothing here"),
+        wait_for_prompt(),
+        keys(CTRL_D),
+    ];
+    let screen = play(&world, &["chat", "--profile", "gated"], &steps);
+    assert_eq!(screen.code, 0, "{}", screen.text);
+}
+
 #[test]
 fn a_hook_is_named_after_words_too() {
     let world = World::new();
