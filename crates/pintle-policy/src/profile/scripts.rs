@@ -186,7 +186,8 @@ impl Search<'_> {
                 // A link that leads out of the profile.
                 Named::Outside(path) => {
                     let inner = Path::new(&path).strip_prefix(search.folder).ok()?;
-                    Some(inner.to_string_lossy().into_owned())
+                    let inner = normal(&inner.to_string_lossy());
+                    (!inner.starts_with("..")).then_some(inner)
                 }
                 Named::Folder(_) => None,
             })
