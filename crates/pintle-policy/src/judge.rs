@@ -386,3 +386,28 @@ fn uses_network(program: &str, args: &[Word]) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn why(command: &str) -> String {
+        let Ok(folder) = tempfile::tempdir() else { return String::new() };
+        let input = serde_json::json!({ "command": command });
+        zone_of("terminal", Zone::Build, &input, &Reach::of(&input, folder.path())).why
+    }
+
+    #[test]
+    fn a_refused_calculation_says_which_value_and_what_to_do() {
+        let told = why("i=$(cat f); echo $((i*i))");
+        for part in ["`$((i*i))`", "the value of `i` may be no number", "`expr`", "`seq`"] {
+            assert!(told.contains(part), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_redirection_around_several_commands_is_named() {
+        let told = why("cat a | head > /etc/x.txt");
+        assert!(told.starts_with("`> /etc/x.txt` reaches outside"), "{told}");
+    }
+}

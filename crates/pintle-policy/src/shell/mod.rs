@@ -12,6 +12,7 @@ mod awk;
 mod brackets;
 mod check;
 mod destructive;
+mod escapes;
 mod git;
 mod heredoc;
 mod later;
@@ -149,6 +150,13 @@ impl SimpleCommand {
 
     /// Whether it does no more than keep what substitutions print (`n=$(git log | wc -l)`): those are listed by themselves, and
     /// say all that is to be said about it.
+    ///
+    /// ```
+    /// # use pintle_policy::shell::simple_commands;
+    /// let keeps = |line| simple_commands(line).unwrap()[0].only_keeps_what_is_printed();
+    /// assert!(keeps("n=$(git log | wc -l)") && keeps("n=\"$(date)\""));
+    /// assert!(!keeps("n=1") && !keeps("n=$x") && !keeps("n=a$(date)") && !keeps("n=$(date) ls"));
+    /// ```
     #[must_use]
     pub fn only_keeps_what_is_printed(&self) -> bool {
         let keeps = |word: &Word| {
@@ -225,9 +233,11 @@ impl Script {
 /// program in front is listed too. Anything that will run but cannot be known is a command with a
 /// [dynamic](Word::Dynamic) name.
 ///
-/// What a program runs in its own language (`python -c`, a Makefile) is not seen: whoever allows such a program allows whatever
-/// it can do. Only a script of `sed` or `awk` that runs something, and a variable's value that is taken for a number, are listed as
-/// what cannot be known.
+/// What a program runs in its own language is not seen: `python -c`, `perl -e` and `node -e`, a Makefile, a file that `sed -f`,
+/// `awk -f`, an editor or a database reads. Whoever allows such a program allows whatever it can do. Listed as what cannot be known are
+/// only: a script of `sed` or `awk` in the line that runs something, or may with what the line puts into it; a text in the line with
+/// which `ed`, `vi`, `sqlite3` or `make` leaves for a shell (`vi -c '!ls'`, `.shell`, `make -f -`, `--eval`); and a variable's value
+/// that is taken for a number.
 ///
 /// # Errors
 /// When the command is too long, too deep, or cannot be parsed: treat it as forbidden.

@@ -1,5 +1,6 @@
 //! Finds the command inside a command: `sudo rm`, `sh -c 'rm'`, `find -exec rm`.
 
+use super::escapes::escapes;
 use super::git;
 use super::later::{
     holds_a_program, is_steering_variable, names_a_steering_variable, programs_named,
@@ -76,7 +77,8 @@ impl Inner {
             _ if is_shell(program) => self.shell(program, args, command),
             _ if is_opaque(program)
                 || sets_programs(program, args)
-                || runs_by_option(program, args) =>
+                || runs_by_option(program, args)
+                || escapes(program, command) =>
             {
                 self.unknown(command);
             }
