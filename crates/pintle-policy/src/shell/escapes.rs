@@ -8,7 +8,12 @@ use super::{SimpleCommand, Word};
 pub(crate) fn escapes(program: &str, command: &SimpleCommand) -> bool {
     match program {
         // All that it does it reads from its input.
-        "ed" | "red" => !command.redirects.iter().any(|redirect| redirect.operator == "<"),
+        "ed" | "red" => {
+            let is_file = command.redirects.iter().any(|redirect| redirect.operator == "<");
+            let mut texts = given(command).skip(command.args.len()).peekable();
+            let is_plain = |word: &Word| !word.is_dynamic() && !word.text().contains('!');
+            !is_file && (texts.peek().is_none() || !texts.all(is_plain))
+        }
         "ex" | "nvim" | "vi" | "view" | "vim" | "vimdiff" => editor(command),
         "sqlite3" => given(command).any(|word| of_sqlite(word.text())),
         "make" => make(&command.args),

@@ -27,7 +27,7 @@ pub(super) fn pieces(word: &Word, values: &Values) -> Option<Vec<String>> {
 
 /// Whether the character ends nothing in a script: no part of a pattern, no line, no command.
 pub(super) fn is_plain(c: char) -> bool {
-    c.is_alphanumeric() || " ._-%+".contains(c)
+    c.is_alphanumeric() || " ._-%+:".contains(c)
 }
 
 fn is_plain_text(text: &str) -> bool {
@@ -125,7 +125,10 @@ fn expansion<'s>(
     let after = rest.get(1..)?;
     if rest.starts_with('`') {
         let end = closed(after, Inside::Backquotes)?;
-        return Some((printed(after.get(..end.checked_sub(1)?)?, values)?, after.get(end..)?));
+        return Some((
+            printed(after.get(..end.checked_sub(1)?)?, values, depth)?,
+            after.get(end..)?,
+        ));
     }
     let one = |text: &str| vec![text.to_owned()];
     let inside = after.get(1..).unwrap_or_default();
@@ -135,7 +138,7 @@ fn expansion<'s>(
             let tail = inside.get(end..)?;
             match inside.starts_with('(') {
                 true => Some((one("1"), tail)),
-                false => Some((printed(inside.get(..end.checked_sub(1)?)?, values)?, tail)),
+                false => Some((printed(inside.get(..end.checked_sub(1)?)?, values, depth)?, tail)),
             }
         }
         Some('{') => {
@@ -215,14 +218,16 @@ fn variable(name: &str, values: &Values, depth: usize) -> Option<Vec<String>> {
 }
 
 /// What a substitution prints, if that is none of the line's own texts.
-fn printed(script: &str, values: &Values) -> Option<Vec<String>> {
+fn printed(script: &str, values: &Values, depth: usize) -> Option<Vec<String>> {
     if values.printed(script).is_some_and(|needs| needs.is_empty()) {
         return Some(vec![NUMBERS.to_string()]);
     }
     let commands = simple_commands(script).ok()?;
-    let speakers = commands.iter().filter(|command| !reads(command, values)).collect::<Vec<_>>();
-    let plain = speakers.iter().all(|command| says_plain(command));
-    (plain && speakers.len() <= 1).then(open)
+    let speakers: Vec<_> = commands.iter().filter(|command| !reads(command, values)).collect();
+    let is_plain = speakers.iter().all(|command| says_plain(command, values, depth));
+    // Two of them print two lines.
+    let prints = |command: &&&SimpleCommand| !matches!(command.program(), Some("tr" | "sed"));
+    (is_plain && speakers.iter().filter(prints).count() <= 1).then(open)
 }
 
 /// Programs that print what is in files, in a repository, or the outcome of a program in a language that is not read here.
@@ -241,7 +246,7 @@ fn reads(command: &SimpleCommand, values: &Values) -> bool {
         && !(matches!(program, "git" | "jq") && is_formatted())
 }
 
-fn says_plain(command: &SimpleCommand) -> bool {
+fn says_plain(command: &SimpleCommand, values: &Values, depth: usize) -> bool {
     let texts = command.redirects.iter().filter(|redirect| redirect.operator == "<<<");
     let args = match (command.program(), command.args.as_slice()) {
         // What it puts in the place of something else.
@@ -251,14 +256,15 @@ fn says_plain(command: &SimpleCommand) -> bool {
         (_, args) => args,
     };
     let mut words = texts.map(|redirect| &redirect.target).chain(args);
-    let is_plain = |word: &Word| {
-        let text = word.text();
-        let outside = text.replace("${", "").replace(['$', '}'], "");
-        match command.program() {
-            Some("sed") => replaces_plainly(text),
-            Some("awk") => !word.is_dynamic() && !text.contains('"'),
-            _ => is_plain_text(&outside) || matches!(text, "[:lower:]" | "[:upper:]" | "|"),
-        }
+    let is_known = |word: &Word| match word {
+        Word::Literal(text) => is_plain_text(text),
+        Word::Dynamic(raw) => read(raw, values, false, depth.saturating_add(1))
+            .is_some_and(|texts| texts.iter().all(|text| is_plain_text(&text.replace(OPEN, "")))),
+    };
+    let is_plain = |word: &Word| match command.program() {
+        Some("sed") => !word.is_dynamic() && replaces_plainly(word.text()),
+        Some("awk") => !word.is_dynamic() && !word.text().contains('"'),
+        _ => is_known(word) || matches!(word.text(), "[:lower:]" | "[:upper:]"),
     };
     !command.name.is_dynamic() && command.documents.is_empty() && words.all(is_plain)
 }

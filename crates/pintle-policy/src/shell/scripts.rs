@@ -117,6 +117,10 @@ fn sed(script: &str, in_sets: bool) -> Option<Does> {
         }
         rest = past_addresses(rest, in_sets)?.trim_start_matches([' ', '\t', '!']);
         let command = rest.chars().next()?;
+        // Where a number is missing (`,3p`) it does nothing at all.
+        if command == ',' && !is_open(script) {
+            return Some(Does::default());
+        }
         let after = rest.get(command.len_utf8()..)?;
         let (line, next) = after.split_once('\n').unwrap_or((after, ""));
         rest = match command {

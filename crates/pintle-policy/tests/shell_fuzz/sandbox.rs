@@ -12,7 +12,7 @@ use std::time::Duration;
 const PROGRAMS: &[&str] = &[
     "awk", "bash", "cat", "chrt", "env", "false", "find", "flock", "git", "ionice", "nice",
     "nohup", "prlimit", "script", "sed", "seq", "setarch", "setsid", "sh", "stdbuf", "taskset",
-    "tee", "timeout", "true", "xargs",
+    "tee", "timeout", "tr", "true", "xargs",
 ];
 
 pub(crate) struct Sandbox {
