@@ -7,6 +7,7 @@
 use super::numbers::{Values, WORDS};
 use super::values::{Inside, closed};
 use super::{SimpleCommand, Word, simple_commands, unescaped};
+use std::cell::Cell;
 
 /// Stands for what is open; no word holds such a character.
 pub(super) const OPEN: char = '\u{1}';
@@ -16,12 +17,29 @@ pub(super) const NUMBERS: char = '\u{2}';
 const MOST: usize = 64;
 const DEEPEST: usize = 6;
 const LONGEST: usize = 8192;
+/// Values in values in values: judging stays cheap.
+const MOST_STEPS: usize = 100_000;
+
+/// What a word is read with.
+struct Line<'v> {
+    values: &'v Values,
+    left: Cell<usize>,
+}
+
+impl Line<'_> {
+    /// `None` when this is more than anybody writes.
+    fn takes(&self, steps: usize) -> Option<()> {
+        self.left.set(self.left.get().checked_sub(steps)?);
+        Some(())
+    }
+}
 
 /// The texts that a word may become; `None` when that is anything.
 pub(super) fn pieces(word: &Word, values: &Values) -> Option<Vec<String>> {
+    let line = &Line { values, left: Cell::new(MOST_STEPS) };
     match word {
         Word::Literal(text) => Some(vec![text.clone()]),
-        Word::Dynamic(raw) => read(raw, values, false, 0),
+        Word::Dynamic(raw) => read(raw, line, false, 0),
     }
 }
 
@@ -38,7 +56,7 @@ fn open() -> Vec<String> {
     vec![OPEN.to_string()]
 }
 
-fn read(raw: &str, values: &Values, in_quotes: bool, depth: usize) -> Option<Vec<String>> {
+fn read(raw: &str, line: &Line<'_>, in_quotes: bool, depth: usize) -> Option<Vec<String>> {
     // `{}` is what `find` and `xargs` put a name in place of.
     if depth > DEEPEST || raw.len() > LONGEST || raw.contains("{}") {
         return None;
@@ -68,7 +86,7 @@ fn read(raw: &str, values: &Values, in_quotes: bool, depth: usize) -> Option<Vec
                 (vec![unescaped(inside).unwrap_or_else(|| inside.to_owned())], tail)
             }
             ('$', Some('"')) if !quoted => (vec![String::new()], after),
-            ('$' | '`', _) => match expansion(rest, values, quoted, depth)? {
+            ('$' | '`', _) => match expansion(rest, line, quoted, depth)? {
                 (choices, tail) if tail.len() < rest.len() => {
                     is_dynamic = true;
                     // Without quotes it may become several words, of which one may be an option.
@@ -95,6 +113,8 @@ fn read(raw: &str, values: &Values, in_quotes: bool, depth: usize) -> Option<Vec
             }
         };
         rest = tail;
+        let longest = choices.iter().map(String::len).max().unwrap_or_default();
+        line.takes(found.len().saturating_mul(choices.len()).saturating_mul(longest.max(1)))?;
         found = match choices.as_slice() {
             [only] => {
                 found.iter_mut().for_each(|start| start.push_str(only));
@@ -105,8 +125,10 @@ fn read(raw: &str, values: &Values, in_quotes: bool, depth: usize) -> Option<Vec
                 .flat_map(|start| choices.iter().map(move |choice| format!("{start}{choice}")))
                 .collect(),
         };
-        found.sort_unstable();
-        found.dedup();
+        if choices.len() > 1 {
+            found.sort_unstable();
+            found.dedup();
+        }
         if found.len() > MOST {
             return None;
         }
@@ -118,17 +140,14 @@ fn read(raw: &str, values: &Values, in_quotes: bool, depth: usize) -> Option<Vec
 /// What `rest`, which starts with `$` or a backquote, may become, and what follows it.
 fn expansion<'s>(
     rest: &'s str,
-    values: &Values,
+    line: &Line<'_>,
     quoted: bool,
     depth: usize,
 ) -> Option<(Vec<String>, &'s str)> {
     let after = rest.get(1..)?;
     if rest.starts_with('`') {
         let end = closed(after, Inside::Backquotes)?;
-        return Some((
-            printed(after.get(..end.checked_sub(1)?)?, values, depth)?,
-            after.get(end..)?,
-        ));
+        return Some((printed(after.get(..end.checked_sub(1)?)?, line, depth)?, after.get(end..)?));
     }
     let one = |text: &str| vec![text.to_owned()];
     let inside = after.get(1..).unwrap_or_default();
@@ -138,29 +157,29 @@ fn expansion<'s>(
             let tail = inside.get(end..)?;
             match inside.starts_with('(') {
                 true => Some((one("1"), tail)),
-                false => Some((printed(inside.get(..end.checked_sub(1)?)?, values, depth)?, tail)),
+                false => Some((printed(inside.get(..end.checked_sub(1)?)?, line, depth)?, tail)),
             }
         }
         Some('{') => {
             let end = closed(inside, Inside::Expansion)?;
             let text = inside.get(..end.checked_sub(1)?)?;
-            Some((braced(text, values, quoted, depth)?, inside.get(end..)?))
+            Some((braced(text, line, quoted, depth)?, inside.get(end..)?))
         }
-        Some('@' | '*') => Some((variable(WORDS, values, depth)?, inside)),
+        Some('@' | '*') => Some((variable(WORDS, line, depth)?, inside)),
         Some('#' | '?' | '$' | '!') => Some((one("1"), inside)),
         Some('-') => Some((one("h"), inside)),
-        Some(c) if c.is_ascii_digit() => Some((variable(WORDS, values, depth)?, inside)),
+        Some(c) if c.is_ascii_digit() => Some((variable(WORDS, line, depth)?, inside)),
         Some(c) if c.is_ascii_alphabetic() || c == '_' => {
             let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
             let end = after.find(|c| !is_part(c)).unwrap_or(after.len());
-            Some((variable(after.get(..end)?, values, depth)?, after.get(end..)?))
+            Some((variable(after.get(..end)?, line, depth)?, after.get(end..)?))
         }
         _ => Some((Vec::new(), rest)),
     }
 }
 
 /// What stands in `${…}`.
-fn braced(inside: &str, values: &Values, quoted: bool, depth: usize) -> Option<Vec<String>> {
+fn braced(inside: &str, line: &Line<'_>, quoted: bool, depth: usize) -> Option<Vec<String>> {
     if inside.starts_with('#') {
         return Some(vec!["1".to_owned()]);
     }
@@ -170,13 +189,13 @@ fn braced(inside: &str, values: &Values, quoted: bool, depth: usize) -> Option<V
         c if c.is_ascii_digit() => (WORDS, inside.get(end..)?),
         _ => (inside.get(..end)?, inside.get(end..)?),
     };
-    let mut found = variable(name, values, depth.saturating_add(1))?;
+    let mut found = variable(name, line, depth.saturating_add(1))?;
     if operator.is_empty() {
         return (!name.is_empty()).then_some(found);
     }
     let default = [":-", ":=", ":+", "-", "=", "+"].iter().find_map(|op| operator.strip_prefix(op));
     if let Some(text) = default {
-        found.extend(read(text, values, quoted, depth.saturating_add(1))?);
+        found.extend(read(text, line, quoted, depth.saturating_add(1))?);
         return Some(found);
     }
     // A piece of it, or another text with some letters in it: nothing in either ends anything.
@@ -188,8 +207,9 @@ fn braced(inside: &str, values: &Values, quoted: bool, depth: usize) -> Option<V
 }
 
 /// All that a variable may be, nothing at all included.
-fn variable(name: &str, values: &Values, depth: usize) -> Option<Vec<String>> {
-    let Some(set) = values.of(name) else { return values.says_only_plain().then(open) };
+fn variable(name: &str, line: &Line<'_>, depth: usize) -> Option<Vec<String>> {
+    line.takes(line.values.names().count())?;
+    let Some(set) = line.values.of(name) else { return line.values.says_only_plain().then(open) };
     if set.is_empty() {
         return Some(match name {
             WORDS => vec![String::new()],
@@ -206,7 +226,7 @@ fn variable(name: &str, values: &Values, depth: usize) -> Option<Vec<String>> {
                 let list = raw.strip_prefix('(').and_then(|raw| raw.strip_suffix(')'));
                 let texts = match list {
                     Some(items) => is_plain_text(items).then(open)?,
-                    None => read(raw, values, false, depth.saturating_add(1))?,
+                    None => read(raw, line, false, depth.saturating_add(1))?,
                 };
                 found.extend(texts);
             }
@@ -218,20 +238,24 @@ fn variable(name: &str, values: &Values, depth: usize) -> Option<Vec<String>> {
 }
 
 /// What a substitution prints, if that is none of the line's own texts.
-fn printed(script: &str, values: &Values, depth: usize) -> Option<Vec<String>> {
-    if values.printed(script).is_some_and(|needs| needs.is_empty()) {
+fn printed(script: &str, line: &Line<'_>, depth: usize) -> Option<Vec<String>> {
+    line.takes(script.len().saturating_add(1000))?;
+    let commands = simple_commands(script).ok()?;
+    // These print whatever they are given.
+    let repeats = |command: &SimpleCommand| matches!(command.program(), Some("echo" | "expr"));
+    let numbers = || line.values.printed(script).is_some_and(|needs| needs.is_empty());
+    if !commands.iter().any(repeats) && numbers() {
         return Some(vec![NUMBERS.to_string()]);
     }
-    let commands = simple_commands(script).ok()?;
-    let speakers: Vec<_> = commands.iter().filter(|command| !reads(command, values)).collect();
-    let is_plain = speakers.iter().all(|command| says_plain(command, values, depth));
+    let speakers: Vec<_> = commands.iter().filter(|command| !reads(command, line)).collect();
+    let is_plain = speakers.iter().all(|command| says_plain(command, line, depth));
     // Two of them print two lines.
     let prints = |command: &&&SimpleCommand| !matches!(command.program(), Some("tr" | "sed"));
     (is_plain && speakers.iter().filter(prints).count() <= 1).then(open)
 }
 
 /// Programs that print what is in files, in a repository, or the outcome of a program in a language that is not read here.
-fn reads(command: &SimpleCommand, values: &Values) -> bool {
+fn reads(command: &SimpleCommand, line: &Line<'_>) -> bool {
     const READERS: &[&str] = &[
         "cargo", "cat", "cut", "git", "go", "grep", "head", "hostname", "jq", "node", "npm",
         "nproc", "perl", "pwd", "python", "python3", "realpath", "ruby", "rustc", "sort", "tail",
@@ -240,13 +264,13 @@ fn reads(command: &SimpleCommand, values: &Values) -> bool {
     let program = command.program().unwrap_or_default();
     let is_formatted = || command.args.iter().any(|arg| arg.text().contains("format"));
     READERS.contains(&program)
-        && !values.is_function(program)
+        && !line.values.is_function(program)
         && command.documents.is_empty()
         && !command.redirects.iter().any(|redirect| redirect.operator == "<<<")
         && !(matches!(program, "git" | "jq") && is_formatted())
 }
 
-fn says_plain(command: &SimpleCommand, values: &Values, depth: usize) -> bool {
+fn says_plain(command: &SimpleCommand, line: &Line<'_>, depth: usize) -> bool {
     let texts = command.redirects.iter().filter(|redirect| redirect.operator == "<<<");
     let args = match (command.program(), command.args.as_slice()) {
         // What it puts in the place of something else.
@@ -258,7 +282,7 @@ fn says_plain(command: &SimpleCommand, values: &Values, depth: usize) -> bool {
     let mut words = texts.map(|redirect| &redirect.target).chain(args);
     let is_known = |word: &Word| match word {
         Word::Literal(text) => is_plain_text(text),
-        Word::Dynamic(raw) => read(raw, values, false, depth.saturating_add(1))
+        Word::Dynamic(raw) => read(raw, line, false, depth.saturating_add(1))
             .is_some_and(|texts| texts.iter().all(|text| is_plain_text(&text.replace(OPEN, "")))),
     };
     let is_plain = |word: &Word| match command.program() {
@@ -281,4 +305,24 @@ fn replaces_plainly(text: &str) -> bool {
         }
     };
     text.starts_with('-') && is_plain_text(text) || parts().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_in_values_take_no_time() {
+        let names = ["a", "b", "c", "d", "e", "f", "g"];
+        let sets = names.windows(2).map(|pair| match pair {
+            [name, next] => format!("{name}={};", format!("${next}").repeat(400)),
+            _ => String::new(),
+        });
+        let line = format!("{} g=x;", sets.collect::<String>());
+        let line = format!("{line} {}", "sed \"s/a/$a$a$a/\" f;".repeat(200));
+        assert!(simple_commands(&line).is_ok_and(|all| all.iter().any(|it| it.name.is_dynamic())));
+        // Itself in itself.
+        let line = "x=$(echo $x$y); y=`echo $x$y`; sed \"s/a/$x/\" f";
+        assert!(simple_commands(line).is_ok_and(|all| all.iter().any(|it| it.name.is_dynamic())));
+    }
 }

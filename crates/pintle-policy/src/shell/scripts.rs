@@ -90,6 +90,10 @@ pub(crate) fn does(command: &SimpleCommand, told: &Told<'_>, values: &Values) ->
         let with = |script: &String| texts.iter().map(|t| format!("{script}{t}\n")).collect();
         scripts = scripts.iter().flat_map(|script| -> Vec<String> { with(script) }).collect();
     }
+    // What comes from outside may be nothing at all.
+    let emptied = scripts.iter().filter(|script| is_open(script));
+    let emptied: Vec<String> = emptied.map(|it| it.replace([OPEN, NUMBERS], "")).collect();
+    scripts.extend(emptied);
     let read = |script: &String| match program {
         "sed" | "gsed" => {
             // In a set of letters the sign that ends a pattern is one of them to some, and the end to others.
@@ -157,7 +161,8 @@ fn sed(script: &str, in_sets: bool) -> Option<Does> {
                 next
             }
             's' | 'y' => {
-                let sign = after.chars().next().filter(|c| !matches!(c, '\\' | '\n'))?;
+                let sign =
+                    after.chars().next().filter(|c| !matches!(*c, '\\' | '\n' | OPEN | NUMBERS))?;
                 let pattern = after.get(sign.len_utf8()..)?;
                 let replacement = past(pattern, sign, in_sets && command == 's')?;
                 let flags = past(replacement, sign, false)?;
@@ -205,7 +210,8 @@ fn past_addresses(script: &str, in_sets: bool) -> Option<&str> {
         rest = match rest.chars().next()? {
             '/' => past_modifiers(past(rest.get(1..)?, '/', in_sets)?),
             '\\' => {
-                let sign = rest.chars().nth(1).filter(|c| !matches!(c, '\\' | '\n'))?;
+                let sign =
+                    rest.chars().nth(1).filter(|c| !matches!(*c, '\\' | '\n' | OPEN | NUMBERS))?;
                 past_modifiers(past(rest.get(1..)?.get(sign.len_utf8()..)?, sign, in_sets)?)
             }
             '0'..='9' | '$' | '+' | '~' | NUMBERS => {
