@@ -20,8 +20,15 @@ const BUILT_IN: &[&str] = &[
     "type", "ulimit", "umask", "unset", "wait",
 ];
 
+/// Whoever starts programs of its own: those that it is told to start need not be on the PATH.
+const BRINGS: &[&str] = &[
+    "bundle", "bunx", "cargo", "docker", "nix", "npm", "npx", "pipx", "pnpm", "poetry", "podman",
+    "ssh", "uv", "uvx", "yarn",
+];
+
 /// A line that looks first whether a program is there knows what to do without it.
-const LOOKS_FIRST: &[&str] = &["||", "if ", "command -v", "type ", "which ", "()", "PATH="];
+const LOOKS_FIRST: &[&str] =
+    &["||", "if ", "case ", "command -v", "type ", "which ", "()", "PATH=", ". ", "source "];
 
 /// What is told of hooks whose program is not there, or may not be executed.
 pub(crate) fn unstartable(
@@ -48,12 +55,33 @@ fn names(run: &Run) -> Vec<String> {
         Run::Argv(argv) => argv.iter().take(1).cloned().collect(),
         Run::Shell(line) if LOOKS_FIRST.iter().any(|sign| line.contains(sign)) => Vec::new(),
         Run::Shell(line) => {
-            let commands = simple_commands(line).unwrap_or_default();
-            let names = commands.iter().filter_map(|command| command.name.literal());
-            let is_started = |name: &&str| !name.is_empty() && !BUILT_IN.contains(name);
-            names.filter(is_started).map(str::to_owned).collect()
+            let Ok(commands) = simple_commands(line) else { return first_word(line) };
+            let mut names = Vec::new();
+            for name in commands.iter().filter_map(|command| command.name.literal()) {
+                if is_started(name) {
+                    names.push(name.to_owned());
+                }
+                if BRINGS.contains(&name) {
+                    break;
+                }
+            }
+            names
         }
     }
+}
+
+/// Of a line that nobody else can read, as with an option of `uv run` that is not known here.
+fn first_word(line: &str) -> Vec<String> {
+    let is_plain =
+        |word: &&str| word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
+    let first = line.split_whitespace().next().filter(is_plain);
+    first.filter(|word| is_started(word)).map(str::to_owned).into_iter().collect()
+}
+
+fn is_started(name: &str) -> bool {
+    const RESERVED: &[&str] =
+        &["case", "coproc", "for", "function", "if", "select", "time", "until", "while"];
+    !name.is_empty() && !BUILT_IN.contains(&name) && !RESERVED.contains(&name)
 }
 
 fn why_not(name: &str, folder: &Path, places: &[PathBuf]) -> Option<String> {

@@ -39,7 +39,10 @@ fn goes(command: &SimpleCommand) -> Goes {
     let follows = match program {
         "grep" | "egrep" | "fgrep" | "ggrep" => short(&['R']) || long(&["dereference-recursive"]),
         "rg" | "ag" | "ack" | "fd" | "fdfind" => short(&['L', 'f']) || long(&["follow"]),
-        "cp" | "gcp" => short(&['L']) || long(&["dereference"]),
+        "cp" | "gcp" => {
+            (short(&['r', 'R', 'a']) || long(&["recursive", "archive"]))
+                && (short(&['L']) || long(&["dereference"]))
+        }
         "tar" | "bsdtar" | "gtar" => {
             short(&['h', 'L']) || bundled(&['h', 'L']) || long(&["dereference"])
         }
@@ -53,7 +56,10 @@ fn goes(command: &SimpleCommand) -> Goes {
         "zip" => (short(&['r', 'R']) || long(&["recurse-paths"])) && !short(&['y']),
         "7z" | "7za" | "7zr" => is(&["a", "u"]) && !texts().any(|arg| arg.starts_with("-snl")),
         "jar" => bundled(&['c', 'u']) || short(&['c', 'u']) || long(&["create", "update"]),
-        "du" | "ls" | "gls" => short(&['L']) || long(&["dereference"]),
+        "du" => short(&['L']) || long(&["dereference"]),
+        "ls" | "gls" => {
+            (short(&['R']) || long(&["recursive"])) && (short(&['L']) || long(&["dereference"]))
+        }
         "tree" => short(&['l']),
         "diff" | "colordiff" => {
             (short(&['r']) || long(&["recursive"])) && !long(&["no-dereference"])

@@ -20,6 +20,10 @@ const USUAL: &[&str] = &[
     "rustc", "ssh", "touch", "yarn",
 ];
 
+/// Programs whose words are files.
+const FILERS: &[&str] =
+    &["chmod", "cp", "install", "ln", "mkdir", "mv", "rm", "rmdir", "tee", "touch", "truncate"];
+
 /// Before a file's name in a word of short options: `tar -czfFILE`.
 const MOST_LETTERS: usize = 6;
 
@@ -101,7 +105,8 @@ impl Look<'_> {
             .filter(|(word, usual)| self.word(word, *usual, bases))
             .map(|(word, _)| word)
             .collect();
-        let named = self.best_name(&leading, bases);
+        let is_filer = command.program().is_some_and(|program| FILERS.contains(&program));
+        let named = self.best_name(&leading, is_filer, bases);
         let only_files = || {
             let is_other = |other: &&SimpleCommand| !std::ptr::eq(*other, command);
             let makes_versions = |other: &SimpleCommand| {
@@ -135,7 +140,7 @@ impl Look<'_> {
     }
 
     /// Of the words that may name one of them the one that says most: a file that is there, or at least looks like one.
-    fn best_name(&self, leading: &[&Word], bases: &Bases) -> Option<String> {
+    fn best_name(&self, leading: &[&Word], is_filer: bool, bases: &Bases) -> Option<String> {
         let is_there = |piece: &&str| bases.known.iter().any(|base| base.join(piece).exists());
         let exists = |word: &&&Word| {
             let mut there = pieces(word.text()).into_iter().filter(is_there);
@@ -144,7 +149,8 @@ impl Look<'_> {
         // Where any file counts, a word that is no option need not be a file.
         let looks_like_one = |word: &&&Word| {
             let text = word.text();
-            !self.any_counts() || (!text.starts_with('-') && text.contains(['.', '/']))
+            let is_file = is_filer || text.contains(['.', '/']);
+            !self.any_counts() || (!text.starts_with('-') && is_file)
         };
         let best = leading.iter().find(exists).or_else(|| leading.iter().find(looks_like_one));
         let shown = best.map_or(NOBODY_KNOWS, |word| word.text());

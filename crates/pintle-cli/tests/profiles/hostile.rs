@@ -161,6 +161,7 @@ fn whoever_is_asked_sees_which_file_counts_and_why() {
         ("make check", "sed -i s/a/b/ src/a.py", "src/a.py", of_all),
         ("make check", "python3 -m compileall", nobody, of_all),
         ("make check", "echo x > new.py", "new.py", of_all),
+        ("make check", "cp src/a.py new", "new", of_all),
     ] {
         let said = asked(hook, command);
         let told = format!("the rules the agent works under ({file}; {why})");

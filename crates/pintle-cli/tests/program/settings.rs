@@ -129,6 +129,7 @@ fn a_gate_whose_program_cannot_be_started_is_told_by_lint_and_doctor() {
     for run in [
         r#""argv": ["sh", "hooks/gate.sh"]"#,
         r#""command": "sh hooks/gate.sh""#,
+        r#""command": "case $X in a) qqzz-uv;; esac; sh hooks/gate.sh""#,
         r#""command": "command -v qqzz-uv && qqzz-uv run x; sh hooks/gate.sh""#,
     ] {
         let (lint, doctor) = told(run);
