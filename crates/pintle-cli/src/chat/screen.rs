@@ -1,7 +1,7 @@
 //! What a person sees of a run: text as it comes, one line per tool call and per block, and what is waited for.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
 
@@ -47,23 +47,37 @@ struct Running {
 
 /// What is being waited for right now.
 #[derive(Default)]
-pub(crate) struct Waiting(Mutex<Option<(Instant, Shown)>>);
+pub(crate) struct Waiting(Mutex<Option<Handler>>);
+
+struct Handler {
+    since: Instant,
+    point: String,
+    shown: Shown,
+}
 
 impl Waiting {
     pub(crate) fn handler_started(&self, point: &str, handler: &str) {
-        self.set(Some((Instant::now(), text!("hook {} ({})", handler, point))));
+        let shown = text!("hook {} ({})", handler, point);
+        *self.lock() = Some(Handler { since: Instant::now(), point: point.to_owned(), shown });
     }
 
-    fn set(&self, to: Option<(Instant, Shown)>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = to;
+    /// That another point was fired may be heard of late, when a handler of this one is at work already.
+    fn fired(&self, point: &str) {
+        self.lock().take_if(|handler| handler.point == point);
+    }
+
+    fn forget(&self) {
+        *self.lock() = None;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Handler>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn long_enough(&self) -> Option<Shown> {
-        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting
-            .as_ref()
-            .filter(|(since, _)| since.elapsed() >= NAMED_AFTER)
-            .map(|(_, what)| what.clone())
+        let waiting = self.lock();
+        let waiting = waiting.as_ref().filter(|handler| handler.since.elapsed() >= NAMED_AFTER);
+        waiting.map(|handler| handler.shown.clone())
     }
 }
 
@@ -89,7 +103,7 @@ impl Screen {
     pub(crate) fn begin(&mut self) {
         self.running.clear();
         self.open.clear();
-        self.waiting.set(None);
+        self.waiting.forget();
         self.tick();
     }
 
@@ -147,7 +161,7 @@ impl Screen {
             }
             // The model has said all it has to say for now: what is waited for next has a line of its own.
             RunEventKind::Usage { .. } if own && self.streams_text => out::end_line(),
-            RunEventKind::HookFired { .. } => self.waiting.set(None),
+            RunEventKind::HookFired { point, .. } => self.waiting.fired(point),
             RunEventKind::ApprovalRequested { approval_id, tool_name, .. } => {
                 self.open.push((approval_id.clone(), tool_name.clone()));
             }
@@ -277,4 +291,19 @@ fn first_line(text: &str) -> Shown {
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default();
     if lines.next().is_some() { text!("{} …", first) } else { first.shown() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handler_at_work_is_named_whatever_other_point_is_heard_of_late() {
+        let waiting = Waiting::default();
+        waiting.handler_started("tool.pre", "slow-guard");
+        waiting.fired("llm.post");
+        assert!(waiting.lock().is_some());
+        waiting.fired("tool.pre");
+        assert!(waiting.lock().is_none());
+    }
 }
