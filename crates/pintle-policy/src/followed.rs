@@ -11,6 +11,12 @@ use std::path::{Path, PathBuf};
 /// No more is looked through, so that judging stays cheap: this takes a fraction of a second.
 const MOST_ENTRIES: usize = 100_000;
 
+/// Programs that go through the folder they run in when they are given none.
+const GO_THROUGH_HERE: [&str; 16] = [
+    "ack", "ag", "du", "egrep", "fd", "fdfind", "fgrep", "find", "gfind", "ggrep", "gls", "grep",
+    "ls", "rclone", "rg", "tree",
+];
+
 /// How a program goes through folders.
 #[derive(PartialEq)]
 enum Goes {
@@ -85,7 +91,7 @@ impl Outside<'_> {
         self.starts(command).into_iter().find_map(|start| walk.through(&start))
     }
 
-    /// The folders among the words; without any, or when only running it would tell, the one it runs in.
+    /// The folders among the words; without any the one it runs in, if that is what the program takes then.
     fn starts(&self, command: &SimpleCommand) -> Vec<PathBuf> {
         let mut starts = Vec::new();
         for word in &command.args {
@@ -103,7 +109,8 @@ impl Outside<'_> {
             }
         }
         starts.retain(|start| start.is_dir());
-        if starts.is_empty() { self.folders.to_vec() } else { starts }
+        let is_here = command.program().is_some_and(|program| GO_THROUGH_HERE.contains(&program));
+        if starts.is_empty() && is_here { self.folders.to_vec() } else { starts }
     }
 }
 
