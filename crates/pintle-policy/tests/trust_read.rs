@@ -103,6 +103,7 @@ fn what_a_line_writes_to_lists_or_saves_does_not_count() {
         "find . -name '*.txt'",
         "grep -rq secret src",
         "cat agent.json",
+        "cat etc/../../etc/hosts ../* /etc/hosts",
         "grep -q '.*' ",
     ] {
         assert!(counts(&line(command)).is_empty(), "{command}");

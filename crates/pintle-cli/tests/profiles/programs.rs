@@ -217,6 +217,58 @@ fn a_script_that_another_one_loads_runs_only_as_it_was_trusted() {
     assert!(!world.path("b.txt").exists() && !world.path("profile/ran").exists());
 }
 
+// R10.9: who can change what a gate reads can disarm it.
+#[test]
+fn an_agent_asks_before_it_writes_to_what_a_gate_reads() {
+    let hook = |command: &str| {
+        json!({ "hooks": { "onToolCall": [
+        { "action": "command", "command": command, "tools": ["write_file"] }
+    ] } })
+    };
+    let world = World::new(&hook("! grep -qf etc/deny.txt")).allowing_programs();
+    world.write("profile/etc/deny.txt", "sesame\n");
+    world.trust();
+    let said = world.ask("write profile/etc/deny.txt: nothing");
+    assert!(said.out.contains("the rules the agent works under"), "{said:?}");
+    world.ask("write profile/etc/notes.txt: x");
+    assert!(world.path("profile/etc/notes.txt").exists(), "what it does not read is free");
+    world.ask("write a.txt: sesame");
+    assert!(!world.path("a.txt").exists());
+    world.write("profile/etc/deny.txt", "nothing\n");
+    let said = world.ask("write b.txt: x");
+    assert!(said.out.contains("`etc/deny.txt` changed since it was trusted"), "{said:?}");
+
+    // A list that a gate keeps changes with every call, and still is not the agent's to write.
+    world.agent(&hook("cat > now; grep -q sesame now seen && exit 2; date >> seen"));
+    world.write("profile/seen", "");
+    world.trust();
+    for file in ["c.txt", "d.txt"] {
+        let said = world.ask(&format!("write {file}: x"));
+        assert!(world.path(file).exists(), "{said:?}");
+    }
+    let said = world.ask("write profile/seen: x");
+    assert!(said.out.contains("the rules the agent works under"), "{said:?}");
+}
+
+// R10.9
+#[test]
+fn a_harmless_hook_leaves_the_project_to_the_agent() {
+    let world = World::new(&json!({ "hooks": { "onToolEnd": [
+        { "action": "command", "command": "git diff --quiet || true" },
+        { "action": "command", "command": "logger --no-act done || true" }
+    ] } }))
+    .allowing_programs();
+    world.write("profile/.git/config", "[core]\n\tbare = false\n");
+    world.trust();
+    for file in ["profile/src/a.py", "profile/Makefile"] {
+        let said = world.ask(&format!("write {file}: x"));
+        assert!(world.path(file).exists(), "{said:?}");
+    }
+    assert!(world.run(&["trust", "profile"]).ok);
+    let said = world.ask("write profile/.git/hooks/pre-commit: x");
+    assert!(said.out.contains("the rules the agent works under"), "{said:?}");
+}
+
 // R10.6, R10.9: what hooks save is no program.
 #[test]
 fn saved_lines_do_not_make_a_profile_untrusted_and_cannot_become_a_program() {

@@ -118,7 +118,7 @@ fn pattern(word: &str) -> Option<String> {
     let variable = plain.strip_prefix('$').and_then(|it| it.split_once('/'));
     let inner = variable.map_or(&*plain, |(_, behind)| behind).replace("**", "*");
     let is_one = inner.contains(['*', '?', '[']) && !inner.contains(['$', '`', ' ']);
-    (is_one && !inner.starts_with('/')).then_some(inner)
+    (is_one && !inner.starts_with('/') && !inner.contains("..")).then_some(inner)
 }
 
 /// The paths that a word may hold, the likeliest first: `--rules=etc/a`, `-qfetc/a`, `@etc/a`, `$PINTLE_PROFILE_DIR/etc/a`.

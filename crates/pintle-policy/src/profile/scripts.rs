@@ -219,7 +219,8 @@ impl Search<'_> {
                 self.found.files.insert(file);
             }
         }
-        let is_plain = |word: &&String| !word.starts_with(['/', '-', '$', '~']);
+        let is_plain =
+            |word: &&String| !word.starts_with(['/', '-', '$', '~']) && !word.contains("..");
         let both = words.read.intersection(&words.written);
         for word in words.asked.iter().chain(both).filter(is_plain) {
             let file = normal(word);
