@@ -91,6 +91,10 @@ impl Inner {
         if !meta.is_file() {
             return Err(Error::other("it is not an ordinary file"));
         }
+        // What is no program when the profile is read may be made one.
+        if meta.mode() & 0o111 != 0 {
+            return Err(Error::other("it may be run, and events would become commands"));
+        }
         if meta.nlink() > 1 {
             return Err(Error::other("it has a second name, and may be part of the profile"));
         }

@@ -269,6 +269,23 @@ fn a_harmless_hook_leaves_the_project_to_the_agent() {
     assert!(said.out.contains("the rules the agent works under"), "{said:?}");
 }
 
+// R10.6
+#[test]
+fn no_line_is_saved_to_a_file_that_was_made_a_program() {
+    use std::os::unix::fs::PermissionsExt;
+    let save = json!({ "action": "save_json", "path": "calls" });
+    let world = World::new(&json!({ "hooks": { "onToolCall": [save] } }));
+    let mut talk = world.talk(&["--json"]);
+    talk.settle("a.txt");
+    let file = world.path("profile/calls");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let before = world.read("profile/calls");
+    talk.say("write b.txt: x");
+    let said = talk.end();
+    assert_eq!(world.read("profile/calls"), before);
+    assert!(said.out.contains("it may be run"), "{said:?}");
+}
+
 // R10.6, R10.9: what hooks save is no program.
 #[test]
 fn saved_lines_do_not_make_a_profile_untrusted_and_cannot_become_a_program() {
