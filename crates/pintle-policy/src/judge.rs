@@ -137,7 +137,7 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
     }
     for simple in &commands {
         if simple.name.is_dynamic() {
-            judged.raise(Zone::Machine, || undecided(simple, &script.values));
+            judged.raise(Zone::Machine, || script.undecided(simple));
         }
         if let Some(program) = simple.program() {
             if sets_for_all(simple) {
@@ -190,21 +190,6 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
                 format!("`{}` reaches outside the workspace: {path}", simple.summary())
             });
         }
-    }
-}
-
-/// Why nobody knows what such a command runs.
-fn undecided(command: &SimpleCommand, values: &Values) -> String {
-    let shown = command.summary();
-    match values.no_number() {
-        Some((_, name)) if shown.starts_with("$((") => {
-            let value = name.map_or("a value".into(), |name| format!("the value of `{name}`"));
-            format!(
-                "in `{shown}` {value} may be no number, and a shell runs what stands in an index of it: \
-                 calculate with `expr`, or take the value from `wc -l < file` or `seq`"
-            )
-        }
-        _ => format!("what `{shown}` runs is decided at run time"),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::globs::no_choices;
 use super::{PatternError, Refusal, glob};
 use crate::paths::normal;
-use crate::shell::{SimpleCommand, Word, may_be_long, simple_commands};
+use crate::shell::{SimpleCommand, Word, may_be_long, read};
 use glob::Pattern;
 use serde_json::Value;
 
@@ -33,20 +33,21 @@ impl Rules {
                 "the input has no text `command`, so the shell guard cannot judge it",
             ));
         };
-        let commands = match simple_commands(command) {
-            Ok(commands) => commands,
+        let script = match read(command) {
+            Ok(script) => script,
             Err(error) => return Some(Refusal::unreadable(error.to_string())),
         };
-        commands.iter().find_map(|command| self.judge_one(command))
+        script.commands().find_map(|command| match command.name.is_dynamic() {
+            true => {
+                let why = script.undecided(command);
+                Some(Refusal::unreadable(format!("the shell guard cannot judge it: {why}")))
+            }
+            false => self.judge_one(command),
+        })
     }
 
     fn judge_one(&self, command: &SimpleCommand) -> Option<Refusal> {
         let shown = format!("`{}`", command.summary());
-        if command.name.is_dynamic() {
-            return Some(Refusal::unreadable(format!(
-                "what {shown} runs is decided at run time, so the shell guard cannot judge it"
-            )));
-        }
         if let Some(rule) = self.deny.iter().find(|rule| rule.may_match(command)) {
             return Some(Refusal::denied(&shown, &rule.written));
         }
@@ -67,7 +68,8 @@ impl Rules {
 }
 
 fn is_empty(command: &SimpleCommand) -> bool {
-    command.name.text().is_empty() && command.assignments.is_empty()
+    command.name.text().is_empty()
+        && (command.assignments.is_empty() || command.only_keeps_what_is_printed())
 }
 
 /// What means any arguments, or a regular expression, to other programs.

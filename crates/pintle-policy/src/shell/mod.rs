@@ -221,6 +221,21 @@ pub(crate) struct Script {
 }
 
 impl Script {
+    /// Why nobody knows what such a command of it runs.
+    pub(crate) fn undecided(&self, command: &SimpleCommand) -> String {
+        let shown = command.summary();
+        match self.values.no_number() {
+            Some((_, name)) if shown.starts_with("$((") => {
+                let value = name.map_or("a value".into(), |name| format!("the value of `{name}`"));
+                format!(
+                    "in `{shown}` {value} may be no number, and a shell runs what stands in an index of it: \
+                     calculate with `expr`, or take the value from `wc -l < file` or `seq`"
+                )
+            }
+            _ => format!("what `{shown}` runs is decided at run time"),
+        }
+    }
+
     pub(crate) fn commands(&self) -> impl Iterator<Item = &SimpleCommand> {
         self.steps.iter().filter_map(Step::command)
     }
