@@ -186,8 +186,8 @@ impl Search<'_> {
                 // A link that leads out of the profile.
                 Named::Outside(path) => {
                     let inner = Path::new(&path).strip_prefix(search.folder).ok()?;
-                    let inner = normal(&inner.to_string_lossy());
-                    (!inner.starts_with("..")).then_some(inner)
+                    let goes_up = inner.iter().any(|part| part == "..");
+                    (!goes_up).then(|| normal(&inner.to_string_lossy()))
                 }
                 Named::Folder(_) => None,
             })
