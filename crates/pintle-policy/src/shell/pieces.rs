@@ -5,7 +5,7 @@
 //! (`sed -f`). What the line itself makes of texts (`$(printf 'x/e')`) is nobody's guess, so such a word has no reading.
 
 use super::numbers::{Values, WORDS};
-use super::values::{Inside, closed};
+use super::values::{Inside, closed, followed_by_each};
 use super::{SimpleCommand, Word, simple_commands, unescaped};
 use std::cell::Cell;
 
@@ -115,16 +115,7 @@ fn read(raw: &str, line: &Line<'_>, in_quotes: bool, depth: usize) -> Option<Vec
         rest = tail;
         let longest = choices.iter().map(String::len).max().unwrap_or_default();
         line.takes(found.len().saturating_mul(choices.len()).saturating_mul(longest.max(1)))?;
-        found = match choices.as_slice() {
-            [only] => {
-                found.iter_mut().for_each(|start| start.push_str(only));
-                found
-            }
-            _ => found
-                .iter()
-                .flat_map(|start| choices.iter().map(move |choice| format!("{start}{choice}")))
-                .collect(),
-        };
+        found = followed_by_each(found, &choices);
         if choices.len() > 1 {
             found.sort_unstable();
             found.dedup();

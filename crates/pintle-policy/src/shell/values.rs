@@ -51,16 +51,7 @@ fn alternatives(raw: &str, depth: usize) -> Vec<String> {
         if found.len().saturating_mul(choices.len()) > MOST {
             return anywhere();
         }
-        found = match choices.as_slice() {
-            [only] => {
-                found.iter_mut().for_each(|start| start.push_str(only));
-                found
-            }
-            _ => found
-                .iter()
-                .flat_map(|start| choices.iter().map(move |choice| format!("{start}{choice}")))
-                .collect(),
-        };
+        found = followed_by_each(found, &choices);
         rest = rest.get(used.max(1)..).unwrap_or_default();
     }
     found
@@ -146,6 +137,18 @@ fn numbers(inside: &str) -> Vec<String> {
 /// `01..10`
 fn is_padded(inside: &str) -> bool {
     inside.split("..").any(|end| end.len() > 1 && end.starts_with('0'))
+}
+
+/// Every start with every choice behind it.
+pub(super) fn followed_by_each(mut starts: Vec<String>, choices: &[String]) -> Vec<String> {
+    if let [only] = choices {
+        starts.iter_mut().for_each(|start| start.push_str(only));
+        return starts;
+    }
+    let each = |start: &String| {
+        choices.iter().map(|choice| format!("{start}{choice}")).collect::<Vec<_>>()
+    };
+    starts.iter().flat_map(each).collect()
 }
 
 #[derive(Clone, Copy, PartialEq)]
