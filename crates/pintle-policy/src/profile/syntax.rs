@@ -64,7 +64,7 @@ fn refused(source: &str, comments: &[Range<usize>]) -> Option<Problem> {
         let inside = plain.get_mut(comment.clone())?.iter_mut();
         inside.filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
     }
-    let error = serde_json::from_slice::<serde::de::IgnoredAny>(&plain).err()?;
+    let error = serde_json::from_slice::<serde_json::Value>(&plain).err()?;
     let line = source.split_inclusive('\n').take(error.line().saturating_sub(1));
     let at = line.map(str::len).sum::<usize>().saturating_add(error.column());
     let at = source.floor_char_boundary(at.saturating_sub(1).min(source.len()));
@@ -434,7 +434,7 @@ mod tests {
             refused("{} // é", &tokens::read("{} // é").comments).map(|it| it.message),
             None
         );
-        for open in ["\"\\\"", "{\"a\\\"", "\"", "'\\'"] {
+        for open in ["\"\\\"", "{\"a\\\"", "\"", "'\\'", "1e400", "{\"a\": -1e999}"] {
             assert!(!parse(open).problems.is_empty(), "{open}");
         }
     }
