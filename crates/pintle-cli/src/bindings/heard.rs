@@ -18,6 +18,8 @@ use crate::{
 
 /// What a verdict may say.
 const FIELDS: [&str; 4] = ["continue", "reason", "output", "additionalContext"];
+/// A process that lives on remembers no more runs than these: one of them may be told a second time.
+const MOST_RUNS: usize = 1000;
 /// More of them are no more help.
 const NAMED: usize = 5;
 
@@ -47,7 +49,7 @@ impl<H: DynHandler> DynHandler for Heard<H> {
         Box::pin(async move {
             let answer = running.await;
             if let Some(vain) = answer.as_ref().ok().and_then(Vain::of)
-                && hook.told.lock().unwrap_or_else(PoisonError::into_inner).insert(run)
+                && hook.is_news_to(run)
             {
                 tell!("{}", hook.warning(&vain));
             }
@@ -57,6 +59,15 @@ impl<H: DynHandler> DynHandler for Heard<H> {
 }
 
 impl Hook {
+    /// Whether nobody was told of it in this run.
+    fn is_news_to(&self, run: Option<String>) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() >= MOST_RUNS {
+            told.clear();
+        }
+        told.insert(run)
+    }
+
     fn warning(&self, vain: &Vain) -> Shown {
         let verdict = r#"{"continue": false, "reason": "why"}"#;
         let (warning, what) = (yellow("warning"), vain.to_string());

@@ -1,12 +1,6 @@
 //! What the lines of hooks and servers read, and what they run by a name (R10.9).
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    missing_docs
-)]
 
+use crate::support::profile;
 use pintle_policy::Profile;
 use pintle_policy::profile::Scripts;
 use serde_json::{Value, json};
@@ -28,19 +22,9 @@ const FILES: [&str; 12] = [
 ];
 
 fn scripts(agent: &Value, more: &[(&str, &str)]) -> Scripts {
-    let folder = tempfile::tempdir().unwrap();
-    let write = |file: &str, text: &str| {
-        let path = folder.path().join(file);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    };
-    for file in FILES {
-        write(file, "");
-    }
-    for (file, text) in more {
-        write(file, text);
-    }
-    write("agent.json", &agent.to_string());
+    let files: Vec<(&str, &str)> =
+        FILES.map(|file| (file, "")).into_iter().chain(more.iter().copied()).collect();
+    let folder = profile(&agent.to_string(), &files);
     Profile::load(folder.path()).unwrap_or_else(|e| panic!("{e}")).scripts
 }
 

@@ -1,30 +1,10 @@
-//! Trust by content (R10.9).
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    missing_docs
-)]
+//! What changed since a profile was trusted, and which files a command makes count (R10.9).
 
+use crate::support::{fingerprint, hook, write};
 use pintle_policy::profile::MOST_FILES;
 use pintle_policy::trust::{ChangeKind, Fingerprint, TrustLock, content_hash};
 use pintle_policy::{Contents, Profile};
 use std::path::Path;
-
-fn write(dir: &Path, file: &str, text: &str) {
-    std::fs::create_dir_all(dir.join(file).parent().unwrap()).unwrap();
-    std::fs::write(dir.join(file), text).unwrap();
-}
-
-fn with_command(command: &str) -> String {
-    format!("{{ \"hooks\": {{ \"onToolCall\": [{{ \"action\": \"command\", {command} }}] }} }}")
-}
-
-fn fingerprint(dir: &Path) -> Fingerprint {
-    let profile = Profile::load(dir).unwrap_or_else(|e| panic!("{e}"));
-    Fingerprint::of(&profile, &mut Contents::default()).unwrap()
-}
 
 #[test]
 fn the_hash_is_sha256_of_the_bytes() {
@@ -41,7 +21,7 @@ fn a_changed_script_a_new_one_and_a_changed_definition_all_show() {
     let dir = folder.path();
     write(dir, "hooks/a.sh", "exit 0\n");
     write(dir, "more/b.sh", "exit 0\n");
-    write(dir, "agent.json", &with_command("\"argv\": [\"sh\", \"hooks/a.sh\"]"));
+    write(dir, "agent.json", &hook("\"argv\": [\"sh\", \"hooks/a.sh\"]"));
     let first = fingerprint(dir);
     let mut lock = TrustLock::default();
     let kinds = |lock: &TrustLock| {
@@ -57,7 +37,7 @@ fn a_changed_script_a_new_one_and_a_changed_definition_all_show() {
 
     write(dir, "hooks/a.sh", "curl evil\n");
     assert_eq!(kinds(&lock), [("hooks/a.sh".into(), ChangeKind::Changed)]);
-    write(dir, "agent.json", &with_command("\"command\": \"env X=1 sh -c './more/b.sh | cat'\""));
+    write(dir, "agent.json", &hook("\"command\": \"env X=1 sh -c './more/b.sh | cat'\""));
     assert_eq!(
         kinds(&lock),
         [
@@ -75,7 +55,7 @@ fn shows(command: &str, files: &[&str]) -> Vec<String> {
     for file in files {
         write(dir, file, "as it was\n");
     }
-    write(dir, "agent.json", &with_command(command));
+    write(dir, "agent.json", &hook(command));
     let mut lock = TrustLock::default();
     lock.trust("p", fingerprint(dir));
     let shows = |file: &&&str| {
@@ -179,7 +159,7 @@ fn reaches(files: &[(&str, &str)], changed: &str) -> bool {
     for (file, text) in files {
         write(folder.path(), file, text);
     }
-    write(folder.path(), "agent.json", &with_command(r#""argv": ["sh", "hooks/check.sh"]"#));
+    write(folder.path(), "agent.json", &hook(r#""argv": ["sh", "hooks/check.sh"]"#));
     let mut lock = TrustLock::default();
     lock.trust("p", fingerprint(folder.path()));
     write(folder.path(), changed, "changed\n");
@@ -235,14 +215,14 @@ fn a_script_outside_the_folder_counts_and_what_the_system_brings_does_not() {
     let folder = tempfile::tempdir().unwrap();
     write(elsewhere.path(), "judge.py", "as it was\n");
     let script = elsewhere.path().join("judge.py").display().to_string();
-    write(folder.path(), "agent.json", &with_command(&format!(r#""argv": ["sh", "{script}"]"#)));
+    write(folder.path(), "agent.json", &hook(&format!(r#""argv": ["sh", "{script}"]"#)));
     let mut lock = TrustLock::default();
     lock.trust("p", fingerprint(folder.path()));
     assert_eq!(fingerprint(folder.path()).scripts.keys().collect::<Vec<_>>(), [&script]);
     write(elsewhere.path(), "judge.py", "as it is now\n");
     write(elsewhere.path(), "rules.py", "which it may import\n");
     assert_eq!(lock.changes("p", &fingerprint(folder.path())).len(), 2);
-    let system = with_command(r#""command": "sh /usr/bin/ldd""#);
+    let system = hook(r#""command": "sh /usr/bin/ldd""#);
     write(folder.path(), "agent.json", &system);
     assert!(fingerprint(folder.path()).scripts.is_empty());
 }
@@ -256,7 +236,7 @@ fn links_count_as_what_they_say_and_what_they_lead_to() {
     std::os::unix::fs::symlink("../lib/far.py", dir.join("hooks/near.py")).unwrap();
     std::fs::create_dir_all(dir.join("hooks/.venv/bin")).unwrap();
     std::os::unix::fs::symlink("/usr/bin/env", dir.join("hooks/.venv/bin/python")).unwrap();
-    write(dir, "agent.json", &with_command(r#""argv": ["hooks/guard.py"]"#));
+    write(dir, "agent.json", &hook(r#""argv": ["hooks/guard.py"]"#));
     let mut lock = TrustLock::default();
     lock.trust("p", fingerprint(dir));
     write(dir, "lib/far.py", "as it is now\n");
@@ -288,7 +268,7 @@ fn links_count_as_what_they_say_and_what_they_lead_to() {
 fn what_was_read_once_is_read_again_when_it_changed() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "hooks/a.sh", "exit 0\n");
-    write(folder.path(), "agent.json", &with_command(r#""argv": ["sh", "hooks/a.sh"]"#));
+    write(folder.path(), "agent.json", &hook(r#""argv": ["sh", "hooks/a.sh"]"#));
     let profile = Profile::load(folder.path()).unwrap();
     let mut contents = Contents::default();
     let first = Fingerprint::of(&profile, &mut contents).unwrap();
@@ -308,7 +288,7 @@ fn what_was_read_once_is_read_again_when_it_changed() {
 fn a_file_that_a_script_could_load_and_nobody_has_seen_shows() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "guard.py", "import os\n");
-    write(folder.path(), "agent.json", &with_command(r#""argv": ["python3", "guard.py"]"#));
+    write(folder.path(), "agent.json", &hook(r#""argv": ["python3", "guard.py"]"#));
     let mut lock = TrustLock::default();
     lock.trust("p", fingerprint(folder.path()));
     write(folder.path(), "os.py", "evil()\n");
@@ -323,7 +303,7 @@ fn a_folder_with_more_than_anybody_looks_at_cannot_be_trusted() {
     for number in 0..MOST_FILES {
         std::fs::File::create(folder.path().join(format!("hooks/{number}.txt"))).unwrap();
     }
-    write(folder.path(), "agent.json", &with_command(r#""command": "cd hooks && sh check.sh""#));
+    write(folder.path(), "agent.json", &hook(r#""command": "cd hooks && sh check.sh""#));
     let profile = Profile::load(folder.path()).unwrap();
     let error = Fingerprint::of(&profile, &mut Contents::default()).unwrap_err();
     let told = error.to_string();

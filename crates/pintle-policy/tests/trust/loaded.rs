@@ -1,40 +1,9 @@
 //! What scripts load without a command naming it: installed modules, and files of any kind (R10.9).
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    missing_docs
-)]
 
+use crate::support::{fingerprint, hook, profile, write};
+use pintle_policy::Profile;
 use pintle_policy::profile::Bounds;
-use pintle_policy::trust::Fingerprint;
-use pintle_policy::{Contents, Profile};
 use std::path::Path;
-
-fn write(dir: &Path, file: &str, text: &str) {
-    let path = dir.join(file);
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, text).unwrap();
-}
-
-fn hook(command: &str) -> String {
-    format!(r#"{{ "hooks": {{ "onToolCall": [{{ "action": "command", {command} }}] }} }}"#)
-}
-
-fn profile(agent: &str, files: &[(&str, &str)]) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), "agent.json", agent);
-    for (file, text) in files {
-        write(folder.path(), file, text);
-    }
-    folder
-}
-
-fn fingerprint(dir: &Path) -> Fingerprint {
-    let profile = Profile::load(dir).unwrap_or_else(|e| panic!("{e}"));
-    Fingerprint::of(&profile, &mut Contents::default()).unwrap()
-}
 
 /// Whether a change of that file shows.
 fn counts(dir: &Path, file: &str) -> bool {

@@ -1,0 +1,14 @@
+//! Trust by content (R10.9): which files count, and what tells that one of them changed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+mod company;
+mod content;
+mod loaded;
+mod read;
+mod support;
