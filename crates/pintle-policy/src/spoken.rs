@@ -5,7 +5,6 @@ use crate::outside::{Outside, PROGRAM_FOLDERS};
 use crate::shell::{
     SimpleCommand, Telling, Values, Word, does, is_one_word, is_variable_name, told,
 };
-use std::path::Path;
 
 /// What is spoken of in a command.
 #[derive(Default)]
@@ -35,7 +34,7 @@ impl Outside<'_> {
             "git" if message(command).is_some() => {
                 Spoken { words: message(command).into_iter().collect(), ..Spoken::default() }
             }
-            _ => scripts(command, self.values),
+            _ => self.scripts(command),
         }
     }
 }
@@ -62,19 +61,23 @@ fn separated<'c>(command: &'c SimpleCommand, option: &str) -> Spoken<'c> {
     Spoken { words: glued.chain(next).collect(), ..Spoken::default() }
 }
 
-fn scripts<'c>(command: &'c SimpleCommand, values: &Values) -> Spoken<'c> {
-    let Telling::Known(told) = told(command) else { return Spoken::default() };
-    let does = does(command, &told, values);
-    let is_grep = matches!(command.program(), Some("git" | "grep" | "egrep" | "fgrep" | "rg"));
-    // What is put together may be no text of the script at all, but an option.
-    let is_text = |word: &&Word| {
-        let starts = word.text().trim_start_matches('"').starts_with(['$', '`', '-']);
-        !word.is_dynamic() || (!is_grep && !starts && is_one_word(word))
-    };
-    // A text that may turn out to be a file's name is one if there is such a file: none of these programs makes one.
-    let is_no_file = |word: &&Word| !told.may_be_files || !Path::new(word.text()).exists();
-    let words = told.words.iter().copied().filter(is_no_file).filter(is_text);
-    Spoken { words: words.chain(told.separators.iter().copied()).collect(), files: does.files }
+impl Outside<'_> {
+    fn scripts<'c>(&self, command: &'c SimpleCommand) -> Spoken<'c> {
+        let Telling::Known(told) = told(command) else { return Spoken::default() };
+        let does = does(command, &told, self.values);
+        let is_grep = matches!(command.program(), Some("git" | "grep" | "egrep" | "fgrep" | "rg"));
+        // What is put together may be no text of the script at all, but an option.
+        let is_text = |word: &&Word| {
+            let starts = word.text().trim_start_matches('"').starts_with(['$', '`', '-']);
+            !word.is_dynamic() || (!is_grep && !starts && is_one_word(word))
+        };
+        // A text that may turn out to be a file's name is one if there is such a file: none of these programs makes one.
+        let is_there =
+            |word: &Word| self.folders.iter().any(|folder| folder.join(word.text()).exists());
+        let is_no_file = |word: &&Word| !told.may_be_files || !is_there(word);
+        let words = told.words.iter().copied().filter(is_no_file).filter(is_text);
+        Spoken { words: words.chain(told.separators.iter().copied()).collect(), files: does.files }
+    }
 }
 
 /// `user@host:path`, on another machine than this one.
