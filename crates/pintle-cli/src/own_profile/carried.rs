@@ -57,15 +57,19 @@ impl Look<'_> {
 
     fn link_below(&self, start: PathBuf, left: &mut usize) -> Option<PathBuf> {
         let mut pending = vec![start];
+        let mut link = None;
         while let Some(path) = pending.pop() {
             if let Ok(text) = path.read_link() {
                 if self.is_way(&path, &text) {
                     return Some(path);
                 }
+                link = Some(path);
                 continue;
             }
             for entry in path.read_dir().into_iter().flatten().flatten() {
-                *left = left.checked_sub(1)?;
+                // Where there is one link, there may be others.
+                let Some(fewer) = left.checked_sub(1) else { return link };
+                *left = fewer;
                 let kind = entry.file_type();
                 if kind.is_ok_and(|kind| kind.is_dir() || kind.is_symlink()) {
                     pending.push(entry.path());
