@@ -91,9 +91,11 @@ async fn a_handler_that_changes_its_own_copy_changes_nothing() {
 // Rewritten arguments are judged like any others: by the schema, the workspace, the gates.
 #[tokio::test]
 async fn amended_arguments_pass_the_whole_judgement() {
+    let outside = tempfile::tempdir().unwrap();
+    let beyond = outside.path().join("a.txt");
     for (args, reason) in [
         (json!({"path": 7}), "invalid arguments for `write_file`"),
-        (json!({"path": "/outside/a.txt", "content": "x"}), "there is no one to ask"),
+        (json!({"path": beyond, "content": "x"}), "there is no one to ask"),
         (json!({"path": "b.txt", "content": "forbidden"}), "not this content"),
     ] {
         let world = world().await;
@@ -116,6 +118,7 @@ async fn amended_arguments_pass_the_whole_judgement() {
         let (_, failed, said) = &results(&history)[0];
         assert!(*failed && said.contains(reason), "{args}: {said}");
         assert!(!world.file("a.txt").exists() && !world.file("b.txt").exists());
+        assert!(!beyond.exists());
     }
 }
 
