@@ -193,7 +193,7 @@ fn number(variable: &str, otherwise: u64) -> u64 {
 
 /// So deep that no line goes up past the test's own folder.
 fn workspace(folder: &Path) -> PathBuf {
-    let folder = folder.join("deep/".repeat(30));
+    let folder = folder.join("deep/".repeat(12));
     let work = folder.join("work");
     for inside in ["src", "sub/deep"] {
         fs::create_dir_all(work.join(inside)).unwrap();

@@ -57,8 +57,8 @@ impl WorkerSpec {
 /// A handler that asks a long-lived process, one JSON line in, one JSON line out.
 ///
 /// It gets `{"id": 5083…, "event": "tool.pre", "context": {…}}` and answers `{"id": 5083…, "result": {…}}` (what a
-/// command hook would write to stdout, or null) or `{"id": 5083…, "error": "why"}`. It may say `{"ready": true,
-/// "concurrent": true}` once: then it gets requests while others are under way, and answers them in any order.
+/// command hook would write to stdout, or null) or `{"id": 5083…, "error": "why"}`, with nothing beside it. It may say
+/// `{"ready": true, "concurrent": true}` once: then it gets requests while others are under way, and answers them in any order.
 /// Otherwise it gets them one at a time. What it writes to stderr is kept for the message of its failure.
 ///
 /// An id is a number that nobody can guess: what a program that the worker runs prints to the same stdout, such as a

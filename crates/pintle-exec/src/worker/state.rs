@@ -289,7 +289,15 @@ impl State {
 }
 
 fn answer_in(mut message: Map<String, Value>) -> Result<Value, Failure> {
-    match (message.remove("result"), message.remove("error")) {
+    let (result, error) = (message.remove("result"), message.remove("error"));
+    // A no that stands beside the result would be heard by nobody.
+    if let Some(stray) = message.keys().find(|key| *key != "id") {
+        let why = format!(
+            "the worker's answer has `{stray}` beside its result: it belongs into `result`"
+        );
+        return Err(Failure::bad_output(why));
+    }
+    match (result, error) {
         (Some(result), None) => Ok(result),
         (None, Some(Value::String(error))) => Err(Failure::errored(error)),
         (None, Some(error)) => Err(Failure::errored(error.to_string())),

@@ -44,6 +44,8 @@ while True:
             say({"id": number})
         elif do == "both":
             say({"id": number, "result": None, "error": "hm"})
+        elif do == "beside":
+            say({"id": number, "result": None, "continue": False})
         elif do == "error":
             say({"id": number, "error": "cannot reach the ticket system"})
         elif do == "wrong type":

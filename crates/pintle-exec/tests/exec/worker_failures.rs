@@ -29,7 +29,8 @@ pub(crate) async fn fails_only_its_request(trick: &str, kind: FailureKind, start
 #[tokio::test]
 async fn an_answer_that_makes_no_sense_fails_its_request_and_the_worker_lives_on() {
     // R8.7
-    for trick in ["no id", "number as id", "garbage", "twice", "array", "neither", "both"] {
+    for trick in ["no id", "number as id", "garbage", "twice", "array", "neither", "both", "beside"]
+    {
         fails_only_its_request(trick, BadOutput, 1).await;
     }
     fails_only_its_request("error", Errored, 1).await;
