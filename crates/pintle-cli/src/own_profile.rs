@@ -19,7 +19,7 @@ use std::{
 };
 
 use pintle::{Event, Hooks, Verdict, points::ToolPre};
-use pintle_policy::{PATH_FIELDS, Profile, Zone, resolve};
+use pintle_policy::{PATH_FIELDS, Profile, Zone, profile::is_module_here, resolve};
 use serde_json::Value;
 
 use crate::problem::Problem;
@@ -39,15 +39,16 @@ pub(crate) fn bind(
     workspace: &Path,
 ) -> Result<(), Problem> {
     let (mut files, mut scripts) = (Vec::from_iter(data), Vec::new());
-    let mut counts = Vec::new();
+    let (mut counts, mut modules) = (Vec::new(), None);
     if let Some(profile) = profile {
         counts = reasons::of(profile);
+        modules = profile.scripts.python_here.as_ref().map(|_| profile.dir.clone());
         files.extend(profile.scripts.places().map(|place| profile.dir.join(place)));
         files.extend(["agent.json", "personalities"].map(|name| profile.dir.join(name)));
         scripts.extend(profile.scripts.files.iter().map(|file| profile.dir.join(file)));
     }
     let program = std::env::current_exe().and_then(|path| path.canonicalize()).ok();
-    let own = Own { files, scripts, counts, program, workspace: workspace.to_path_buf() };
+    let own = Own { files, scripts, modules, counts, program, workspace: workspace.to_path_buf() };
     let guard = move |e: Event<ToolPre>| {
         let found = (e.zone > Zone::Safe.number())
             .then(|| own.concern(&e.tool_name, &e.tool_input))
@@ -64,6 +65,8 @@ struct Own {
     files: Vec<PathBuf>,
     /// What is known to be in them: a word that is decided at run time may end like one.
     scripts: Vec<PathBuf>,
+    /// Where Python looks for modules first, if a hook's script gives it a program.
+    modules: Option<PathBuf>,
     /// Why some of them count.
     counts: Vec<Counts>,
     /// The running program.
@@ -122,7 +125,10 @@ impl Look<'_> {
 
     fn holds(&self, path: &Path) -> bool {
         let mut known = path.ancestors().filter_map(identity);
+        let folder = self.own.modules.as_ref().and_then(|it| resolve(it, Path::new("")).ok());
+        let inner = folder.as_ref().and_then(|folder| path.strip_prefix(folder).ok());
         self.real.iter().any(|file| path.starts_with(file))
+            || inner.is_some_and(is_module_here)
             || known.any(|found| self.identities.contains(&found))
     }
 

@@ -156,7 +156,9 @@ fn limits(said: pintle_policy::profile::Limits) -> Limits {
 }
 
 pub(crate) fn load(dir: &Path, environment: &Environment) -> Result<Profile, Problem> {
-    let bounds = Bounds { data: environment.data(), ..Bounds::default() };
+    let operator = environment.settings()?.ok();
+    let hook_env = operator.as_ref().map(|operator| &operator.hook_env);
+    let bounds = Bounds { hook_env, data: environment.data(), ..Bounds::default() };
     Profile::load_within(dir, bounds).map_err(|errors| does_not_load(environment, dir, &errors))
 }
 
@@ -168,10 +170,12 @@ pub(crate) fn load_allowed(
 ) -> Result<(Operator, Profile), Problem> {
     let (tools, providers) = (built_in_tools(), model.providers());
     let data = environment.data();
-    let itself = Bounds { operator: None, tools: &tools, data, providers: &providers, hooks: &OWN };
+    let itself =
+        Bounds { tools: &tools, data, providers: &providers, hooks: &OWN, ..Bounds::default() };
     match environment.settings()? {
         Ok(operator) => {
-            let bounds = Bounds { operator: Some(&operator), ..itself };
+            let hook_env = Some(&operator.hook_env);
+            let bounds = Bounds { operator: Some(&operator), hook_env, ..itself };
             match Profile::load_within(dir, bounds) {
                 Ok(profile) => Ok((operator, profile)),
                 Err(errors) => Err(does_not_load(environment, dir, &errors)),
@@ -198,7 +202,9 @@ pub(crate) fn faults(
     let operator = environment.settings()?.ok();
     let (tools, data) = (&built_in_tools()[..], environment.data());
     let providers = &model.providers()[..];
-    let bounds = Bounds { operator: operator.as_ref(), tools, data, providers, hooks: &OWN };
+    let hook_env = operator.as_ref().map(|operator| &operator.hook_env);
+    let operator = operator.as_ref();
+    let bounds = Bounds { operator, tools, hook_env, data, providers, hooks: &OWN };
     Ok(Profile::load_within(dir, bounds).err())
 }
 

@@ -1,7 +1,7 @@
 //! What is in the files of a profile, read once for as long as they stay the same.
 
 use crate::paths::{is_inside, resolve};
-use crate::profile::{installed, read_file, read_pieces};
+use crate::profile::{installed, reaches::Reaches, read_file, read_pieces};
 use crate::trust::written_hash;
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, HashSet};
@@ -67,18 +67,30 @@ impl Stamps {
 #[derive(Debug)]
 pub(crate) struct Known {
     pub(crate) hash: String,
-    /// What it speaks of, if that was asked for: to find it takes many times as long as to hash the file.
-    words: Option<Words>,
+    /// What it says, if that was asked for: to find it takes many times as long as to hash the file.
+    said: Option<Said>,
+}
+
+#[derive(Debug)]
+struct Said {
+    words: Words,
+    reaches: Reaches,
 }
 
 impl Known {
     pub(crate) fn words(&self) -> &HashSet<String> {
         static NONE: LazyLock<HashSet<String>> = LazyLock::new(HashSet::new);
-        self.words.as_ref().map_or(&NONE, |words| &words.all)
+        self.said.as_ref().map_or(&NONE, |said| &said.words.all)
+    }
+
+    /// What it reaches, if it is a script.
+    pub(crate) fn reaches(&self) -> &Reaches {
+        static NONE: LazyLock<Reaches> = LazyLock::new(Reaches::default);
+        self.said.as_ref().map_or(&NONE, |said| &said.reaches)
     }
 
     pub(crate) fn is_only_written(&self, word: &str) -> bool {
-        self.words.as_ref().is_some_and(|words| words.only_written.contains(word))
+        self.said.as_ref().is_some_and(|said| said.words.only_written.contains(word))
     }
 }
 
@@ -173,7 +185,7 @@ impl Contents {
     }
 
     fn look_at(&mut self, folder: &Path, file: &str, words: bool) -> Result<Arc<Known>, Error> {
-        let is_enough = |known: &Known| !words || known.words.is_some();
+        let is_enough = |known: &Known| !words || known.said.is_some();
         if let Some((_, known)) = self.seen.get(file).filter(|(_, known)| is_enough(known)) {
             return Ok(known.clone());
         }
@@ -224,7 +236,7 @@ impl Contents {
         then: Option<Arc<Known>>,
     ) -> Result<Arc<Known>, Error> {
         let begun = SystemTime::now();
-        let words = words || then.as_ref().is_some_and(|then| then.words.is_some());
+        let words = words || then.as_ref().is_some_and(|then| then.said.is_some());
         let mut gone_through = GoneThrough { hash: Sha256::new(), text: words.then(Vec::new) };
         if self.is_plainly_inside(folder, file, stamp) {
             read_file(&folder.join(file), MOST_BYTES, |piece| gone_through.take(piece))?;
@@ -234,7 +246,7 @@ impl Contents {
         let hash = written_hash(gone_through.hash);
         let known = match then.filter(|then| then.hash == hash) {
             Some(same) => same,
-            None => Arc::new(Known { hash, words: gone_through.text.map(|it| Words::of(&it)) }),
+            None => Arc::new(Known { hash, said: gone_through.text.map(|it| Said::of(file, &it)) }),
         };
         if begun.checked_sub(SETTLED).is_some_and(|moment| stamp.is_older_than(moment)) {
             self.known.insert(file.to_owned(), (stamp.clone(), known.clone()));
@@ -285,6 +297,14 @@ pub(crate) fn is_of_the_system(path: &Path) -> bool {
     PLACES.iter().any(|place| path.starts_with(place))
 }
 
+impl Said {
+    fn of(file: &str, bytes: &[u8]) -> Self {
+        let is_text = bytes.len() <= MOST_TEXT && !bytes.contains(&0);
+        let text = if is_text { String::from_utf8_lossy(bytes) } else { "".into() };
+        Self { words: Words::of(bytes), reaches: Reaches::of(Path::new(file), &text) }
+    }
+}
+
 impl Words {
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let (mut words, mut read) = (HashSet::new(), HashSet::new());
@@ -308,7 +328,7 @@ impl Words {
     }
 }
 
-fn is_part_of_a_path(c: char) -> bool {
+pub(crate) fn is_part_of_a_path(c: char) -> bool {
     c.is_alphanumeric() || "_./@+-".contains(c)
 }
 
@@ -349,7 +369,7 @@ mod tests {
     /// As if it had been written without a trace: what is remembered is not what is there, and nothing else tells.
     fn remembers_wrongly(contents: &mut Contents, folder: &Path, file: &str) {
         let stamp = Stamp::of(&folder.join(file)).unwrap();
-        let known = Arc::new(Known { hash: "as it was".into(), words: None });
+        let known = Arc::new(Known { hash: "as it was".into(), said: None });
         contents.known.insert(file.to_owned(), (stamp, known));
     }
 

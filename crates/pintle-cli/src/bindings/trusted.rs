@@ -46,7 +46,9 @@ impl Trust {
             ChangeKind::Changed => "changed since it was trusted",
             ChangeKind::Removed => "is gone since it was trusted",
         };
-        let why = match (change.advice(), &self.profile.scripts.unnamed) {
+        let scripts = &self.profile.scripts;
+        let advice = change.advice().or_else(|| scripts.advice(&change.what));
+        let why = match (advice, &scripts.unnamed) {
             (Some(advice), _) => format!(" ({advice})"),
             (None, Some(command)) if change.what != AGENT_FILE => {
                 format!(

@@ -38,7 +38,8 @@ pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, 
         };
         say!("{} {}", word, change.what);
     }
-    let advised: BTreeSet<String> = changed.iter().filter_map(advice).collect();
+    let mut advised: BTreeSet<String> = changed.iter().filter_map(advice).collect();
+    advised.extend(changed.iter().filter_map(|change| profile.scripts.advice(&change.what)));
     for advice in advised {
         say!("\n{}: {}", yellow("note"), advice);
     }

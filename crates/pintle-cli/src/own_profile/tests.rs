@@ -35,7 +35,10 @@ impl World {
         let program = std::env::current_exe().unwrap().canonicalize().unwrap();
         let scripts = vec![profile.join("hooks/check.sh")];
         let (counts, program) = (Vec::new(), Some(program));
-        Self { own: Own { files, scripts, counts, program, workspace: work }, folder }
+        Self {
+            own: Own { files, scripts, modules: None, counts, program, workspace: work },
+            folder,
+        }
     }
 
     fn concern(&self, command: &str) -> Option<String> {

@@ -217,6 +217,44 @@ fn a_script_that_another_one_loads_runs_only_as_it_was_trusted() {
     assert!(!world.path("b.txt").exists() && !world.path("profile/ran").exists());
 }
 
+// R10.9: what a script loads without its name.
+#[test]
+fn what_a_script_finds_by_itself_runs_only_as_it_was_trusted() {
+    let python = "python3 -c 'import json,sys; json.load(sys.stdin)' || exit 1";
+    for (says, planted, text) in [
+        (python, "json.py", "open('ran', 'w')\ndef load(f): pass\n"),
+        ("cd lib && . ./rules", "lib/rules", "touch ../ran\n"),
+        ("for f in rules.d/*; do . \"$f\"; done", "rules.d/rules", "touch ran\n"),
+        ("PATH=$PWD/lib:$PATH; . rules", "lib/rules", "touch ran\n"),
+        ("git status > /dev/null", ".git/config", "[core]\n\tfsmonitor = \"touch ran; false\"\n"),
+    ] {
+        let hook =
+            json!({ "action": "command", "argv": ["hooks/check.sh"], "tools": ["write_file"] });
+        let world = World::new(&json!({ "hooks": { "onToolCall": [hook] } })).allowing_programs();
+        world.script("profile/hooks/check.sh", &format!("#!/bin/sh\n{says}\n"));
+        let is_git = planted.starts_with(".git");
+        if is_git {
+            let made = std::process::Command::new("git")
+                .args(["init", "-q", "."])
+                .current_dir(world.path("profile"))
+                .status();
+            assert!(made.unwrap().success());
+        } else if planted != "json.py" {
+            world.write(&format!("profile/{planted}"), "true\n");
+        }
+        world.trust();
+        world.ask("write a.txt: x");
+        assert!(world.path("a.txt").exists(), "{says}");
+        world.write(&format!("profile/{planted}"), text);
+        let said = world.ask("write b.txt: x");
+        assert!(said.out.contains(planted), "{says}: {said:?}");
+        assert!(!world.path("b.txt").exists() && !world.path("profile/ran").exists(), "{says}");
+        world.trust();
+        world.ask("write c.txt: x");
+        assert!(world.path("profile/ran").exists(), "{says}: it would have run");
+    }
+}
+
 // R10.9: who can change what a gate reads can disarm it.
 #[test]
 fn an_agent_asks_before_it_writes_to_what_a_gate_reads() {
@@ -237,6 +275,15 @@ fn an_agent_asks_before_it_writes_to_what_a_gate_reads() {
     world.write("profile/etc/deny.txt", "nothing\n");
     let said = world.ask("write b.txt: x");
     assert!(said.out.contains("`etc/deny.txt` changed since it was trusted"), "{said:?}");
+
+    // A module that comes to be would be the first that Python finds.
+    world.agent(&hook("sh hooks/check.sh"));
+    world.write("profile/hooks/check.sh", "python3 -c 'import json,sys; json.load(sys.stdin)'\n");
+    world.trust();
+    let said = world.ask("write profile/json.py: x");
+    assert!(said.out.contains("the rules the agent works under"), "{said:?}");
+    world.ask("write profile/json.txt: x");
+    assert!(world.path("profile/json.txt").exists());
 
     // A list that a gate keeps changes with every call, and still is not the agent's to write.
     world.agent(&hook("cat > now; grep -q sesame now seen && exit 2; date >> seen"));

@@ -5,6 +5,7 @@ use super::foreign::Foreign;
 use super::looked_at::LookedAt;
 use crate::paths::normal;
 use crate::shell::{SimpleCommand, commands_of_words, simple_commands};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// One line, as far as it can be read.
@@ -15,7 +16,7 @@ pub(super) enum Line {
 }
 
 /// Every line that the profile runs: of its command hooks, and of the servers it starts.
-pub(super) fn lines(file: &Node, folder: &Path) -> Vec<Line> {
+pub(super) fn lines(file: &Node, folder: &Path, hook_env: &BTreeMap<String, String>) -> Vec<Line> {
     let texts = |nodes: &[Node]| nodes.iter().filter_map(Node::text).map(str::to_owned).collect();
     let items =
         |node: &Node, key: &str| node.get(key).map(Node::items).unwrap_or_default().to_vec();
@@ -27,6 +28,12 @@ pub(super) fn lines(file: &Node, folder: &Path) -> Vec<Line> {
         Err(_) => Line::Unreadable(words.join(" ")),
     };
     let mut lines = Vec::new();
+    let mut given = hook_env.iter().map(|(name, value)| format!("{name}={value}")).peekable();
+    if given.peek().is_some()
+        && actions(file).any(|it| it.get("argv").or(it.get("command")).is_some())
+    {
+        lines.push(of_words(std::iter::once("env".to_owned()).chain(given).collect(), ""));
+    }
     for action in actions(file) {
         if let Some(line) = action.get("command").and_then(Node::text) {
             lines.push(match simple_commands(line) {

@@ -1,11 +1,15 @@
 //! What a line reads, writes and asks for, beside what it runs: whoever can change what a gate reads can change its answer.
 
+use super::scripts::{MOST_FILES, Named, Search};
+use super::{AGENT_FILE, installed, mentions};
 use crate::contents::Words;
+use crate::paths::normal;
 use crate::shell::{SimpleCommand, Word, is_wrapper};
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 /// Programs that change the files they are given, and look into none.
-const WRITERS: [&str; 9] =
+pub(super) const WRITERS: [&str; 9] =
     ["mkdir", "mkfifo", "mktemp", "mv", "rm", "rmdir", "tee", "touch", "truncate"];
 /// The last of their operands is where the others go.
 const COPIERS: [&str; 3] = ["cp", "install", "ln"];
@@ -105,6 +109,75 @@ impl LookedAt {
     }
 }
 
+impl Search<'_> {
+    /// `! grep -qf etc/deny.txt`: what only reads a file may say by it what a gate says, or hand it to one that runs it.
+    pub(super) fn look_at(&mut self, words: &LookedAt, places: &[PathBuf]) {
+        let file_of = |search: &Self, word: &str| {
+            let found = spellings(word).into_iter();
+            found.filter_map(|it| search.named_from(places, &it)).find_map(|named| match named {
+                Named::Script(script) => Some(script),
+                // A link that leads out of the profile.
+                Named::Outside(path) => {
+                    let inner = Path::new(&path).strip_prefix(search.folder).ok()?;
+                    let goes_up = inner.iter().any(|part| part == "..");
+                    (!goes_up).then(|| normal(&inner.to_string_lossy()))
+                }
+                Named::Folder(_) => None,
+            })
+        };
+        let counts = |search: &Self, file: &String| {
+            let place = Path::new(file);
+            file != AGENT_FILE
+                && !search.saved.contains(file)
+                && !search.company.keeps(place)
+                && !installed::is_data_of_git(place)
+        };
+        let written: BTreeSet<String> =
+            words.written.iter().filter_map(|word| file_of(self, word)).collect();
+        let mut read: BTreeSet<String> =
+            words.read.iter().filter_map(|word| file_of(self, word)).collect();
+        read.extend(words.patterns.iter().flat_map(|pattern| self.fitting(pattern)));
+        for file in read.into_iter().filter(|file| counts(self, file)).collect::<Vec<_>>() {
+            if mentions::is_program(&self.folder.join(&file)) {
+                self.found.files.insert(file);
+            } else if written.contains(&file) {
+                self.found.kept.insert(file);
+            } else {
+                self.data.insert(file);
+            }
+        }
+        // Programs count, whatever is done with them.
+        for file in written {
+            if mentions::is_program(&self.folder.join(&file)) && counts(self, &file) {
+                self.found.files.insert(file);
+            }
+        }
+        let is_plain =
+            |word: &&String| !word.starts_with(['/', '-', '$', '~']) && !word.contains("..");
+        let both = words.read.intersection(&words.written);
+        for word in words.asked.iter().chain(both).filter(is_plain) {
+            let file = normal(word);
+            if !self.folder.join(&file).is_dir() && counts(self, &file) {
+                self.found.kept.insert(file);
+            }
+        }
+    }
+
+    /// `etc/*.txt`: the files that a shell would put there.
+    fn fitting(&self, pattern: &str) -> Vec<String> {
+        let is_file = |place: &String| self.folder.join(place).is_file();
+        self.fitting_places(pattern).into_iter().filter(is_file).collect()
+    }
+
+    pub(super) fn fitting_places(&self, pattern: &str) -> Vec<String> {
+        let folder = glob::Pattern::escape(&self.folder.to_string_lossy());
+        let found = glob::glob(&format!("{folder}/{pattern}")).into_iter().flatten().flatten();
+        let found = found.take(MOST_FILES);
+        let inner = found.filter_map(|it| it.strip_prefix(self.folder).ok().map(Path::to_owned));
+        inner.map(|it| normal(&it.to_string_lossy())).collect()
+    }
+}
+
 fn asked_for(pair: &[&str]) -> Option<String> {
     match pair {
         [question, file] if QUESTIONS.contains(question) => Some((*file).to_owned()),
@@ -113,7 +186,7 @@ fn asked_for(pair: &[&str]) -> Option<String> {
 }
 
 /// `etc/*.txt`, `"$PINTLE_PROFILE_DIR"/etc/*`: the pattern from the profile's folder.
-fn pattern(word: &str) -> Option<String> {
+pub(super) fn pattern(word: &str) -> Option<String> {
     let plain = word.replace(['"', '\''], "");
     let variable = plain.strip_prefix('$').and_then(|it| it.split_once('/'));
     let inner = variable.map_or(&*plain, |(_, behind)| behind).replace("**", "*");

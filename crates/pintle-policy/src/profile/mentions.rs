@@ -91,11 +91,18 @@ impl Places<'_> {
     fn spoken_of(&mut self, known: &Known, script: &Path) -> BTreeSet<String> {
         let beside = script.parent().unwrap_or(Path::new(""));
         let kind = script.extension().and_then(|kind| kind.to_str()).unwrap_or_default();
-        let is_text = TEXTS.contains(&kind);
+        let is_text = is_text(kind);
         // `conf.d/*.conf`: the ending stands by itself.
         let endings = known.words().iter().filter_map(|word| word.strip_prefix('.'));
         let kinds: HashSet<&str> =
             endings.filter(|it| !is_text && !it.is_empty()).chain([kind]).collect();
+        let mut endings = vec![kind];
+        if installed::is_of_node(script, known.words()) {
+            endings.extend(["cjs", "js", "mjs"].iter().filter(|it| **it != kind));
+        }
+        if known.reaches().python_here {
+            endings.push("py");
+        }
         let mut found = self.modules(script, known);
         for word in known.words() {
             let path = word.trim_end_matches(['.', '/']);
@@ -109,7 +116,7 @@ impl Places<'_> {
                 for place in [Path::new(""), beside] {
                     let candidate = normal(&place.join(spelling).to_string_lossy());
                     let candidate = Path::new(candidate.trim_start_matches('/'));
-                    self.reach(candidate, any, (kind, &kinds), &mut found);
+                    self.reach(candidate, any, (&endings, &kinds), &mut found);
                 }
             }
         }
@@ -132,11 +139,10 @@ impl Places<'_> {
         &mut self,
         place: &Path,
         any: bool,
-        (kind, kinds): (&str, &HashSet<&str>),
+        (endings, kinds): (&[&str], &HashSet<&str>),
         found: &mut BTreeSet<String>,
     ) {
         let mut add = |place: PathBuf| found.insert(place.to_string_lossy().into_owned());
-        let with_ending = PathBuf::from(format!("{}.{kind}", place.display()));
         if self.has(place) {
             self.installed.extend(installed::around_existing(self.among.folder, place));
             if self.among.folder.join(place).is_dir() {
@@ -149,8 +155,11 @@ impl Places<'_> {
                 add(place.to_owned());
             }
         }
-        if self.has(&with_ending) && self.is_program(&with_ending) {
-            add(with_ending);
+        for ending in endings {
+            let with_ending = PathBuf::from(format!("{}.{ending}", place.display()));
+            if self.has(&with_ending) && self.is_program(&with_ending) {
+                add(with_ending);
+            }
         }
     }
 
@@ -241,6 +250,10 @@ pub(super) fn is_program(path: &Path) -> bool {
         let runs = meta.permissions().mode() & 0o111 != 0;
         meta.is_file() && (runs || is_named_like_a_program(path))
     })
+}
+
+pub(super) fn is_text(kind: &str) -> bool {
+    TEXTS.contains(&kind)
 }
 
 pub(super) fn is_named_like_a_program(path: &Path) -> bool {

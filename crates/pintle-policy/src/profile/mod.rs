@@ -16,12 +16,15 @@ mod mentions;
 mod model;
 mod personality;
 mod places;
+mod reached;
+pub(crate) mod reaches;
 mod read;
 mod report;
 mod rules;
 mod schema;
 mod scripts;
 mod shape;
+mod strings;
 mod surprises;
 mod syntax;
 mod tokens;
@@ -32,6 +35,7 @@ pub use declared::{DeclaredHook, declared_hooks};
 pub use file::{Channel, ChannelKind, Limits, LogLevel, McpServer, Security, ToolSelection};
 pub use hook::{Action, Bucket, Hook, Run};
 pub use personality::Personality;
+pub use reached::is_module_here;
 pub use read::read_inside;
 pub use report::{ProfileError, ProfileErrors, nearest};
 pub use schema::agent_schema;
@@ -49,6 +53,7 @@ use crate::contents::Contents;
 use crate::guard::Guard;
 use crate::operator::Operator;
 use file::AgentFile;
+use scripts::Around;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -90,6 +95,8 @@ pub struct Profile {
     pub source: String,
     pub(crate) document: Node,
     data: Option<PathBuf>,
+    /// What the operator gives every hook.
+    hook_env: BTreeMap<String, String>,
 }
 
 /// What a profile is held against, beside itself.
@@ -103,6 +110,8 @@ pub struct Bounds<'a> {
     pub providers: &'a [&'a str],
     /// What the program calls hooks of its own: a name is taken once.
     pub hooks: &'a [&'a str],
+    /// What the operator gives every hook: it may name files of the profile.
+    pub hook_env: Option<&'a BTreeMap<String, String>>,
     /// Where the program keeps its records. They are none of the profile's files, wherever they lie.
     pub data: Option<&'a Path>,
 }
@@ -147,7 +156,9 @@ impl Profile {
         let mut found = shape::check(&document, &agent_schema(), dir);
         formats::only_one_answer(&mut problems, &mut found);
         problems.extend(found);
-        let scripts = Scripts::of(&document, dir, bounds.data, &mut Contents::default());
+        let hook_env = bounds.hook_env.cloned().unwrap_or_default();
+        let around = Around { folder: dir, data: bounds.data, hook_env: &hook_env };
+        let scripts = Scripts::of(&document, around, &mut Contents::default());
         problems.extend(rules::check(&document, dir, &names, &scripts));
         problems.extend(model::unknown(&document, bounds.providers));
         problems.extend(rules::taken_names(&document, bounds.hooks));
@@ -168,7 +179,7 @@ impl Profile {
         }
         let built = Self::build(dir, source, document, folders, scripts);
         match built {
-            Ok(profile) => Ok(Self { data: bounds.data.map(Path::to_owned), ..profile }),
+            Ok(profile) => Ok(Self { data: bounds.data.map(Path::to_owned), hook_env, ..profile }),
             Err(problem) => {
                 let (source, problem) = *problem;
                 errors.add(AGENT_FILE, &source, vec![problem]);
@@ -218,6 +229,7 @@ impl Profile {
             source,
             document,
             data: None,
+            hook_env: BTreeMap::new(),
         })
     }
 }

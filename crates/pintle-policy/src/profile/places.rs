@@ -2,6 +2,7 @@
 
 use super::read::read_text;
 use super::report::place;
+use super::scripts::Around;
 use super::{Action, Hook, Profile, Scripts, parse, written_at};
 use crate::contents::Contents;
 
@@ -38,6 +39,8 @@ impl Profile {
     /// The files that the profile's programs are made of, as they are on the disk now. A script may come to be after the
     /// profile was read.
     pub(crate) fn scripts_now(&self, contents: &mut Contents) -> Scripts {
-        Scripts::of(&self.document, &self.dir, self.data.as_deref(), contents)
+        let around =
+            Around { folder: &self.dir, data: self.data.as_deref(), hook_env: &self.hook_env };
+        Scripts::of(&self.document, around, contents)
     }
 }

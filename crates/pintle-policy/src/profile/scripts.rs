@@ -12,11 +12,12 @@ use super::installed;
 use super::lines::{Line, lines, saved_files};
 use super::looked_at::{LookedAt, spellings};
 use super::mentions::{self, Among};
+use super::reached::is_module_here;
 use crate::contents::{Contents, is_of_the_system};
 use crate::paths::{is_inside, normal, resolve};
 use crate::profile::AGENT_FILE;
 use crate::shell::{Loads, SimpleCommand, Word, is_variable_name, loads, steers_programs};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// More files than can be looked at before each start of a program: a folder with more of them is not trusted.
@@ -34,21 +35,27 @@ pub struct Scripts {
     pub kept: BTreeSet<String>,
     /// The first command that could run any file: because of it, the profile's own folder is among them.
     pub unnamed: Option<String>,
+    /// The script that gives Python a program, which then finds modules in the profile's own folder.
+    pub python_here: Option<String>,
     /// A folder with more than [`MOST_FILES`] of them: nobody can trust the profile then.
     pub too_large: Option<String>,
     /// What hooks save to and must not: it lies in the operator's data folder.
     pub(super) saved_among_data: BTreeSet<String>,
 }
 
+/// Where a profile is read, and what is given to its hooks.
+#[derive(Clone, Copy)]
+pub(crate) struct Around<'a> {
+    pub(crate) folder: &'a Path,
+    pub(crate) data: Option<&'a Path>,
+    pub(crate) hook_env: &'a BTreeMap<String, String>,
+}
+
 impl Scripts {
     /// All of them, from a file that may still be wrong in other places.
-    pub(crate) fn of(
-        file: &Node,
-        folder: &Path,
-        data: Option<&Path>,
-        contents: &mut Contents,
-    ) -> Self {
-        let company = Company::of(folder, data);
+    pub(crate) fn of(file: &Node, around: Around<'_>, contents: &mut Contents) -> Self {
+        let folder = around.folder;
+        let company = Company::of(folder, around.data);
         let saved_among_data =
             saved_files(file).filter(|path| company.keeps_really(folder, Path::new(path)));
         let found = Self { saved_among_data: saved_among_data.collect(), ..Self::default() };
@@ -61,20 +68,17 @@ impl Scripts {
             stable: Vec::new(),
             data: BTreeSet::new(),
             named: BTreeSet::new(),
+            gone_through: BTreeSet::new(),
             starts_node: false,
         };
-        for line in lines(file, folder) {
+        for line in lines(file, folder, around.hook_env) {
             match line {
                 Line::Read(commands, looked_at) => search.line(&commands, &looked_at),
                 Line::Foreign(foreign) => search.foreign(&foreign),
                 Line::Unreadable(text) => search.all(&text),
             }
         }
-        if search.found.unnamed.is_some() {
-            search.below(Path::new(""));
-        } else {
-            search.follow(contents);
-        }
+        search.follow(contents);
         let data = std::mem::take(&mut search.data);
         search.found.files.extend(data);
         for place in &search.stable {
@@ -112,24 +116,28 @@ impl Scripts {
     #[must_use]
     pub fn holds(&self, place: &str) -> bool {
         let inside = |folder: &PathBuf| Path::new(place).starts_with(folder);
-        self.files.contains(place) || self.folders.iter().any(inside)
+        self.files.contains(place)
+            || self.folders.iter().any(inside)
+            || (self.python_here.is_some() && is_module_here(Path::new(place)))
     }
 }
 
-struct Search<'a> {
-    folder: &'a Path,
-    company: Company,
-    found: Scripts,
+pub(super) struct Search<'a> {
+    pub(super) folder: &'a Path,
+    pub(super) company: Company,
+    pub(super) found: Scripts,
     /// What editors leave in the folders that count.
     litter: BTreeSet<String>,
     /// What hooks save to, also before they did.
-    saved: BTreeSet<String>,
+    pub(super) saved: BTreeSet<String>,
     /// The folders that were gone through and in which nothing comes or goes by itself: no events are saved there.
     stable: Vec<PathBuf>,
     /// What lines read and do not run: what it says is not looked for.
-    data: BTreeSet<String>,
+    pub(super) data: BTreeSet<String>,
     /// The scripts that commands name.
-    named: BTreeSet<String>,
+    pub(super) named: BTreeSet<String>,
+    /// The scripts of which it is known what they reach for.
+    pub(super) gone_through: BTreeSet<String>,
     starts_node: bool,
 }
 
@@ -144,14 +152,17 @@ impl Search<'_> {
             saved: self.saved.clone(),
             starts_node: self.starts_node,
         };
-        while self.found.too_large.is_none() {
+        while self.found.too_large.is_none() && self.found.unnamed.is_none() {
             let known = self.found.folders.len();
             for folder in mentions::follow(&among, &mut self.found.files, contents) {
                 self.below(&folder);
             }
-            if self.found.folders.len() == known {
+            if !self.reach_on(contents) && self.found.folders.len() == known {
                 return;
             }
+        }
+        if self.found.unnamed.is_some() {
+            self.below(Path::new(""));
         }
     }
 
@@ -168,88 +179,37 @@ impl Search<'_> {
             self.starts_node |= command.program().is_some_and(installed::starts_node);
             self.variables(command, &places);
             if command.program() == Some("git") {
-                self.repository();
+                for place in &places {
+                    self.repository(place);
+                }
             }
             if loads(command) == Loads::Anything {
                 self.command(command, &places);
             }
         }
-        self.looked_at(looked_at, &places);
-    }
-
-    /// `! grep -qf etc/deny.txt`: what only reads a file may say by it what a gate says, or hand it to one that runs it.
-    fn looked_at(&mut self, words: &LookedAt, places: &[PathBuf]) {
-        let file_of = |search: &Self, word: &str| {
-            let found = spellings(word).into_iter();
-            found.filter_map(|it| search.named_from(places, &it)).find_map(|named| match named {
-                Named::Script(script) => Some(script),
-                // A link that leads out of the profile.
-                Named::Outside(path) => {
-                    let inner = Path::new(&path).strip_prefix(search.folder).ok()?;
-                    let goes_up = inner.iter().any(|part| part == "..");
-                    (!goes_up).then(|| normal(&inner.to_string_lossy()))
-                }
-                Named::Folder(_) => None,
-            })
-        };
-        let counts = |search: &Self, file: &String| {
-            let place = Path::new(file);
-            file != AGENT_FILE
-                && !search.saved.contains(file)
-                && !search.company.keeps(place)
-                && !installed::is_data_of_git(place)
-        };
-        let written: BTreeSet<String> =
-            words.written.iter().filter_map(|word| file_of(self, word)).collect();
-        let mut read: BTreeSet<String> =
-            words.read.iter().filter_map(|word| file_of(self, word)).collect();
-        read.extend(words.patterns.iter().flat_map(|pattern| self.fitting(pattern)));
-        for file in read.into_iter().filter(|file| counts(self, file)).collect::<Vec<_>>() {
-            if mentions::is_program(&self.folder.join(&file)) {
-                self.found.files.insert(file);
-            } else if written.contains(&file) {
-                self.found.kept.insert(file);
-            } else {
-                self.data.insert(file);
-            }
-        }
-        // Programs count, whatever is done with them.
-        for file in written {
-            if mentions::is_program(&self.folder.join(&file)) && counts(self, &file) {
-                self.found.files.insert(file);
-            }
-        }
-        let is_plain =
-            |word: &&String| !word.starts_with(['/', '-', '$', '~']) && !word.contains("..");
-        let both = words.read.intersection(&words.written);
-        for word in words.asked.iter().chain(both).filter(is_plain) {
-            let file = normal(word);
-            if !self.folder.join(&file).is_dir() && counts(self, &file) {
-                self.found.kept.insert(file);
-            }
-        }
-    }
-
-    /// `etc/*.txt`: the files that a shell would put there.
-    fn fitting(&self, pattern: &str) -> Vec<String> {
-        let folder = glob::Pattern::escape(&self.folder.to_string_lossy());
-        let found = glob::glob(&format!("{folder}/{pattern}")).into_iter().flatten().flatten();
-        let files = found.take(MOST_FILES).filter(|it| it.is_file());
-        let inner = files.filter_map(|it| it.strip_prefix(self.folder).ok().map(Path::to_owned));
-        inner.map(|it| normal(&it.to_string_lossy())).collect()
+        self.look_at(looked_at, &places);
     }
 
     /// Git runs what its settings name, and its hooks.
-    fn repository(&mut self) {
-        for place in [".git/hooks", ".git/info"] {
-            self.below(Path::new(place));
+    pub(super) fn repository(&mut self, at: &Path) {
+        let kept = at.join(".git");
+        let is_here = at.as_os_str().is_empty();
+        if !is_here && !self.folder.join(&kept).exists()
+            || !is_inside(self.folder, self.folder, &kept)
+        {
+            return;
         }
-        for file in [".git/config", ".git/config.worktree", ".gitattributes", ".gitmodules"] {
-            if self.folder.join(file).is_file() {
-                self.data.insert(file.to_owned());
+        for place in ["hooks", "info"] {
+            self.below(Path::new(&normal(&kept.join(place).to_string_lossy())));
+        }
+        let of_kept = ["config", "config.worktree"].map(|file| kept.join(file));
+        let of_tree = [".gitattributes", ".gitmodules"].map(|file| at.join(file));
+        for file in of_kept.into_iter().chain(of_tree) {
+            if self.folder.join(&file).is_file() {
+                self.data.insert(normal(&file.to_string_lossy()));
             }
         }
-        for word in installed::programs_in_settings(&self.folder.join(".git/config")) {
+        for word in installed::programs_in_settings(&self.folder.join(&kept).join("config")) {
             match self.named(&word) {
                 Some(Named::Folder(place)) if !place.as_os_str().is_empty() => self.below(&place),
                 Some(Named::Script(script)) => drop(self.found.files.insert(script)),
@@ -348,13 +308,13 @@ impl Search<'_> {
     }
 
     /// What a word names from where the command may run: the profile's folder, or one that the line goes to.
-    fn named_from(&self, places: &[PathBuf], word: &str) -> Option<Named> {
+    pub(super) fn named_from(&self, places: &[PathBuf], word: &str) -> Option<Named> {
         let from = |place: &PathBuf| self.named(&place.join(word).to_string_lossy());
         if word.is_empty() { None } else { places.iter().find_map(from) }
     }
 
     /// What a word names, if that is a file or folder of the profile, or a file outside it that the system did not bring.
-    fn named(&self, word: &str) -> Option<Named> {
+    pub(super) fn named(&self, word: &str) -> Option<Named> {
         // Most words name nothing at all: that is the cheaper question.
         let path = self.folder.join(word);
         if word.is_empty() || !path.exists() {
@@ -369,7 +329,7 @@ impl Search<'_> {
         Some(if path.is_dir() { Named::Folder(inner.into()) } else { Named::Script(inner) })
     }
 
-    fn all(&mut self, command: &str) {
+    pub(super) fn all(&mut self, command: &str) {
         self.found.unnamed.get_or_insert_with(|| command.to_owned());
     }
 
@@ -403,7 +363,7 @@ impl Search<'_> {
         Some(inner.to_owned())
     }
 
-    fn below(&mut self, start: &Path) {
+    pub(super) fn below(&mut self, start: &Path) {
         if self.found.folders.iter().any(|folder| start.starts_with(folder)) {
             return;
         }
@@ -452,7 +412,7 @@ fn takes_a_program(option: &Word) -> bool {
 }
 
 #[derive(Clone)]
-enum Named {
+pub(super) enum Named {
     Folder(PathBuf),
     Script(String),
     Outside(String),

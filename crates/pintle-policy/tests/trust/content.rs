@@ -192,7 +192,7 @@ fn a_program_that_a_script_speaks_of_is_trusted_or_not_with_it() {
     ];
     assert!(reaches(&chain, "tools/helper.py"));
     assert!(reaches(&chain, "tools/more/rules.py"));
-    assert!(!reaches(&chain, "tools/other.py"), "nothing speaks of it");
+    assert!(reaches(&chain, "tools/other.py"), "Python looks there first");
     let package = [
         ("hooks/check.sh", "python3 tools/judge.py; node tools/judge.js"),
         ("tools/judge.py", "sys.path.insert(0, root)\nfrom lib import rules\nimport more"),

@@ -10,5 +10,6 @@
 mod company;
 mod content;
 mod loaded;
+mod reached;
 mod read;
 mod support;

@@ -1,0 +1,175 @@
+//! Where the words lead by which scripts reach for more than they name.
+
+use super::installed;
+use super::reaches::Reaches;
+use super::scripts::{Named, Scripts, Search, entries};
+use crate::contents::Contents;
+use crate::profile::AGENT_FILE;
+use std::path::{Path, PathBuf};
+
+/// Endings of what Python loads by the name of a module.
+const MODULES: [&str; 4] = ["py", "pyc", "pyd", "so"];
+/// What Node loads of a folder.
+const INDEXES: [&str; 4] = ["index.cjs", "index.js", "index.json", "index.mjs"];
+
+impl Search<'_> {
+    /// All that the scripts found so far reach for. Whether something new was among it.
+    pub(super) fn reach_on(&mut self, contents: &mut Contents) -> bool {
+        let is_new = |search: &Self, file: &String| {
+            let path = Path::new(file);
+            let is_foreign = path.is_absolute() || installed::holds(path);
+            (!is_foreign || search.named.contains(file)) && !search.gone_through.contains(file)
+        };
+        let files: Vec<String> =
+            self.found.files.iter().filter(|file| is_new(self, file)).cloned().collect();
+        for file in &files {
+            self.gone_through.insert(file.clone());
+            if let Ok(known) = contents.read_words(self.folder, file) {
+                self.reach(file, known.reaches());
+            }
+        }
+        !files.is_empty()
+    }
+
+    fn reach(&mut self, script: &str, reaches: &Reaches) {
+        let beside = Path::new(script).parent().unwrap_or(Path::new("")).to_owned();
+        let from = [PathBuf::new(), beside];
+        let folders = self.found.folders.len();
+        let mut reached = false;
+        for word in &reaches.places {
+            for named in self.all_named(&from, word) {
+                reached |= self.load(named);
+            }
+        }
+        for word in &reaches.folders {
+            for named in self.all_named(&from, word) {
+                reached |= matches!(named, Named::Folder(_)) && self.load(named);
+            }
+        }
+        for pattern in reaches.patterns.iter().flat_map(|it| from.iter().map(move |at| at.join(it)))
+        {
+            for place in self.fitting_places(&pattern.to_string_lossy()) {
+                let named = self.named(&place);
+                reached |= named.is_some_and(|named| self.load(named));
+            }
+        }
+        reached |= self.found.folders.len() > folders;
+        for word in &reaches.given_to_python {
+            for named in self.all_named(&from, word) {
+                let Named::Script(file) = named else { continue };
+                match Path::new(&file).parent().filter(|it| !it.as_os_str().is_empty()) {
+                    Some(parent) => self.below(parent),
+                    None => self.python_here(script),
+                }
+                self.load(Named::Script(file));
+            }
+        }
+        for place in &reaches.repositories {
+            for at in from.iter().map(|at| at.join(place)) {
+                self.repository(&at);
+            }
+        }
+        if reaches.python_here {
+            self.python_here(script);
+        }
+        let in_script = |command: &str| format!("{script}: {command}");
+        if let Some(command) = &reaches.anything {
+            self.all(&in_script(command));
+        }
+        for open in reaches.open.iter().filter(|_| !reached) {
+            let names_it = |word: &String| {
+                let named = self.all_named(&from, word);
+                named
+                    .iter()
+                    .any(|it| !matches!(it, Named::Folder(place) if place.as_os_str().is_empty()))
+            };
+            if !open.words.iter().any(names_it) {
+                self.all(&in_script(&open.command));
+            }
+        }
+    }
+
+    /// Everything that a word names, from each of these places.
+    fn all_named(&self, from: &[PathBuf], word: &str) -> Vec<Named> {
+        let trimmed = word.trim_matches('/');
+        if trimmed.is_empty() || trimmed == "." {
+            return Vec::new();
+        }
+        let places = from.iter().map(|place| place.join(trimmed)).chain([PathBuf::from(word)]);
+        places.filter_map(|path| self.named(&path.to_string_lossy())).collect()
+    }
+
+    /// Whether it is a part of the profile that counts now.
+    fn load(&mut self, named: Named) -> bool {
+        match named {
+            Named::Folder(place) if place.as_os_str().is_empty() => {
+                let there = INDEXES.iter().filter(|file| self.folder.join(file).is_file());
+                self.found.files.extend(there.map(|file| (*file).to_owned()));
+                false
+            }
+            Named::Folder(place) => {
+                let counts = !self.company.keeps(&place);
+                if counts {
+                    self.below(&place);
+                }
+                counts
+            }
+            Named::Script(file) => {
+                let counts = file != AGENT_FILE
+                    && !self.saved.contains(&file)
+                    && !self.company.keeps(Path::new(&file))
+                    && !installed::is_data_of_git(Path::new(&file));
+                if counts {
+                    self.found.files.insert(file);
+                }
+                counts
+            }
+            Named::Outside(_) => false,
+        }
+    }
+
+    /// Modules in the profile's own folder go before those of the system.
+    fn python_here(&mut self, script: &str) {
+        if self.found.python_here.is_none() {
+            self.found.python_here = Some(script.to_owned());
+        }
+        let mut modules = Vec::new();
+        for entry in entries(self.folder, Path::new("")) {
+            match entry.is_folder {
+                true => modules.extend(
+                    entries(self.folder, &entry.path)
+                        .filter(|inner| !inner.is_folder && is_module_here(&inner.path))
+                        .map(|inner| inner.path),
+                ),
+                false if is_module_here(&entry.path) => modules.push(entry.path),
+                false => {}
+            }
+        }
+        self.found.files.extend(modules.iter().map(|it| it.to_string_lossy().into_owned()));
+    }
+}
+
+/// Whether Python would load it by a name, when it is started in the profile's own folder: `json.py`, `json/__init__.py`.
+#[must_use]
+pub fn is_module_here(place: &Path) -> bool {
+    let ending = place.extension().and_then(|it| it.to_str()).unwrap_or_default();
+    let parts: Vec<&str> = place.iter().filter_map(|part| part.to_str()).collect();
+    let is_found = match parts.as_slice() {
+        [_] | ["__pycache__", _] => true,
+        [_, name] => name.starts_with("__init__."),
+        _ => false,
+    };
+    is_found && MODULES.contains(&ending)
+}
+
+impl Scripts {
+    /// What to do about a module of Python that came to count, where that is plain.
+    #[must_use]
+    pub fn advice(&self, file: &str) -> Option<String> {
+        let script = self.python_here.as_ref().filter(|_| is_module_here(Path::new(file)))?;
+        Some(format!(
+            "Python looks for modules in the profile's own folder when `{script}` gives it a program: with `python3 -I -c …` it \
+             does not"
+        ))
+    }
+}

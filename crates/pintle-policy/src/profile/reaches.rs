@@ -1,0 +1,369 @@
+//! What a script reaches beyond the files it names: folders that it goes to, puts on a path or loads all of, what git runs
+//! there, and the modules that Python finds by itself.
+
+use super::looked_at::{WRITERS, pattern};
+use super::strings::strings;
+use crate::contents::{is_of_the_system, is_part_of_a_path};
+use crate::shell::{
+    Loads, SimpleCommand, Word, is_variable_name, is_wrapper, loads, simple_commands,
+};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// What a script says of it, in its words: what those name is known only where it lies.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Reaches {
+    /// Each may name a folder of which anything may be loaded, or a file.
+    pub(super) places: BTreeSet<String>,
+    /// The same of a script that is not understood: only folders are taken from it, for its files are found otherwise.
+    pub(super) folders: BTreeSet<String>,
+    /// `rules.d/*`
+    pub(super) patterns: BTreeSet<String>,
+    /// The folders in which git runs; the empty one is where the hook does.
+    pub(super) repositories: BTreeSet<String>,
+    /// Scripts that Python is given: it loads what lies beside them.
+    pub(super) given_to_python: BTreeSet<String>,
+    /// Python has its program from the script, and looks for modules where the hook runs.
+    pub(super) python_here: bool,
+    /// Commands that run what only running them tells.
+    pub(super) open: Vec<Open>,
+    /// A command that may run any file.
+    pub(super) anything: Option<String>,
+}
+
+/// A command that runs what only running it tells: `. "$f"`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Open {
+    pub(super) command: String,
+    /// What it says of it all the same: `. "$HERE/rules.sh"`.
+    pub(super) words: BTreeSet<String>,
+}
+
+/// Programs that load files of the folder they run in, or those they are given.
+const LOADERS: &[&str] = &[
+    ".",
+    "ash",
+    "bash",
+    "bun",
+    "bundle",
+    "cargo",
+    "composer",
+    "csh",
+    "dash",
+    "deno",
+    "fish",
+    "go",
+    "gradle",
+    "gulp",
+    "invoke",
+    "jest",
+    "julia",
+    "just",
+    "ksh",
+    "lua",
+    "make",
+    "gmake",
+    "mocha",
+    "mvn",
+    "node",
+    "nodejs",
+    "nox",
+    "npm",
+    "npx",
+    "perl",
+    "php",
+    "pipenv",
+    "pnpm",
+    "poetry",
+    "pre-commit",
+    "pytest",
+    "rake",
+    "Rscript",
+    "ruby",
+    "run-parts",
+    "sh",
+    "source",
+    "task",
+    "tclsh",
+    "tox",
+    "tsx",
+    "ts-node",
+    "uv",
+    "yarn",
+    "zsh",
+];
+/// They set variables; what they set is looked at.
+const DECLARERS: &[&str] = &["declare", "env", "export", "local", "readonly", "typeset"];
+/// What they are given at run time is no file that they run.
+const TALKERS: &[&str] = &[
+    "[",
+    "[[",
+    "awk",
+    "echo",
+    "eval",
+    "exit",
+    "gawk",
+    "getopts",
+    "kill",
+    "let",
+    "mapfile",
+    "mawk",
+    "printf",
+    "read",
+    "readarray",
+    "return",
+    "sed",
+    "set",
+    "shift",
+    "test",
+    "trap",
+    "ulimit",
+    "unset",
+];
+/// Modules of Python that run any file they find.
+const FINDERS: &[&str] =
+    &["coverage", "doctest", "invoke", "nose2", "nox", "pre_commit", "pytest", "tox", "unittest"];
+/// They list what is in a folder.
+const LISTERS: &[&str] = &["", "fd", "fdfind", "find", "ls"];
+
+enum Language {
+    Shell,
+    /// By its name it could be anything; a file that a shell loads often has no ending.
+    Unknown,
+    Other,
+}
+
+impl Reaches {
+    /// Of a script.
+    pub(crate) fn of(file: &Path, text: &str) -> Self {
+        let mut found = Self::default();
+        match language(file, text) {
+            Some(Language::Shell) => match simple_commands(text) {
+                Ok(commands) => found.read(&commands),
+                Err(_) => found.only_words(text),
+            },
+            Some(Language::Unknown) => {
+                if let Ok(commands) = simple_commands(text) {
+                    found.read(&commands);
+                    (found.open, found.anything) = (Vec::new(), None);
+                }
+            }
+            Some(Language::Other) => found.strings(text),
+            None => {}
+        }
+        found
+    }
+
+    fn read(&mut self, commands: &[SimpleCommand]) {
+        let open: Vec<Open> = commands.iter().filter_map(Open::of).collect();
+        let is_open = !open.is_empty();
+        let loads = is_open || commands.iter().any(is_loader);
+        self.open.extend(open);
+        if commands.iter().any(|command| command.program() == Some("git")) {
+            let goes = |command: &&SimpleCommand| {
+                matches!(command.program(), Some("cd" | "git" | "pushd"))
+            };
+            let words = commands.iter().filter(goes).flat_map(|command| &command.args);
+            self.repositories.insert(String::new());
+            self.repositories.extend(words.flat_map(|word| parts(word.text())));
+        }
+        for command in commands {
+            let program = command.program().unwrap_or_default();
+            self.python(command);
+            if !loads {
+                continue;
+            }
+            self.variables(command);
+            let goes = matches!(program, "cd" | "pushd") || is_loader(command);
+            let passes_on =
+                is_wrapper(program) && !LISTERS.contains(&program) && !TALKERS.contains(&program);
+            let may_tell = is_open && !WRITERS.contains(&program) && !TALKERS.contains(&program);
+            if goes || passes_on || may_tell {
+                let input = command.redirects.iter().filter(|it| !it.writes() && it.names_a_file());
+                let words = command.args.iter().chain(input.map(|it| &it.target));
+                self.places.extend(words.flat_map(|word| parts(word.text())));
+            }
+            if is_open && LISTERS.contains(&program) {
+                self.listed(command);
+            }
+        }
+    }
+
+    /// `for f in rules.d/*`, `find . -name x.sh`: what is listed may be what is loaded.
+    fn listed(&mut self, command: &SimpleCommand) {
+        let texts = || command.args.iter().map(Word::text);
+        self.patterns.extend(texts().filter_map(pattern));
+        let is_loop = command.program() == Some("");
+        let lists_all = texts().any(|text| matches!(text, "." | "./"))
+            || (!is_loop && texts().all(|text| text.starts_with('-')));
+        if lists_all {
+            self.anything.get_or_insert_with(|| command.summary());
+        }
+    }
+
+    /// `LIB="$PINTLE_PROFILE_DIR/lib"`, `export PATH="$PWD/bin:$PATH"`
+    fn variables(&mut self, command: &SimpleCommand) {
+        let declares = command.program().is_some_and(|program| DECLARERS.contains(&program));
+        let args = command.args.iter().filter(|_| declares);
+        for word in command.assignments.iter().chain(args).map(Word::text) {
+            if let Some((_, value)) = word.split_once('=').filter(|it| is_variable_name(it.0)) {
+                self.places.extend(parts(value));
+            }
+        }
+    }
+
+    fn python(&mut self, command: &SimpleCommand) {
+        let program = command.program().unwrap_or_default();
+        if !program.starts_with("python") && !program.starts_with("pypy") {
+            return;
+        }
+        let mut args = command.args.iter().map(Word::text);
+        let mut given = None;
+        while let Some(arg) = args.next() {
+            let Some(letters) = arg.strip_prefix('-').filter(|it| !it.is_empty()) else {
+                given = Some(arg);
+                break;
+            };
+            // It looks nowhere else then.
+            if !arg.starts_with("--") && letters.starts_with(['I', 'P']) {
+                return;
+            }
+            match letters.find(['c', 'm', 'W', 'X']).map(|at| letters.split_at(at)) {
+                Some((_, rest)) if rest.starts_with('c') => break,
+                Some((_, rest)) if rest.starts_with('m') => {
+                    let module = rest.get(1..).filter(|it| !it.is_empty()).or_else(|| args.next());
+                    self.module(module.unwrap_or_default(), command);
+                    break;
+                }
+                Some(("", "W" | "X")) => drop(args.next()),
+                _ => {}
+            }
+        }
+        match given {
+            Some(script) if script != "-" => self.given_to_python.extend(parts(script)),
+            _ => self.python_here = true,
+        }
+    }
+
+    fn module(&mut self, module: &str, command: &SimpleCommand) {
+        let first = module.split('.').next().unwrap_or_default();
+        if FINDERS.contains(&first) || module.contains('$') {
+            self.anything.get_or_insert_with(|| command.summary());
+        }
+        self.places.extend([first.to_owned(), format!("{first}.py")]);
+    }
+
+    /// Of a script whose grammar nobody understands.
+    fn only_words(&mut self, text: &str) {
+        let words: BTreeSet<String> = parts(text).collect();
+        self.python_here = words.iter().any(|word| word.starts_with("python"));
+        if words.contains("git") {
+            self.repositories.insert(String::new());
+        }
+        self.folders.extend(words);
+    }
+
+    /// Of a script in another language: its texts may be places, or lines that it gives to a shell.
+    fn strings(&mut self, script: &str) {
+        for found in strings(script) {
+            if found.is_listed && matches!(found.text.as_str(), "." | "./" | "") {
+                self.anything.get_or_insert_with(|| found.line());
+            }
+            if found.is_listed {
+                self.patterns.extend(pattern(&found.text));
+            }
+            if found.is_compared {
+                continue;
+            }
+            if found.text.contains(' ') {
+                if let Ok(commands) = simple_commands(&found.text) {
+                    let mut line = Self::default();
+                    line.read(&commands);
+                    self.places.extend(line.places);
+                    self.repositories.extend(line.repositories);
+                    self.python_here |= line.python_here;
+                    self.anything = self.anything.take().or(line.anything);
+                }
+                continue;
+            }
+            if found.text == "git" {
+                self.repositories.insert(String::new());
+            }
+            self.folders.extend(parts(&found.text));
+        }
+    }
+}
+
+impl Open {
+    fn of(command: &SimpleCommand) -> Option<Self> {
+        if !command.name.is_dynamic() {
+            return None;
+        }
+        let text = command.name.text();
+        let first = text.split_whitespace().next().unwrap_or_default().trim_matches(['"', '\'']);
+        let program = first.rsplit('/').next().unwrap_or(first);
+        let is_quiet = TALKERS.contains(&program)
+            || DECLARERS.contains(&program)
+            || first.split_once('=').is_some_and(|it| is_variable_name(it.0));
+        // What a script or function is given stands where it is called.
+        let name = first.trim_start_matches(['$', '{']);
+        let is_argument = first.starts_with('$')
+            && name.starts_with(|c: char| matches!(c, '@' | '*') || c.is_ascii_digit());
+        let is_sum = first.starts_with("$((") || first.starts_with("((");
+        if is_quiet || is_argument || is_sum || text.split_whitespace().any(is_in_the_profile) {
+            return None;
+        }
+        let words = std::iter::once(text).chain(command.args.iter().map(Word::text));
+        Some(Self { command: command.summary(), words: words.flat_map(parts).collect() })
+    }
+}
+
+/// `"$PINTLE_PROFILE_DIR/lib/x"`: its name is known, also before it is there.
+fn is_in_the_profile(word: &str) -> bool {
+    let plain = word.replace(['"', '\'', '{', '}'], "");
+    let inner = plain.strip_prefix("$PINTLE_PROFILE_DIR/").or_else(|| plain.strip_prefix("$PWD/"));
+    inner.is_some_and(|inner| !inner.is_empty() && inner.chars().all(is_part_of_a_path))
+}
+
+/// Whether it loads files: one that it is given, or those that lie there.
+fn is_loader(command: &SimpleCommand) -> bool {
+    let Some(name) = command.name.literal() else { return false };
+    let program = command.program().unwrap_or_default();
+    let is_own = name.contains('/') && !is_of_the_system(Path::new(name));
+    let is_python = program.starts_with("python") || program.starts_with("pypy");
+    let has_modules = program == "jq" && loads(command) == Loads::Anything;
+    is_own || is_python || has_modules || LOADERS.contains(&program)
+}
+
+fn language(file: &Path, text: &str) -> Option<Language> {
+    let kind = file.extension().and_then(|kind| kind.to_str()).unwrap_or_default();
+    let shebang = text.strip_prefix("#!").and_then(|text| text.lines().next());
+    let by_shebang = shebang.map(|line| {
+        let mut words = line.split_whitespace();
+        match words.any(|word| word.rsplit('/').next().is_some_and(|it| it.ends_with("sh"))) {
+            true => Language::Shell,
+            false => Language::Other,
+        }
+    });
+    by_shebang.or(match kind {
+        "bash" | "ksh" | "sh" | "zsh" => Some(Language::Shell),
+        _ if super::mentions::is_named_like_a_program(file) => Some(Language::Other),
+        _ if super::mentions::is_text(kind) => None,
+        _ => Some(Language::Unknown),
+    })
+}
+
+/// The paths that a word may hold: what stands before a slash may be known only when it runs, as in `$HERE/../lib`.
+fn parts(word: &str) -> impl Iterator<Item = String> {
+    let pieces = word.split(|c| !is_part_of_a_path(c)).filter(|piece| !piece.is_empty());
+    pieces.flat_map(|piece| {
+        let behind = piece.split_once('/').map(|(_, behind)| behind);
+        // `-Ilib`
+        let glued = piece.strip_prefix('-').and_then(|it| it.get(1..));
+        [Some(piece), behind, glued]
+            .into_iter()
+            .flatten()
+            .filter(|it| !it.is_empty())
+            .map(str::to_owned)
+    })
+}

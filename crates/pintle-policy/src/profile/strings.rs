@@ -1,0 +1,86 @@
+//! The texts in a script, whatever its language: what stands between quotes.
+
+const QUOTES: [char; 3] = ['"', '\'', '`'];
+/// How far back what is done with a text is looked for.
+const NEAR: usize = 24;
+/// A text that others are held against names nothing that is loaded.
+const COMPARES: [&str; 16] = [
+    "==",
+    "!=",
+    "=~",
+    "~",
+    " in",
+    " eq",
+    "startswith(",
+    "startsWith(",
+    "endswith(",
+    "endsWith(",
+    "includes(",
+    "indexOf(",
+    "match(",
+    "fnmatch(",
+    "search(",
+    "sub(",
+];
+/// Functions that list what is in a folder.
+const LISTS: [&str; 11] = [
+    "glob(",
+    "Glob(",
+    "globSync(",
+    "iglob(",
+    "listdir(",
+    "opendir(",
+    "readdir(",
+    "readdirSync(",
+    "rglob(",
+    "scandir(",
+    "walk(",
+];
+
+pub(super) struct Found {
+    pub(super) text: String,
+    pub(super) is_compared: bool,
+    pub(super) is_listed: bool,
+    before: String,
+}
+
+impl Found {
+    /// It and what is done with it, to be shown.
+    pub(super) fn line(&self) -> String {
+        let name = self.before.rsplit(|c: char| !c.is_alphanumeric() && !"._(".contains(c)).next();
+        format!("{}\"{}\")", name.unwrap_or_default(), self.text)
+    }
+}
+
+/// All of them, as far as a text ends in the line in which it begins.
+pub(super) fn strings(script: &str) -> Vec<Found> {
+    let mut found = Vec::new();
+    for line in script.lines() {
+        let mut rest = line;
+        while let Some(start) = rest.find(QUOTES) {
+            let (before, from) = rest.split_at(start);
+            let mut chars = from.char_indices();
+            let Some((_, quote)) = chars.next() else { break };
+            let mut escaped = false;
+            let end = chars.find(|(_, c)| {
+                let ends = *c == quote && !escaped;
+                escaped = *c == '\\' && !escaped;
+                ends
+            });
+            // A quote alone: an apostrophe, or a text of several lines.
+            let Some((end, _)) = end else {
+                rest = from.get(1..).unwrap_or_default();
+                continue;
+            };
+            let text = from.get(1..end).unwrap_or_default().to_owned();
+            let near = before.floor_char_boundary(before.len().saturating_sub(NEAR));
+            let before = before.get(near..).unwrap_or_default();
+            let before = before.trim_end_matches(['r', 'f', 'b', 'u']).trim_end();
+            let ends_in = |ends: &[&str]| ends.iter().any(|end| before.ends_with(end));
+            let (is_compared, is_listed) = (ends_in(&COMPARES), ends_in(&LISTS));
+            found.push(Found { text, is_compared, is_listed, before: before.to_owned() });
+            rest = from.get(end.saturating_add(1)..).unwrap_or_default();
+        }
+    }
+    found
+}
