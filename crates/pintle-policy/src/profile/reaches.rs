@@ -123,6 +123,21 @@ const TALKERS: &[&str] = &[
 /// Modules of Python that run any file they find.
 const FINDERS: &[&str] =
     &["coverage", "doctest", "invoke", "nose2", "nox", "pre_commit", "pytest", "tox", "unittest"];
+/// Programs that build or test a whole project, and so run any file of it: always, or by one of these words.
+const PROJECT_RUNNERS: &[(&str, &[&str])] = &[
+    ("cargo", &["b", "bench", "build", "c", "check", "clippy", "doc", "r", "run", "t", "test"]),
+    ("go", &["generate", "run", "test"]),
+    ("gradle", &[]),
+    ("gradlew", &[]),
+    ("jest", &[]),
+    ("mocha", &[]),
+    ("mvn", &[]),
+    ("nox", &[]),
+    ("pre-commit", &[]),
+    ("pytest", &[]),
+    ("tox", &[]),
+    ("vitest", &[]),
+];
 /// They list what is in a folder.
 const LISTERS: &[&str] = &["", "fd", "fdfind", "find", "ls"];
 
@@ -170,6 +185,9 @@ impl Reaches {
         for command in commands {
             let program = command.program().unwrap_or_default();
             self.python(command);
+            if runs_the_project(command) {
+                self.anything.get_or_insert_with(|| command.summary());
+            }
             if !loads {
                 continue;
             }
@@ -266,7 +284,7 @@ impl Reaches {
     /// Of a script in another language: its texts may be places, or lines that it gives to a shell.
     fn strings(&mut self, script: &str) {
         for found in strings(script) {
-            if found.is_listed && matches!(found.text.as_str(), "." | "./" | "") {
+            if found.is_everything() {
                 self.anything.get_or_insert_with(|| found.line());
             }
             if found.is_listed {
@@ -333,6 +351,14 @@ fn is_loader(command: &SimpleCommand) -> bool {
     let is_python = program.starts_with("python") || program.starts_with("pypy");
     let has_modules = program == "jq" && loads(command) == Loads::Anything;
     is_own || is_python || has_modules || LOADERS.contains(&program)
+}
+
+fn runs_the_project(command: &SimpleCommand) -> bool {
+    let program = command.program().unwrap_or_default();
+    let known = PROJECT_RUNNERS.iter().find(|(name, _)| *name == program);
+    known.is_some_and(|(_, words)| {
+        words.is_empty() || command.args.iter().any(|arg| words.contains(&arg.text()))
+    })
 }
 
 fn language(file: &Path, text: &str) -> Option<Language> {

@@ -23,7 +23,8 @@ const COMPARES: [&str; 16] = [
     "sub(",
 ];
 /// Functions that list what is in a folder.
-const LISTS: [&str; 11] = [
+const LISTS: [&str; 12] = [
+    "Path(",
     "glob(",
     "Glob(",
     "globSync(",
@@ -45,6 +46,12 @@ pub(super) struct Found {
 }
 
 impl Found {
+    /// Whether it stands for all that is there: `walk(".")`, `rglob("x")`.
+    pub(super) fn is_everything(&self) -> bool {
+        let is_here = matches!(self.text.as_str(), "." | "./" | "") || self.text.starts_with("**");
+        self.is_listed && (is_here || self.before.ends_with("rglob("))
+    }
+
     /// It and what is done with it, to be shown.
     pub(super) fn line(&self) -> String {
         let name = self.before.rsplit(|c: char| !c.is_alphanumeric() && !"._(".contains(c)).next();

@@ -97,6 +97,10 @@ fn modules_that_python_finds_by_itself_count() {
     assert!(shows("hooks/c.sh", "python3 -m judges.main", &["judges/main.py"], "judges/main.py"));
     assert!(shows("hooks/c.sh", "python3 -m unittest", &["test_x.py"], "test_x.py"));
     assert!(shows("hooks/c.sh", "python3 -m unittest", &["tests/test_x.py"], "tests/test_x.py"));
+    for says in ["pytest -q", "cargo test --quiet", "timeout 60 npx jest || jest"] {
+        assert!(shows("hooks/c.sh", says, &["tests/test_x"], "tests/test_x"), "{says}");
+    }
+    assert!(!shows("hooks/c.sh", "cargo fmt --check", &["tests/test_x"], "tests/test_x"));
     assert!(shows("hooks/c.sh", "node -e 'require(\"./rules\")'", &["rules.js"], "rules.js"));
     assert!(shows(
         "hooks/c.sh",
@@ -145,6 +149,8 @@ fn a_folder_that_a_script_of_another_language_has_as_a_text_counts() {
         ("hooks/c.py", "import os\nfor f in os.listdir(\"lib\"): exec(open(\"lib/\" + f).read())"),
         ("hooks/c.py", "import glob\nfor f in glob.glob('*/x'): exec(open(f).read())"),
         ("hooks/c.py", "import os\nfor d, _, fs in os.walk(\".\"): pass"),
+        ("hooks/c.py", "from pathlib import Path\nfor f in Path().rglob('x'): exec(f.read_text())"),
+        ("hooks/c.py", "from pathlib import Path\nfor f in Path('.').iterdir(): pass"),
         ("hooks/c.py", "import subprocess\nsubprocess.run(\"./x\", cwd=\"lib\")"),
         ("hooks/c.py", "import os\nos.chdir('lib'); exec(open('x').read())"),
         (
