@@ -138,6 +138,8 @@ const PROJECT_RUNNERS: &[(&str, &[&str])] = &[
     ("tox", &[]),
     ("vitest", &[]),
 ];
+/// So many texts of a script are read as lines for a shell; of further ones every word may be a folder.
+const MOST_LINES: usize = 500;
 /// They list what is in a folder.
 const LISTERS: &[&str] = &["", "fd", "fdfind", "find", "ls"];
 
@@ -283,6 +285,7 @@ impl Reaches {
 
     /// Of a script in another language: its texts may be places, or lines that it gives to a shell.
     fn strings(&mut self, script: &str) {
+        let mut lines = 0;
         for found in strings(script) {
             if found.is_everything() {
                 self.anything.get_or_insert_with(|| found.line());
@@ -294,7 +297,12 @@ impl Reaches {
                 continue;
             }
             if found.text.contains(' ') {
-                if let Ok(commands) = simple_commands(&found.text) {
+                lines += usize::from(found.may_be_a_line());
+                if lines > MOST_LINES {
+                    self.folders.extend(parts(&found.text));
+                } else if found.may_be_a_line()
+                    && let Ok(commands) = simple_commands(&found.text)
+                {
                     let mut line = Self::default();
                     line.read(&commands);
                     self.places.extend(line.places);

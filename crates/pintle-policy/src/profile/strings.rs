@@ -46,6 +46,13 @@ pub(super) struct Found {
 }
 
 impl Found {
+    /// Whether it could be a line for a shell that loads something: to read each text as one would take long.
+    pub(super) fn may_be_a_line(&self) -> bool {
+        const SIGNS: [&str; 8] =
+            ["cd ", "pushd ", "git ", "make ", "sh ", "python", "source ", "/"];
+        self.text.starts_with(". ") || SIGNS.iter().any(|sign| self.text.contains(sign))
+    }
+
     /// Whether it stands for all that is there: `walk(".")`, `rglob("x")`.
     pub(super) fn is_everything(&self) -> bool {
         let is_here = matches!(self.text.as_str(), "." | "./" | "") || self.text.starts_with("**");
