@@ -244,7 +244,7 @@ pub(crate) struct Approvals {
 
 #[derive(Subcommand)]
 pub(crate) enum ApprovalsCommand {
-    /// What waits for an answer
+    /// What waits for an answer, or was approved when its run had stopped
     #[command(after_help = "Example:\n  pintle approvals list --all --json")]
     List {
         /// Answered and lapsed ones too
@@ -258,7 +258,11 @@ pub(crate) enum ApprovalsCommand {
         id: String,
     },
     /// Say yes. If the run that asked is gone, it goes on now, in its own folder and with its own profile
-    #[command(after_help = "Example:\n  pintle approvals approve 3f9c21d0")]
+    #[command(after_help = "Example:\n  pintle approvals approve 3f9c21d0
+
+A run that goes on has its call judged again, by the profile, the guards and the
+level of now. If they refuse it, that is said, and the exit code is 3; it is 1
+when the answer did not count.")]
     Approve {
         /// Its id, or the start or end of it
         id: String,

@@ -128,6 +128,26 @@ fn without_a_terminal_there_is_no_one_to_ask_and_it_says_so_at_once() {
     assert_eq!(world.times_run(), 0);
 }
 
+// R11.5, P6: the person is told as well, whatever the model makes of it.
+#[test]
+fn who_wants_the_answer_alone_is_told_of_each_call_that_nobody_was_asked_about() {
+    let world = World::new();
+    let call = |id: &str| serde_json::json!({"id": id, "name": "terminal", "input": {"command": "echo ran >> marker"}});
+    let script = serde_json::json!([{"toolCalls": [call("a"), call("b")]}, {"text": "done"}]);
+    std::fs::write(world.workspace().join("../quiet.json"), script.to_string()).unwrap();
+    let quiet = ["chat", "-q", "go", "--model", "scripted:../quiet.json"];
+    let output = world.run(&quiet);
+    assert_eq!(text(&output.stdout), "done\n");
+    let told = text(&output.stderr);
+    for words in ["terminal blocked", "no one to ask", "--wait-for-approval", "pintle approvals"] {
+        assert_eq!(told.matches(words).count(), 2, "{words}: {told}");
+    }
+    assert_eq!(world.times_run(), 0);
+    // For machines it is an event.
+    let events = text(&world.run(&[&quiet[..], &["--json"]].concat()).stdout);
+    assert_eq!(events.matches(r#""outcome":"no_one_to_ask""#).count(), 2, "{events}");
+}
+
 // R11.6
 #[test]
 fn a_question_survives_a_crash_and_its_answer_runs_the_tool_exactly_once() {

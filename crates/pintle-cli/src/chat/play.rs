@@ -1,6 +1,7 @@
 //! Plays one run for a person: shows its events, asks its questions, stops it on Ctrl-C.
 
 use futures_util::StreamExt;
+use pintle::points::ToolOutcome;
 use pintle_agent::{ApprovalRequest, Run, RunEventKind, RunOutcome};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
@@ -19,6 +20,36 @@ pub(crate) struct Player {
     questions: Questions,
     pub(crate) interrupts: Interrupts,
     answer_yes: bool,
+    calls: Calls,
+}
+
+/// The calls of a run, in the order they ended: models use an id again, and the first is meant.
+#[derive(Default)]
+struct Calls {
+    /// Which, and why it was refused, if it was.
+    ended: Vec<(String, Option<String>)>,
+    /// Who said no to the call that is being judged.
+    no_from: Option<String>,
+}
+
+impl Calls {
+    fn heed(&mut self, event: &RunEventKind) {
+        match event {
+            RunEventKind::HookBlocked { handler, tool_call_id: Some(_), .. } => {
+                self.no_from = Some(handler.clone());
+            }
+            RunEventKind::ToolEnd { tool_call_id, outcome, error, .. } => {
+                let no_from = self.no_from.take();
+                let refused = error.as_ref().filter(|_| *outcome == ToolOutcome::Rejected);
+                let named = |why: &String| match no_from.filter(|who| !why.contains(who)) {
+                    Some(who) => format!("{who}: {why}"),
+                    None => why.clone(),
+                };
+                self.ended.push((tool_call_id.clone(), refused.map(named)));
+            }
+            _ => {}
+        }
+    }
 }
 
 /// How a run ended, as far as the person is concerned.
@@ -45,7 +76,8 @@ enum Asked {
 
 impl Player {
     pub(crate) fn new(screen: Screen, lines: Lines, questions: Questions) -> Self {
-        Self { screen, lines, questions, interrupts: Interrupts::listen(), answer_yes: false }
+        let (interrupts, calls) = (Interrupts::listen(), Calls::default());
+        Self { screen, lines, questions, interrupts, answer_yes: false, calls }
     }
 
     /// Answers every question with yes, and shows that it did.
@@ -62,7 +94,14 @@ impl Player {
         }
     }
 
+    /// Why this call of the last run did not run, if it was refused.
+    pub(crate) fn why_refused(&self, tool_call_id: &str) -> Option<&str> {
+        let (_, refused) = self.calls.ended.iter().find(|(id, _)| id == tool_call_id)?;
+        refused.as_deref()
+    }
+
     pub(crate) async fn play(&mut self, run: Run) -> Ended {
+        self.calls = Calls::default();
         self.screen.begin();
         let ended = self.play_on(run).await;
         self.screen.end();
@@ -94,6 +133,9 @@ impl Player {
                     };
                     let own = event.envelope.run_id.as_deref() == Some(&id);
                     self.screen.show(&event, own);
+                    if own {
+                        self.calls.heed(&event.kind);
+                    }
                     if let RunEventKind::ApprovalResolved { approval_id, outcome, by, .. } = &event.kind
                         && let Some((_, gone)) = settled.take_if(|(id, _)| id == approval_id)
                     {

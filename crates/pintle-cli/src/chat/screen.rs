@@ -9,7 +9,7 @@ use pintle::{
     Point,
     points::{ErrorRaised, SessionEnd, ToolOutcome, ToolPre},
 };
-use pintle_agent::{ApprovalRequest, RunEvent, RunEventKind, RunOutcome};
+use pintle_agent::{ApprovalOutcome, ApprovalRequest, RunEvent, RunEventKind, RunOutcome};
 use serde_json::Value;
 
 use crate::{
@@ -32,9 +32,23 @@ pub(crate) struct Screen {
     animated: bool,
     waiting: Arc<Waiting>,
     running: Vec<Running>,
-    /// Questions that nobody has answered: their ids, and the tools they are about.
-    open: Vec<(String, String)>,
+    /// Questions that nobody has answered.
+    open: Vec<Open>,
+    /// The calls that needed a yes when there was no one to ask.
+    unasked: Vec<String>,
+    /// What to do so that there is somebody next time.
+    when_unasked: &'static str,
 }
+
+/// A question that nobody has answered.
+struct Open {
+    approval_id: String,
+    tool_call_id: String,
+    tool_name: String,
+}
+
+/// What it takes to be asked by `pintle chat`.
+const NO_TERMINAL: &str = "no one was asked: this is no terminal. `--wait-for-approval` waits until somebody answers with `pintle approvals`";
 
 /// A tool that has started and not ended.
 struct Running {
@@ -92,8 +106,14 @@ impl Screen {
     }
 
     fn new(streams_text: bool, notes: bool, animated: bool) -> Self {
-        let (running, open) = (Vec::new(), Vec::new());
-        Self { streams_text, notes, animated, waiting: Arc::default(), running, open }
+        let (running, open, unasked) = (Vec::new(), Vec::new(), Vec::new());
+        let (waiting, when_unasked) = (Arc::default(), NO_TERMINAL);
+        Self { streams_text, notes, animated, waiting, running, open, unasked, when_unasked }
+    }
+
+    /// Says this about a call that needed a yes when there was no one to ask.
+    pub(crate) fn when_unasked(self, when_unasked: &'static str) -> Self {
+        Self { when_unasked, ..self }
     }
 
     pub(crate) fn waiting(&self) -> Arc<Waiting> {
@@ -103,6 +123,7 @@ impl Screen {
     pub(crate) fn begin(&mut self) {
         self.running.clear();
         self.open.clear();
+        self.unasked.clear();
         self.waiting.forget();
         self.tick();
     }
@@ -115,8 +136,8 @@ impl Screen {
     }
 
     fn doing(&self) -> Shown {
-        if let Some((_, tool)) = self.open.first() {
-            return text!("waiting for an answer about {}", tool);
+        if let Some(open) = self.open.first() {
+            return text!("waiting for an answer about {}", open.tool_name);
         }
         if self.running.is_empty() {
             return text!("thinking");
@@ -162,11 +183,17 @@ impl Screen {
             // The model has said all it has to say for now: what is waited for next has a line of its own.
             RunEventKind::Usage { .. } if own && self.streams_text => out::end_line(),
             RunEventKind::HookFired { point, .. } => self.waiting.fired(point),
-            RunEventKind::ApprovalRequested { approval_id, tool_name, .. } => {
-                self.open.push((approval_id.clone(), tool_name.clone()));
+            RunEventKind::ApprovalRequested { approval_id, tool_call_id, tool_name, .. } => {
+                self.open.push(Open {
+                    approval_id: approval_id.clone(),
+                    tool_call_id: tool_call_id.clone(),
+                    tool_name: tool_name.clone(),
+                });
             }
-            RunEventKind::ApprovalResolved { approval_id, .. } => {
-                self.open.retain(|(open, _)| open != approval_id);
+            RunEventKind::ApprovalResolved { approval_id, outcome, .. } => {
+                let settled = self.open.extract_if(.., |open| open.approval_id == *approval_id);
+                let unasked = settled.filter(|_| outcome == ApprovalOutcome::NoOneToAsk.name());
+                self.unasked.extend(unasked.map(|open| open.tool_call_id));
             }
             RunEventKind::ToolStart { tool_call_id, tool_name, args } => {
                 self.line(&text!("{}{} {} {}", indent, cyan("→"), tool_name, dim(brief(args))));
@@ -194,7 +221,8 @@ impl Screen {
             } => {
                 self.running.retain(|tool| tool.tool_call_id != *tool_call_id);
                 let error = error.as_deref().unwrap_or_default();
-                self.line(&match (outcome, ok) {
+                let unasked = self.unasked.extract_if(.., |id| id == tool_call_id).count() > 0;
+                let line = match (outcome, ok) {
                     (ToolOutcome::Rejected, _) => {
                         let blocked = red("blocked");
                         text!(
@@ -213,7 +241,15 @@ impl Screen {
                     (_, false) => {
                         text!("{}{} {}: {}", indent, red("✗"), tool_name, first_line(error))
                     }
-                });
+                };
+                match unasked {
+                    // R11.5: also to whoever wants the answer alone.
+                    true => {
+                        out::tell_line(&line);
+                        out::tell!("{}  {}", indent, dim(self.when_unasked));
+                    }
+                    false => self.line(&line),
+                }
             }
             // A refused call ends with the reason.
             RunEventKind::HookBlocked { point, handler, reason, .. }

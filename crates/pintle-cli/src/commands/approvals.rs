@@ -1,29 +1,37 @@
 //! `pintle approvals`: what waits for a person's yes, and answering it.
 
+mod heir;
+mod listing;
+
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
-use pintle_agent::{Claim, RunOutcome, Store};
+use pintle_agent::Claim;
 use pintle_store::{
-    Answer, AnswerResult, Approval, ApprovalFilter, ApprovalState, Decision, Origin, Scope,
-    SqliteStore,
+    Answer, AnswerResult, Approval, ApprovalFilter, ApprovalState, Decision, Scope, SqliteStore,
 };
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
+use self::{
+    heir::{Heir, Late},
+    listing::{list, short, show},
+};
 use crate::{
     agents::refuse_agents,
     args::{Approvals, ApprovalsCommand, Who},
     assembly::{Assembled, Extras},
-    chat::{Ended, Lines, Player, Screen, now_ms, settled_already, terminal},
+    chat::{Lines, Player, Screen, now_ms, settled_already, terminal},
     environment::Environment,
-    origin::{ask, assemble, known},
-    out::{say, say_json, say_pretty_json, tell},
+    origin::{assemble, known},
+    out::{say, say_json, tell},
     problem::Problem,
-    shown::{bold, cyan, dim, green, lines, pretty_json, text, yellow},
+    shown::{dim, green, text},
 };
 
 /// How long a run that waits has to take up a yes, before whoever gave it leaves.
 const TAKES_UP_WITHIN: Duration = Duration::from_secs(5);
+/// A run that goes on may come to its next question.
+const ONE_AT_A_TIME: &str = "no one was asked: an answer to one question goes no further. Say it again in its conversation, with `pintle chat`";
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 pub(crate) async fn run(
@@ -32,7 +40,8 @@ pub(crate) async fn run(
 ) -> Result<ExitCode, Problem> {
     let (_, nothing_is_asked_here) = terminal();
     let lines = Lines::open(false, PathBuf::new());
-    let mut player = Player::new(Screen::quiet(environment), lines, nothing_is_asked_here);
+    let screen = Screen::quiet(environment).when_unasked(ONE_AT_A_TIME);
+    let mut player = Player::new(screen, lines, nothing_is_asked_here);
     match player.interrupts.unless_told(look_or_answer(environment, approvals)).await {
         Err(code) => Ok(code.into()),
         Ok(done) => match done? {
@@ -80,103 +89,6 @@ async fn look_or_answer(environment: &Environment, approvals: Approvals) -> Resu
     match claim {
         Some(claim) => answering.in_its_place(&approval.id, claim).await,
         None => answering.to_its_run(approval).await,
-    }
-}
-
-async fn list(environment: &Environment, store: &SqliteStore, all: bool) -> Result<(), Problem> {
-    let state = (!all).then_some(ApprovalState::Pending);
-    let approvals = store.approvals(ApprovalFilter { state, ..ApprovalFilter::default() }).await?;
-    let (approvals, forged): (Vec<_>, Vec<_>) =
-        approvals.into_iter().partition(Approval::shows_what_runs);
-    if environment.json {
-        say_pretty_json(&approvals)?;
-    } else {
-        print_list(store, &approvals, forged.is_empty()).await?;
-    }
-    forged.first().map_or(Ok(()), |forged| Err(shows_something_else(forged)))
-}
-
-async fn print_list(
-    store: &SqliteStore,
-    approvals: &[Approval],
-    complete: bool,
-) -> Result<(), Problem> {
-    if approvals.is_empty() && complete {
-        say!("nothing waits for an answer");
-    }
-    for approval in approvals {
-        let state = yellow(text!("{:<9}", approval.state.as_str()));
-        let (id, tool) = (cyan(short(&approval.id)), bold(&approval.tool));
-        say!("{}  {} {} {}", id, state, tool, approval.args);
-        let (folder, profile) = place(approval);
-        let session = key_of(store, approval).await?;
-        let lapses = lapses(approval);
-        let about =
-            text!("in {} · profile {} · conversation {} · {}", folder, profile, session, lapses);
-        say!("          {}", dim(about));
-    }
-    Ok(())
-}
-
-/// Ids made in the same minute begin alike: people see the end.
-fn short(id: &str) -> &str {
-    id.get(id.len().saturating_sub(8)..).unwrap_or(id)
-}
-
-async fn show(
-    environment: &Environment,
-    store: &SqliteStore,
-    approval: &Approval,
-) -> Result<(), Problem> {
-    if environment.json {
-        return say_pretty_json(approval);
-    }
-    say!("{} {}", bold(&approval.tool), dim(&approval.id));
-    say!("{}", pretty_json(&approval.args).map_err(Problem::new)?);
-    let (folder, profile) = place(approval);
-    let mut facts = vec![
-        ("why", approval.reason.clone()),
-        ("folder", folder),
-        ("profile", profile),
-        ("session", key_of(store, approval).await?),
-        ("hash", approval.args_hash.clone()),
-        ("state", format!("{}, {}", approval.state.as_str(), lapses(approval))),
-        ("asked", approval.approvers.join(", ")),
-    ];
-    if let Some(by) = &approval.answered_by {
-        let words = approval.answer_reason.as_deref().unwrap_or_default();
-        facts.push(("by", format!("{by} {words}")));
-    }
-    for (name, fact) in facts {
-        say!("{}", dim(text!("{:<8} {}", name, fact)));
-    }
-    Ok(())
-}
-
-/// The folder it is about, and the profile.
-fn place(approval: &Approval) -> (String, String) {
-    let Some(origin) = &approval.origin else { return ("?".into(), "?".into()) };
-    let profile = origin.profile.as_ref().map_or("none".into(), |dir| dir.display().to_string());
-    (origin.workspace.display().to_string(), profile)
-}
-
-async fn key_of(store: &SqliteStore, approval: &Approval) -> Result<String, Problem> {
-    let session = store.session(&approval.session_id).await?;
-    Ok(session.map_or_else(|| approval.session_id.clone(), |session| session.key))
-}
-
-fn lapses(approval: &Approval) -> String {
-    match approval.state {
-        ApprovalState::Pending => {
-            let seconds = approval.expires_at.saturating_sub(now_ms()) / 1000;
-            if seconds < 120 {
-                format!("lapses in {seconds} s")
-            } else {
-                format!("lapses in {} min", seconds / 60)
-            }
-        }
-        ApprovalState::Expired => "nobody answered in time".into(),
-        _ => "settled".into(),
     }
 }
 
@@ -277,7 +189,11 @@ impl Answering<'_> {
             }
             // Somebody was first, and left the run to whoever has its session.
             Ok(AnswerResult::AlreadyAnswered(approval)) if approval.waits_for_its_run() => {
-                let late = already(&approval);
+                let agrees = approves == (approval.state == ApprovalState::Approved);
+                let late = match agrees {
+                    true => Late::AndAgrees,
+                    false => Late::AndDisagrees(already(&approval)),
+                };
                 (*approval, Some(late))
             }
             other => {
@@ -293,10 +209,13 @@ impl Answering<'_> {
         };
         match (ready, late) {
             (Ok(assembled), late) => {
+                if let Some(Late::AndAgrees) = late {
+                    tell!("{}", dim(text!("{}: its run goes on", settled_already(&approval))));
+                }
                 Ok(Done::GoesOn(Box::new(Heir { assembled, claim, approval, late })))
             }
-            (Err(_), Some(late)) => Err(late),
-            (Err(problem), None) => {
+            (Err(_), Some(Late::AndDisagrees(late))) => Err(late),
+            (Err(problem), _) => {
                 let goes_on = "its run had stopped and does not go on; the conversation does, with its next message";
                 tell!("{}\n{}", problem, dim(goes_on));
                 self.not_resumed(&approval)
@@ -402,59 +321,4 @@ fn say_answered(environment: &Environment, approval: &Approval) {
         let word = if approval.state == ApprovalState::Approved { "approved" } else { "denied" };
         say!("{} {} {}", green(word), approval.tool, short(&approval.id));
     }
-}
-
-/// Whoever goes on with a run that stopped.
-struct Heir {
-    assembled: Assembled,
-    claim: Claim,
-    approval: Approval,
-    /// What whoever came too late is told, when the run is done that is theirs to go on with all the same.
-    late: Option<Problem>,
-}
-
-impl Heir {
-    async fn go_on(
-        self,
-        environment: &Environment,
-        mut player: Player,
-    ) -> Result<ExitCode, Problem> {
-        let Self { assembled, claim, approval, late } = self;
-        let Some(origin) = &approval.origin else { return Err(already(&approval)) };
-        let ask = ask(&assembled, &approval, origin).await?.holding(claim);
-        let (code, told) = match player.play(assembled.agent.run(ask)).await {
-            Ended::Quit(code) => return Ok(code.into()),
-            Ended::Leave(code) => (ExitCode::FAILURE, Some(code)),
-            Ended::Done { text, outcome } => {
-                let counted = late.is_none().then_some(approval.id.as_str());
-                say_done(environment, counted, origin, &text, outcome)?;
-                let ended = outcome == RunOutcome::EndTurn;
-                (if ended { ExitCode::SUCCESS } else { ExitCode::FAILURE }, None)
-            }
-        };
-        let told = player.interrupts.last(told, assembled.close()).await;
-        match (told, late) {
-            (Some(told), _) => Ok(told.into()),
-            (None, Some(late)) => Err(late),
-            (None, None) => Ok(code),
-        }
-    }
-}
-
-fn say_done(
-    environment: &Environment,
-    counted: Option<&str>,
-    origin: &Origin,
-    text: &str,
-    outcome: RunOutcome,
-) -> Result<(), Problem> {
-    if environment.json {
-        return say_json(
-            &json!({ "answered": counted, "resumed": true, "outcome": outcome, "text": text }),
-        );
-    }
-    let folder = origin.workspace.display();
-    let here = dim(text!("its run had stopped; it went on here, in {}:", folder));
-    say!("{}\n{}", here, lines(text));
-    Ok(())
 }

@@ -59,7 +59,10 @@ pub(crate) async fn run(environment: &Environment, demo: Demo) -> Result<ExitCod
         return for_machines(assembled, &tally, demo.yes.then_some(questions)).await;
     }
     let lines = Lines::open(environment.stdin_is_terminal, folder.path().join("history"));
-    let mut player = Player::new(Screen::full(environment), lines, questions);
+    let screen = Screen::full(environment).when_unasked(
+        "no one was asked: this is no terminal. `pintle demo --yes` answers with yes",
+    );
+    let mut player = Player::new(screen, lines, questions);
     if demo.yes {
         player = player.answering_yes();
     }

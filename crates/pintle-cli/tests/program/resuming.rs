@@ -1,11 +1,15 @@
 //! An answer after a crash: the run goes on as what it was, wherever the answer is given (P3, R11.6).
 
-use std::process::{Child, Command, Stdio};
+use std::{
+    io::Write as _,
+    process::{Child, Command, Stdio},
+    time::Instant,
+};
 
 use serde_json::{Value, json};
 
 use crate::{
-    support::{Said, World, assert_whole},
+    support::{PATIENCE, Said, World, assert_whole, signal},
     terminal::{keys, play, wait, wait_for_prompt},
 };
 
@@ -123,7 +127,8 @@ fn the_call_is_judged_again_by_the_profile_as_it_is_now() {
         r#""tools": { "deny": ["terminal"] }"#,
         r#""security": { "level": "paranoid" }, "hooks": { "onToolCall": [{ "action": "command", "argv": ["false"] }] }"#,
     ];
-    for rule in rules {
+    let by = ["`echo *`", "`tools` do not offer", "`command at agent.json:1`"];
+    for (rule, by) in rules.into_iter().zip(by) {
         let crashed = Crashed::new(&["--profile", "../ap"]);
         crashed.world.write("../ap/agent.json", format!(r#"{{ "name": "ap", {rule} }}"#));
         let trust = crashed.world.run(&["trust", "../ap", "--accept"]);
@@ -133,6 +138,83 @@ fn the_call_is_judged_again_by_the_profile_as_it_is_now() {
         assert!(!crashed.ran(), "{rule}: {trust}{said}");
         assert!(!crashed.is_open(), "the run went on, and the model was told: {rule}: {said}");
         assert_whole(&crashed.world.exported());
+        // P6: so was whoever said yes.
+        assert_eq!(said.code, Some(3), "{rule}: {said}");
+        assert!(said.err.contains("terminal did not run, in spite of the yes"), "{said}");
+        assert!(said.err.contains(by), "{by}: {said}");
+        let again = crashed.answer(&["approve", "--model", "offline"]);
+        assert!(again.err.contains("already"), "the yes is used up: {again}");
+    }
+}
+
+// P6: the same by the operator's word, and for machines.
+#[test]
+fn a_yes_that_the_operator_overrules_is_said_to_be() {
+    let world = world();
+    let outside = ("write_file", json!({"path": "../outside.txt", "content": "x"}));
+    world.script("ap1.json", &script(&[outside]));
+    let crashed = Crashed::of(world, &[]);
+    let operator = crashed.world.data().join("pintle.toml");
+    std::fs::write(operator, "level = \"strict\"\n").unwrap();
+    let said = crashed.answer(&["approve", "--model", "offline", "--json"]);
+    assert_eq!(said.code, Some(3), "{said}");
+    let refused = said.json()["refused"].as_str().unwrap().to_string();
+    assert!(refused.contains("never runs here"), "{said}");
+    assert!(!crashed.world.file("../outside.txt").exists() && !crashed.is_open(), "{said}");
+}
+
+// A yes that nobody acted on is not lost from sight.
+#[test]
+fn an_approved_call_whose_run_died_is_listed_until_somebody_goes_on_with_it() {
+    let world = world();
+    let chat = ["chat", "-q", "go", "--wait-for-approval", "--model", "scripted:../ap1.json"];
+    let asked = world.start(&chat);
+    let id = world.pending()["id"].as_str().unwrap().to_string();
+    signal(&asked, "STOP");
+    // Its run has the session and does not stir: the yes is left to it.
+    let yes = world.run(&["approvals", "approve", &id]);
+    assert_eq!(yes.code, Some(0), "{yes}");
+    let list = world.run(&["approvals", "list"]);
+    assert!(list.out.contains("nothing waits"), "it is its run's to act on: {list}");
+    killed(asked);
+
+    let list = world.run(&["approvals", "list"]);
+    assert!(list.out.contains("its run stopped before it acted"), "{list}");
+    let crashed = Crashed { world, id };
+    assert!(crashed.is_open() && !crashed.ran());
+    let went_on = crashed.answer(&["approve", "--model", "offline"]);
+    assert_eq!(went_on.code, Some(0), "{went_on}");
+    assert!(crashed.ran() && !crashed.is_open(), "{went_on}");
+}
+
+// R11.4: of several who answer at once one counts; whoever goes on with the run has done so, and says it.
+#[test]
+fn whoever_goes_on_with_the_run_says_so_also_when_somebody_else_was_first() {
+    for (first, code) in [("approve", 0), ("deny", 1)] {
+        let crashed = Crashed::new(&[]);
+        let gate = crashed.world.file("../gate.json");
+        assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
+        let model = format!("scripted:{}", gate.display());
+        let mut second = crashed.command(&["approve", "--model", &model]);
+        let second = second.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // It has the session, and reads its model before it answers.
+        let mut open = std::fs::OpenOptions::new().write(true).open(&gate).unwrap();
+        let mut first = crashed.command(&[first]);
+        let first = first.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let since = Instant::now();
+        let all = ["approvals", "list", "--all", "--json"];
+        while crashed.world.run(&all).json()[0]["state"] == "pending" {
+            assert!(since.elapsed() < PATIENCE, "nobody answered");
+        }
+        open.write_all(script(&[]).to_string().as_bytes()).unwrap();
+        drop(open);
+        let second = crashed.world.said(second.wait_with_output().unwrap());
+        let first = crashed.world.said(first.wait_with_output().unwrap());
+        assert_eq!(first.code, Some(0), "{first}");
+        assert_eq!(second.code, Some(code), "{second}");
+        assert!(second.out.contains("it went on here"), "{second}");
+        assert_eq!(second.err.contains("error"), code == 1, "{second}");
+        assert_eq!(crashed.ran(), code == 0, "{first}{second}");
     }
 }
 
