@@ -2,8 +2,11 @@
 
 use std::process::ExitCode;
 
-use pintle::{HandlerInfo, Hooks as Registry, PointInfo};
-use pintle_policy::profile::{AGENT_FILE, Bucket, nearest};
+use pintle::{HandlerInfo, Hooks as Registry, ModelKind, PointInfo};
+use pintle_policy::{
+    Profile,
+    profile::{AGENT_FILE, Action, Bucket, Hook, nearest},
+};
 use serde_json::json;
 
 use crate::{
@@ -33,13 +36,19 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
             warnings.extend(unheard.warnings);
             warnings.extend(unheard.all.then(|| profile::NOBODY_ANSWERS.to_string()));
             warnings.extend(profile::stray_settings(environment, &dir));
+            let note = stops_nothing(&found);
             if environment.json {
-                say_json(&json!({ "ok": true, "profile": found.name, "warnings": warnings }))?;
+                let notes = note.as_slice();
+                let facts = json!({ "ok": true, "profile": found.name, "warnings": warnings, "notes": notes });
+                say_json(&facts)?;
             } else {
                 let (hooks, guards) = (found.hooks.len(), found.guards.len());
                 say!("{} {}: {} hooks, {} guards", green("ok"), found.name, hooks, guards);
                 for warning in warnings {
                     say!("{}: {}", yellow("warning"), warning);
+                }
+                if let Some(note) = note {
+                    say!("{}: {}", cyan("note"), note);
                 }
             }
         }
@@ -53,6 +62,37 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
         HooksCommand::Schema { point: Some(point) } => schema(&point)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Programs at moments where a no is only recorded: they may be there to watch, or somebody may rely on them.
+fn stops_nothing(profile: &Profile) -> Option<String> {
+    let runs = |hook: &&Hook| matches!(hook.action, Action::Command { .. });
+    let advises = |hook: &&Hook| binding(hook.bucket.point()) == Some(false);
+    let hooks: Vec<_> = profile.hooks.iter().filter(runs).filter(advises).collect();
+    let named = |hook: &&Hook| format!("`{}` ({}, {})", hook.name, hook.bucket.name(), hook.source);
+    let binds = |bucket: &Bucket| binding(bucket.point()) == Some(true);
+    let stop: Vec<_> = Bucket::ALL.into_iter().filter(binds).map(Bucket::name).collect();
+    (!hooks.is_empty()).then(|| {
+        format!(
+            "a no of {} stops nothing, it is only recorded: what stops a run or a call is {}",
+            hooks.iter().map(named).collect::<Vec<_>>().join(", "),
+            stop.join(" and ")
+        )
+    })
+}
+
+/// At a gate: whether a no stops the action (R3.4).
+pub(super) fn binding(point: &str) -> Option<bool> {
+    let points = Registry::new().known_points();
+    points.iter().find(|known| known.name == point)?.binding
+}
+
+/// A point's model, and at a gate whether it can stop anything.
+pub(super) fn model(model: ModelKind, binding: Option<bool>) -> String {
+    match binding {
+        Some(false) => format!("{model}, advisory"),
+        _ => model.to_string(),
+    }
 }
 
 pub(crate) fn print_list(list: &[HandlerInfo]) {
@@ -74,12 +114,12 @@ pub(super) fn line(info: &HandlerInfo) -> Shown {
         None => "built-in",
     };
     let order = format!("{whose} · priority {}{deadline} · {source}", info.priority);
-    written_line(info.point, &info.model.to_string(), &info.name, &order)
+    written_line(info.point, &model(info.model, binding(info.point)), &info.name, &order)
 }
 
 pub(super) fn written_line(point: &str, model: &str, name: &str, order: &str) -> Shown {
     let point = cyan(text!("{:<22}", point));
-    text!("{} {:<10} {} {}", point, model, bold(name), dim(order))
+    text!("{} {:<14} {} {}", point, model, bold(name), dim(order))
 }
 
 fn points(environment: &Environment) -> Result<(), Problem> {
@@ -87,9 +127,9 @@ fn points(environment: &Environment) -> Result<(), Problem> {
     if environment.json {
         return say_pretty_json(&points);
     }
-    for PointInfo { name, model, doc, .. } in points {
-        let when = first_sentence(doc);
-        say!("{} {:<10} {}", cyan(text!("{:<24}", name)), model.to_string(), dim(when));
+    for PointInfo { name, model: kind, binding, doc, .. } in points {
+        let (kind, when) = (model(kind, binding), first_sentence(doc));
+        say!("{} {:<14} {}", cyan(text!("{:<24}", name)), kind, dim(when));
     }
     Ok(())
 }
@@ -103,7 +143,12 @@ fn first_sentence(doc: &str) -> String {
 
 fn schema(named: &str) -> Result<(), Problem> {
     let point = find_point(named)?;
-    let schemas = json!({ "payload": point.payload_schema(), "result": point.result_schema() });
+    let mut schemas = json!({
+        "model": point.model, "payload": point.payload_schema(), "result": point.result_schema()
+    });
+    if let (Some(schemas), Some(binding)) = (schemas.as_object_mut(), point.binding) {
+        schemas.insert("binding".into(), binding.into());
+    }
     say_pretty_json(&schemas)
 }
 

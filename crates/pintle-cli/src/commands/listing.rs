@@ -82,7 +82,8 @@ async fn of_broken(
             _ if !hook.errors.is_empty() => "invalid",
             None => "invalid",
             Some(_) if disabled && observer => "disabled",
-            Some(point) => by_records(&fired, point, &hook.name),
+            // Whatever it did when the profile still loaded: nothing of it is bound now.
+            Some(_) => "not loaded",
         };
         Row::declared(hook, state)
     }));
@@ -109,7 +110,7 @@ impl Row {
     fn bound(info: &HandlerInfo, state: &'static str) -> Self {
         let facts = serde_json::to_value(info).ok().and_then(|facts| facts.as_object().cloned());
         let (facts, line) = (facts.unwrap_or_default(), super::hooks::line(info));
-        Self { line, facts, state, why: Vec::new() }
+        Self { line, facts, state, why: Vec::new() }.with_binding(Some(info.point))
     }
 
     fn disabled(hook: &Hook) -> Self {
@@ -139,10 +140,17 @@ impl Row {
         let model = ModelKind::Gate;
         let facts = json!({ "point": point, "model": model, "name": name, "priority": 0, "source": source });
         let order = format!("profile · priority 0 · {source}");
-        let line =
-            super::hooks::written_line(point.unwrap_or(bucket), &model.to_string(), name, &order);
+        let shown = super::hooks::model(model, point.and_then(super::hooks::binding));
+        let line = super::hooks::written_line(point.unwrap_or(bucket), &shown, name, &order);
         let facts = facts.as_object().cloned().unwrap_or_default();
-        Self { line, facts, state: "", why: Vec::new() }
+        Self { line, facts, state: "", why: Vec::new() }.with_binding(point)
+    }
+
+    fn with_binding(mut self, point: Option<&str>) -> Self {
+        if let Some(binding) = point.and_then(super::hooks::binding) {
+            self.facts.insert("binding".into(), binding.into());
+        }
+        self
     }
 
     fn to_json(&self) -> Value {

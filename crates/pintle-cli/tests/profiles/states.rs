@@ -38,7 +38,7 @@ fn every_hook_of_a_profile_that_does_not_load_is_shown_and_the_wrong_ones_say_wh
         let row = row(&rows, name);
         (row["state"].as_str().unwrap().to_string(), row["errors"][0]["line"].as_u64())
     };
-    assert_eq!(found("ask"), ("never fired".into(), None));
+    assert_eq!(found("ask"), ("not loaded".into(), None));
     assert_eq!(found("misspelt"), ("invalid".into(), Some(5)));
     assert_eq!(found("loud"), ("invalid".into(), Some(7)));
     assert_eq!(found("nowhere"), ("invalid".into(), Some(8)));
@@ -57,6 +57,47 @@ fn every_hook_of_a_profile_that_does_not_load_is_shown_and_the_wrong_ones_say_wh
         assert_eq!(lines.next().map(str::trim), Some(why), "{said:?}");
     }
     assert!(said.err.contains("3 errors: the profile was not loaded"), "{said:?}");
+}
+
+// P6: what fired once and is not bound now guards nothing.
+#[test]
+fn a_hook_that_fired_is_not_active_when_its_profile_no_longer_loads() {
+    let hook = json!({ "action": "log", "name": "once" });
+    let world = World::new(&json!({ "hooks": { "onStart": [hook] } }));
+    world.ask("list .");
+    assert_eq!(state(&world, "once"), "active");
+    world.agent(&json!({ "nmae": "x", "hooks": { "onStart": [hook] } }));
+    assert_eq!(state(&world, "once"), "not loaded");
+}
+
+// R3.4: nobody should rely on a no that stops nothing.
+#[test]
+fn a_hook_whose_no_stops_nothing_is_said_to_be_one() {
+    let run = |name: &str| json!({ "action": "command", "argv": ["false"], "name": name });
+    let hooks = json!({ "onToolEnd": [run("after")], "onComplete": [run("last")],
+        "onToolCall": [run("before")], "onPrompt": [run("first")], "onStart": [{ "action": "log", "name": "watches" }] });
+    let world = World::new(&json!({ "hooks": hooks })).allowing_programs();
+    world.trust();
+    let (_, rows) = rows(&world);
+    for (name, binding) in
+        [("after", false), ("last", false), ("watches", false), ("before", true), ("first", true)]
+    {
+        assert_eq!(row(&rows, name)["binding"], binding, "{name}");
+    }
+    let list = world.run(&["hooks", "list", "--profile", "profile"]).out;
+    for (name, advisory) in [("after", true), ("before", false)] {
+        let line = list.lines().find(|line| line.contains(&format!(" {name} "))).unwrap();
+        assert_eq!(line.contains("Gate, advisory"), advisory, "{line}");
+    }
+    let lint = world.run(&["hooks", "lint", "profile"]).out;
+    let notes: Vec<_> = lint.lines().filter(|line| line.starts_with("note: ")).collect();
+    assert_eq!(notes.len(), 1, "{lint}");
+    for words in ["`after` (onToolEnd,", "`last` (onComplete,", "is onPrompt and onToolCall"] {
+        assert!(notes[0].contains(words), "{words}: {lint}");
+    }
+    for other in ["before", "watches"] {
+        assert!(!notes[0].contains(other), "{other}: {lint}");
+    }
 }
 
 #[test]
@@ -149,7 +190,7 @@ fn a_hook_for_a_tool_that_is_nearly_there_is_invalid() {
     let (ok, rows) = rows(&world);
     assert_eq!((ok, &row(&rows, "slip")["state"]), (false, &json!("invalid")));
     assert_eq!(row(&rows, "slip")["errors"][0]["help"][0], "did you mean `terminal`?");
-    assert_eq!(row(&rows, "fine")["state"], "never fired");
+    assert_eq!(row(&rows, "fine")["state"], "not loaded");
 }
 
 // R10.4: what is wrong by itself, what the operator does not allow, and what no tool is called.

@@ -16,6 +16,8 @@ fn every_point_of_the_catalogue_is_listed_and_has_schemas() {
         let schemas = world.run(&["hooks", "schema", point]).json();
         assert_eq!(schemas["payload"]["type"], "object", "{point}");
         assert!(schemas.get("result").is_some(), "{point}");
+        let gate = schemas["model"] == "gate";
+        assert_eq!(schemas["binding"].is_boolean(), gate, "whether it can stop anything: {point}");
     }
 }
 
