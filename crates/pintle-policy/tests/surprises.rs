@@ -91,6 +91,36 @@ fn a_slip_in_a_personalitys_folder_is_shown_in_its_line() {
     assert_snapshot!(Profile::load_within(folder.path(), bounds).unwrap_err());
 }
 
+// R10.4: a glob that fits nothing because of a slip is no other than a name with one.
+#[test]
+fn a_glob_that_nearly_fits_a_tool_does_not_load() {
+    let mut tools = built_in();
+    tools.extend([tool("read_file", &["path"]), tool("list_dir", &["path"])]);
+    let agent = |glob: &str| {
+        format!(
+            r#"{{ "hooks": {{ "onToolCall": [{{ "action": "approve", "tools": ["{glob}"] }}] }} }}"#
+        )
+    };
+    for (slip, meant) in [
+        ("writ_*", "write_*"),
+        ("wirte_*", "write_*"),
+        ("Write*", "write*"),
+        ("write_file_*", "write_file"),
+        ("*_fiel", "*_file"),
+        ("termnal*", "terminal"),
+    ] {
+        let loaded = load(&agent(slip), &tools);
+        let error = loaded.unwrap_err();
+        let words = [format!("no tool `{slip}`"), format!("did you mean `{meant}`?")];
+        assert!(words.iter().all(|words| error.contains(words)), "{slip}: {error}");
+    }
+    // Tools of another day.
+    for other in ["web_*", "git_*", "browser_*", "todo*", "*_issue", "*_page", "mcp__x__*"] {
+        let told = load(&agent(other), &tools).unwrap().check_tools(&tools).unwrap();
+        assert_eq!(told.len(), 1, "{other}: {told:?}");
+    }
+}
+
 // R10.4: a profile with servers is held against the tools that every agent has, as far as no server could bring others.
 #[test]
 fn servers_hide_no_slip_about_what_is_built_in() {

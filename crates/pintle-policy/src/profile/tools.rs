@@ -96,11 +96,58 @@ impl<'t> Tools<'t> {
         glob::Pattern::new(glob).is_ok() && !(self.more_to_come && fits_a_server(glob))
     }
 
+    /// What a glob that fits no tool nearly says: a tool's name, or a glob that fits one.
+    fn meant_by(&self, glob: &str) -> Option<String> {
+        let name = nearest(glob, self.names()).map(str::to_owned);
+        name.or_else(|| nearest_glob(glob, self.names()))
+    }
+
     fn fits_none(&self, glob: &str, source: String) -> Warning {
         let names: Vec<&str> = self.names().collect();
         let message = format!("`{glob}` fits no tool there is; the tools are {}", names.join(", "));
         Warning { source, message }
     }
+}
+
+/// Fewer characters before or after the wildcards resemble too much.
+const SHORTEST_PART: usize = 3;
+/// One slip in so many characters is one; tools of another day may well begin like those there are.
+const PER_SLIP: usize = 6;
+
+/// `write_*` for `writ_*`: the glob with what stands before or after its wildcards spelt as in the name of a tool.
+fn nearest_glob<'t>(glob: &str, names: impl Iterator<Item = &'t str>) -> Option<String> {
+    let (before, _) = glob.split_once(['*', '?', '['])?;
+    let (_, after) = glob.rsplit_once(['*', '?', ']'])?;
+    let mut near: Vec<(usize, bool, String)> = Vec::new();
+    for name in names {
+        for (cut, _) in name.char_indices() {
+            let (start, end) = name.split_at(cut);
+            let inner = glob.get(before.len()..).unwrap_or_default();
+            let outer = glob.get(..glob.len() - after.len()).unwrap_or_default();
+            for (written, valid, meant, joint) in [
+                (
+                    before,
+                    start,
+                    format!("{start}{inner}"),
+                    (before.ends_with('_'), start.ends_with('_')),
+                ),
+                (
+                    after,
+                    end,
+                    format!("{outer}{end}"),
+                    (after.starts_with('_'), end.starts_with('_')),
+                ),
+            ] {
+                let slips = strsim::damerau_levenshtein(&written.to_lowercase(), valid);
+                let fits = glob::Pattern::new(&meant).is_ok_and(|meant| meant.matches(name));
+                let few = slips <= (written.len() / PER_SLIP).max(1);
+                if written.len() >= SHORTEST_PART && few && fits {
+                    near.push((slips, joint.0 != joint.1, meant));
+                }
+            }
+        }
+    }
+    near.into_iter().min().map(|(.., meant)| meant)
 }
 
 /// Whether a tool of some server could have a name that the glob fits.
@@ -123,8 +170,8 @@ pub(super) fn slips(
         if !tools.fitting(glob).is_empty() {
             continue;
         }
-        match nearest(glob, tools.names()) {
-            Some(near) => slips.push(no_such_tool(glob, node.span.clone(), near)),
+        match tools.meant_by(glob) {
+            Some(near) => slips.push(no_such_tool(glob, node.span.clone(), &near)),
             None => tell(&node),
         }
     }
@@ -158,8 +205,8 @@ pub(super) fn of_folders(
             if !tools.fitting(glob).is_empty() {
                 continue;
             }
-            match nearest(glob, tools.names()) {
-                Some(near) => slips.push(no_such_tool(glob, node.span.clone(), near)),
+            match tools.meant_by(glob) {
+                Some(near) => slips.push(no_such_tool(glob, node.span.clone(), &near)),
                 None => {
                     let line = place(&source, node.span.start).0;
                     idle.push(tools.fits_none(glob, format!("{file}:{line}")));
