@@ -137,6 +137,11 @@ const CASES: &[(&str, &str)] = &[
         "{\n  \"hooks\": {\n    \"onToolCall\": [\n      { \"action\": \"lgo\"\n    ]\n  },\n  \"nmae\": \"x\"\n}\n",
     ),
     ("the_last_bracket_missing_and_more", "{\n  \"nmae\": \"x\",\n  \"hooks\": {\n"),
+    (
+        "all_brackets_at_the_end_of_the_only_line_missing_and_more",
+        r#"{"nmae":"x","hooks":{"onToolCall":[{"action":"lgo"}]"#,
+    ),
+    ("a_file_that_breaks_off_and_more", r#"{"nmae":"x","hooks":{"onToolCall":[{"action":"lgo"#),
     ("a_bracket_of_the_wrong_kind_and_more", "{ \"plugins\": [\"a\"}, \"nmae\": 1 }\n"),
     ("a_bracket_too_many_and_more", "{\n  \"nmae\": 1 },\n  \"name\": \"a\"\n}\n"),
     (

@@ -102,11 +102,6 @@ fn closed(tokens: &[Lexeme], source: &str) -> Result<(Vec<Lexeme>, Vec<Problem>)
         }
         found.push(lexeme.clone());
     }
-    let one_line = open.first().is_some_and(|first| first.line == line);
-    if let Some(innermost) = open.last().filter(|_| one_line) {
-        let problem = missing(innermost, line);
-        return Err(not_checked(problem));
-    }
     while let Some(one) = open.pop() {
         add(one, &mut found)?;
     }
