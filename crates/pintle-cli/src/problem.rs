@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use pintle_policy::{ProfileError, ProfileErrors};
 use serde_json::{Value, json};
 
-use crate::shown::{Show, Shown, cyan, drawn, paragraph, red, text};
+use crate::shown::{Show, Shown, cyan, drawn, paragraph, red, text, yellow};
 
 /// A failure of a command, with hints.
 #[derive(Debug)]
@@ -17,12 +17,20 @@ pub(crate) struct Problem {
     hints: Vec<String>,
     /// Each error that is drawn, for machines.
     errors: Vec<Value>,
+    /// What else there is to know of what does not load.
+    warnings: Vec<String>,
 }
 
 impl Problem {
     /// What it quotes may be a stranger's: nothing in it reaches the terminal as a command to it.
     pub(crate) fn new(what: impl fmt::Display) -> Self {
-        Self { what: what.to_string(), drawing: None, hints: Vec::new(), errors: Vec::new() }
+        let (hints, errors, warnings) = (Vec::new(), Vec::new(), Vec::new());
+        Self { what: what.to_string(), drawing: None, hints, errors, warnings }
+    }
+
+    pub(crate) fn warnings(mut self, warnings: impl IntoIterator<Item = String>) -> Self {
+        self.warnings.extend(warnings);
+        self
     }
 
     pub(crate) fn hint(mut self, hint: impl fmt::Display) -> Self {
@@ -42,7 +50,9 @@ impl Problem {
         let error = format!("{}{}", self.what, drawing.unwrap_or_default());
         match self.errors.as_slice() {
             [] => json!({ "error": error, "hints": self.hints }),
-            errors => json!({ "error": error, "hints": self.hints, "errors": errors }),
+            errors => {
+                json!({ "error": error, "hints": self.hints, "errors": errors, "warnings": self.warnings })
+            }
         }
     }
 }
@@ -71,6 +81,9 @@ impl Show for Problem {
         let mut shown = text!("{}: {}", red("error"), paragraph(&self.what, 2));
         if let Some(drawing) = &self.drawing {
             shown = text!("{}\n{}", shown, drawn(drawing));
+        }
+        for warning in &self.warnings {
+            shown = text!("{}\n{}: {}", shown, yellow("warning"), paragraph(warning, 2));
         }
         for hint in &self.hints {
             shown = text!("{}\n  {}: {}", shown, cyan("hint"), paragraph(hint, 4));

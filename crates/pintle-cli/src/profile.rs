@@ -326,7 +326,8 @@ pub(crate) fn does_not_load(
     errors: &ProfileErrors,
 ) -> Problem {
     let colour = environment.stderr_is_terminal && !environment.json;
-    Problem::new(text!("the profile in {} does not load", dir.display())).drawn(errors, colour)
+    let problem = Problem::new(text!("the profile in {} does not load", dir.display()));
+    problem.drawn(errors, colour).warnings(errors.warnings().iter().cloned().map(told))
 }
 
 /// The model a profile asks for. A script is a file of the profile: no other file is opened at its word.

@@ -25,7 +25,9 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
         HooksCommand::Lint { dir } => {
             let dir = environment.absolute(&dir)?;
             let model = profile::Model::OfTheProfile;
-            let (operator, found) = profile::load_allowed(&dir, environment, model)?;
+            let stray = || profile::stray_settings(environment, &dir);
+            let (operator, found) = profile::load_allowed(&dir, environment, model)
+                .map_err(|problem| problem.warnings(stray()))?;
             profile::model(&found)?;
             let tools = profile::built_in_tools();
             let mut warnings = profile::check_tools(environment, &found, &tools)?;
@@ -35,7 +37,7 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
             let unheard = profile::unheard(environment, &operator, Some(&found));
             warnings.extend(unheard.warnings);
             warnings.extend(unheard.all.then(|| profile::NOBODY_ANSWERS.to_string()));
-            warnings.extend(profile::stray_settings(environment, &dir));
+            warnings.extend(stray());
             let note = stops_nothing(&found);
             if environment.json {
                 let notes = note.as_slice();

@@ -62,6 +62,36 @@ fn everything_that_is_wrong_with_a_profile_is_said_at_once() {
     assert_snapshot!(said.to_string());
 }
 
+// R10.4: what is odd is told in the same go as what is wrong, except of what is wrong itself.
+#[test]
+fn what_is_odd_about_a_profile_is_told_after_what_is_wrong_with_it() {
+    let world = World::new();
+    world.write(
+        "odd/agent.json",
+        r#"{
+  "nmae": "odd",
+  "hooks": { "onToolCall": [{"action": "approve", "tools": ["browser_*"]}] },
+  "policies": [
+    {"tool": "terminal", "kind": "path", "deny": [".env"]},
+    {"tool": "terminal", "kind": "shel", "deny": ["rm.*"]}
+  ],
+  "security": {"workspace": "nothere"}
+}
+"#,
+    );
+    world.write("odd/pintle.toml", "level = \"strict\"\n");
+    let said = world.run(&["hooks", "lint", "odd"]);
+    assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{said}");
+    let (errors, warnings) = said.err.split_once("2 errors: the profile was not loaded").unwrap();
+    assert!(errors.contains("`nmae`") && !errors.contains("warning"), "{said}");
+    for told in ["agent.json:3: `browser_*`", "agent.json:5: ", "agent.json:8: ", "is not read"] {
+        assert_eq!(warnings.matches(told).count(), 1, "{told}: {said}");
+    }
+    assert_eq!(warnings.matches("warning: ").count(), 4, "{said}");
+    let json = world.run(&["hooks", "lint", "odd", "--json"]).json();
+    assert_eq!(json["warnings"].as_array().unwrap().len(), 4, "{json}");
+}
+
 #[test]
 fn a_profile_without_fault_is_said_to_have_none() {
     let world = World::new();

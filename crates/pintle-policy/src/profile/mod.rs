@@ -168,14 +168,22 @@ impl Profile {
             asked.retain(|asked| problems.iter().all(|problem| problem.span != asked.span));
             problems.extend(asked);
         }
+        let mut warnings = Vec::new();
         if !bounds.tools.is_empty() {
             let tools = tools::Tools::new(bounds.tools, &document);
-            problems.extend(tools::slips(&document, &tools, |_| ()));
-            tools::of_folders((&folders, &document, dir), &tools, &mut errors, &mut Vec::new());
+            let tell = |node: &Node| warnings.push(tools.fits_none(node, &source));
+            problems.extend(tools::slips(&document, &tools, tell));
+            let of = (&folders, &document, dir);
+            tools::of_folders(of, &tools, &mut errors, &mut warnings);
+            let is_sound = |node: &Node| {
+                problems.iter().all(|problem| !node.span.contains(&problem.span.start))
+            };
+            warnings.extend(tools::of_guards(&document, &source, &tools, is_sound));
         }
         errors.add(AGENT_FILE, &source, problems);
         if !errors.is_empty() {
-            return Err(errors);
+            warnings.extend(unready::no_folder(&document, &source, dir));
+            return Err(errors.with_warnings(warnings));
         }
         let built = Self::build(dir, source, document, folders, scripts);
         match built {

@@ -1,5 +1,6 @@
 //! What is wrong with a profile, drawn like a compiler's.
 
+use super::tools::Warning;
 use crate::operator::OPERATOR_FILE;
 use crate::visible::on_one_line;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet, renderer::DecorStyle};
@@ -93,6 +94,7 @@ const MOST_DRAWN: usize = 50;
 pub struct ProfileErrors {
     errors: Vec<ProfileError>,
     sources: Vec<(String, String)>,
+    warnings: Vec<Warning>,
 }
 
 impl std::error::Error for ProfileErrors {}
@@ -102,6 +104,17 @@ impl ProfileErrors {
     #[must_use]
     pub fn errors(&self) -> &[ProfileError] {
         &self.errors
+    }
+
+    /// What would be told of the profile if it did load, as far as that can be said.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    pub(crate) fn with_warnings(mut self, warnings: Vec<Warning>) -> Self {
+        self.warnings.extend(warnings);
+        self
     }
 
     pub(crate) fn of(&self, file: &str) -> impl Iterator<Item = &ProfileError> {
@@ -170,6 +183,7 @@ impl ProfileErrors {
     pub fn and(mut self, others: Self) -> Self {
         self.errors.extend(others.errors);
         self.sources.extend(others.sources);
+        self.warnings.extend(others.warnings);
         self
     }
 

@@ -43,8 +43,7 @@ impl Profile {
         let tools = Tools::new(tools, &self.document);
         let mut idle = Vec::new();
         let slips = slips(&self.document, &tools, |node| {
-            let glob = node.text().unwrap_or_default();
-            idle.push(tools.fits_none(glob, written_at(&self.source, node)));
+            idle.push(tools.fits_none(node, &self.source));
         });
         errors.add(AGENT_FILE, &self.source, slips);
         let of = (&self.personalities, &self.document, self.dir.as_path());
@@ -55,15 +54,25 @@ impl Profile {
     /// What its guards do that somebody might not expect: calls they refuse whatever is in them, and what they do not see.
     #[must_use]
     pub fn surprises(&self, tools: &[KnownTool]) -> Vec<Warning> {
-        let policies = self.document.get("policies").map(Node::items).unwrap_or_default();
         let tools = Tools::new(tools, &self.document);
-        let told = |policy: &Node| {
-            let source = written_at(&self.source, policy);
-            let warn = move |message| Warning { source: source.clone(), message };
-            surprises::of_guard(policy, &tools).into_iter().map(warn).collect::<Vec<_>>()
-        };
-        policies.iter().flat_map(told).collect()
+        of_guards(&self.document, &self.source, &tools, |_| true)
     }
+}
+
+/// What those guards that `loads` do not do as somebody might expect.
+pub(super) fn of_guards(
+    document: &Node,
+    source: &str,
+    tools: &Tools<'_>,
+    loads: impl Fn(&Node) -> bool,
+) -> Vec<Warning> {
+    let policies = document.get("policies").map(Node::items).unwrap_or_default();
+    let told = |policy: &Node| {
+        let source = written_at(source, policy);
+        let warn = move |message| Warning { source: source.clone(), message };
+        surprises::of_guard(policy, tools).into_iter().map(warn).collect::<Vec<_>>()
+    };
+    policies.iter().filter(|policy| loads(policy)).flat_map(told).collect()
 }
 
 /// The tools that a profile can speak of.
@@ -102,7 +111,8 @@ impl<'t> Tools<'t> {
         name.or_else(|| nearest_glob(glob, self.names()))
     }
 
-    fn fits_none(&self, glob: &str, source: String) -> Warning {
+    pub(super) fn fits_none(&self, glob: &Node, source: &str) -> Warning {
+        let (glob, source) = (glob.text().unwrap_or_default(), written_at(source, glob));
         let names: Vec<&str> = self.names().collect();
         let message = format!("`{glob}` fits no tool there is; the tools are {}", names.join(", "));
         Warning { source, message }
@@ -209,7 +219,8 @@ pub(super) fn of_folders(
                 Some(near) => slips.push(no_such_tool(glob, node.span.clone(), &near)),
                 None => {
                     let line = place(&source, node.span.start).0;
-                    idle.push(tools.fits_none(glob, format!("{file}:{line}")));
+                    let told = tools.fits_none(node, &source);
+                    idle.push(Warning { source: format!("{file}:{line}"), ..told });
                 }
             }
         }

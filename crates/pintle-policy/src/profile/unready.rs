@@ -2,25 +2,18 @@
 
 use super::document::Node;
 use super::{Profile, Warning, written_at};
+use std::path::Path;
 
 impl Profile {
     /// What is not there yet where the profile is read, and may be where it runs: the folder it works in, and variables that
     /// hold keys. `is_set` knows of each variable.
     #[must_use]
     pub fn unready(&self, is_set: impl Fn(&str) -> bool) -> Vec<Warning> {
-        let mut told = Vec::new();
+        let mut told: Vec<_> =
+            no_folder(&self.document, &self.source, &self.dir).into_iter().collect();
         let mut tell = |node: &Node, message: String| {
             told.push(Warning { source: written_at(&self.source, node), message });
         };
-        let security = self.document.get("security");
-        if let Some(node) = security.and_then(|it| it.get("workspace"))
-            && let Some(folder) = node.text().filter(|it| !self.dir.join(it).is_dir())
-        {
-            tell(
-                node,
-                format!("there is no folder `{folder}` to work in: make it, or correct the path"),
-            );
-        }
         let buckets = self.document.get("hooks").map(Node::fields).unwrap_or_default();
         for action in buckets.iter().flat_map(|bucket| bucket.value.items()) {
             if let Some(node) = action.get("secretEnv")
@@ -34,4 +27,12 @@ impl Profile {
         }
         told
     }
+}
+
+/// The folder it works in, if it is not there.
+pub(super) fn no_folder(document: &Node, source: &str, dir: &Path) -> Option<Warning> {
+    let node = document.get("security")?.get("workspace")?;
+    let folder = node.text().filter(|it| !dir.join(it).is_dir())?;
+    let message = format!("there is no folder `{folder}` to work in: make it, or correct the path");
+    Some(Warning { source: written_at(source, node), message })
 }
