@@ -8,10 +8,11 @@ use std::{
 };
 
 use pintle::{
-    Cx, DynOutcome, Envelope, FireRecord, HandlerRecord, Outcome, PluginGate, Point, RecordSink,
-    points::ToolPre,
+    Cx, DynOutcome, Envelope, FireRecord, HandlerRecord, Outcome, PluginGate, Point, PointInfo,
+    RecordSink, points::ToolPre,
 };
-use serde_json::{Value, json};
+use pintle_policy::profile::nearest;
+use serde_json::{Map, Value, json};
 
 use crate::{
     args::Who,
@@ -30,8 +31,9 @@ pub(crate) async fn run(
     plugins: Option<Vec<String>>,
     who: &Who,
 ) -> Result<ExitCode, Problem> {
-    super::hooks::find_point(point)?;
+    let info = super::hooks::find_point(point)?;
     let payload = read(payload)?;
+    let unfit = unfit(&info, &payload);
     let assembled = Assembled::new(environment, who, Extras::default()).await?;
     let last = Arc::new(Last::default());
     let gate = plugins.map_or(PluginGate::All, PluginGate::only);
@@ -39,7 +41,12 @@ pub(crate) async fn run(
     let fired = assembled.agent.hooks().fire_dyn(point, &cx, payload).await;
     assembled.close().await;
     let outcome = fired.map_err(|error| {
-        Problem::new(error).hint(format!("`pintle hooks schema {point}` shows what it takes"))
+        // The engine stops at the first.
+        let problem = match unfit.as_slice() {
+            [] => Problem::new(error),
+            all => Problem::new(format!("this payload does not fit {point}: {}", all.join("; "))),
+        };
+        problem.hint(format!("`pintle hooks schema {point}` shows what it takes"))
     })?;
     let record = last.0.lock().unwrap_or_else(PoisonError::into_inner).take();
     let handlers = record.map(|record| record.handlers).unwrap_or_default();
@@ -79,6 +86,55 @@ fn read(path: &Path) -> Result<Value, Problem> {
     serde_json::from_str(&text).map_err(|error| {
         Problem::new(format!("the payload {} is not JSON: {error}", path.display()))
     })
+}
+
+/// Everything that does not fit about the payload's own fields, at once. What is in them is the point's to say.
+fn unfit(point: &PointInfo, payload: &Value) -> Vec<String> {
+    let Some(given) = payload.as_object() else { return Vec::new() };
+    let (schema, empty) = (point.payload_schema(), Map::new());
+    let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    // The circumstances need not be given: see `envelope`.
+    let own = required.filter_map(Value::as_str).filter(|name| point.fields.contains(name));
+    let missing = own.filter(|name| !given.contains_key(*name));
+    let mut unfit: Vec<_> = missing.map(|name| format!("missing field `{name}`")).collect();
+    for (name, value) in given {
+        match known.get(name) {
+            None => {
+                let near = nearest(name, known.keys().map(String::as_str));
+                let near = near.map(|near| format!(" (did you mean `{near}`?)"));
+                unfit.push(format!("unknown field `{name}`{}", near.unwrap_or_default()));
+            }
+            Some(schema) => {
+                let kinds = kinds(schema);
+                if !kinds.is_empty() && !kinds.iter().any(|kind| is_a(kind, value)) {
+                    unfit.push(format!("`{name}` is no {}: {value}", kinds.join(" or ")));
+                }
+            }
+        }
+    }
+    unfit
+}
+
+fn kinds(schema: &Value) -> Vec<&str> {
+    match schema.get("type") {
+        Some(Value::String(kind)) => vec![kind],
+        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn is_a(kind: &str, value: &Value) -> bool {
+    match kind {
+        "string" => value.is_string(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        "null" => value.is_null(),
+        _ => true,
+    }
 }
 
 /// What the payload says of its circumstances; the rest as on a command line.

@@ -153,6 +153,31 @@ fn firing_the_hooks_of_a_call_says_that_more_decides_about_it() {
     assert!(!other.out.contains("not looked at"), "{other}");
 }
 
+#[test]
+fn everything_that_does_not_fit_about_an_event_is_said_at_once() {
+    let world = World::new();
+    let event = br#"{"toolName": 3, "toolInptu": {}, "turnIndex": null}"#;
+    let said = world.piped(&["hooks", "fire", "tool.pre", "--payload", "-"], event);
+    assert_eq!(said.code, Some(1), "{said}");
+    let unfit = [
+        "missing field `toolCallId`",
+        "missing field `toolInput`",
+        "missing field `zone`",
+        "unknown field `toolInptu` (did you mean `toolInput`?)",
+        "`toolName` is no string: 3",
+    ];
+    for words in unfit {
+        assert!(said.err.contains(words), "{words}: {said}");
+    }
+    assert!(!said.err.contains("turnIndex"), "{said}");
+    // Whatever does fit by this is for the point to say.
+    for point in world.run(&["hooks", "schema", "--json"]).json().as_array().unwrap() {
+        let point = point["name"].as_str().unwrap();
+        let said = world.piped(&["hooks", "fire", point, "--payload", "-"], b"{}");
+        assert!(said.code == Some(0) || said.err.contains("missing field `"), "{said}");
+    }
+}
+
 // R10.7
 #[test]
 fn a_secret_that_is_not_set_is_told_by_doctor() {
