@@ -120,3 +120,21 @@ fn short_values_under_a_secrets_name_shred_nothing() {
         world.read("profile/log.jsonl")
     );
 }
+
+// R10.7: a short password is one too.
+#[test]
+fn a_password_by_its_name_or_in_an_address_does_not_leave_however_short_it_is() {
+    let world = World::new(
+        &json!({ "hooks": { "onPrompt": [{ "action": "save_json", "path": "log.jsonl" }] } }),
+    )
+    .operator("DB_PASSWORD", "hunter2")
+    .operator("PGPASSWORD", "p9-q")
+    .operator("DATABASE_URL", "postgres://me:w0rd@db/x")
+    .operator("ADMIN_PASSWORD", "admin");
+    world.ask("read hunter2 p9-q w0rd admin");
+    let saved = world.read("profile/log.jsonl");
+    for secret in ["hunter2", "p9-q", "w0rd"] {
+        assert!(!saved.contains(secret), "{secret}: {saved}");
+    }
+    assert!(saved.contains("[secret] admin"), "{saved}");
+}
