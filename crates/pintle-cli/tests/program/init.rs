@@ -41,23 +41,45 @@ fn it_writes_a_profile_that_loads_and_says_what_to_do_next() {
     assert!(!world.file("sub").exists() && !world.file(".env").exists());
 }
 
+// A newcomer sees hooks at work, and nobody has to allow anything for it.
+#[test]
+fn its_hooks_are_bound_and_do_what_it_says_of_them() {
+    let world = World::new();
+    world.run(&["init", "my-agent"]);
+    let lint = world.run(&["hooks", "lint", "my-agent"]);
+    assert!(lint.out.contains("4 hooks, 2 guards") && !lint.out.contains("warning"), "{lint}");
+    let readme = std::fs::read_to_string(world.file("my-agent/PROFILE.md")).unwrap();
+    let hooks = world.run(&["hooks", "list", "--profile", "my-agent", "--json"]).json();
+    let own =
+        |hook: &&serde_json::Value| hook["source"].as_str().unwrap().starts_with("agent.json");
+    for hook in hooks.as_array().unwrap().iter().filter(own) {
+        assert!(readme.contains(&format!("`{}`", hook["name"].as_str().unwrap())), "{hook}");
+    }
+    let said = world.run(&["chat", "--profile", "my-agent", "-q", "write a.txt: x"]);
+    assert!(said.err.contains("hello") && said.err.contains("calls"), "{said}");
+    assert!(said.err.contains("ask before writing"), "{said}");
+    assert!(!world.file("a.txt").exists(), "nobody was there to ask: {said}");
+    let diary = std::fs::read_to_string(world.file("my-agent/log/calls.jsonl")).unwrap();
+    assert!(diary.contains("write_file"), "{diary}");
+}
+
 #[test]
 fn what_it_says_of_each_action_can_be_put_to_use_as_it_stands() {
     let world = World::new();
     world.run(&["init", "my-agent"]);
     let readme = std::fs::read_to_string(world.file("my-agent/PROFILE.md")).unwrap();
-    let shown: Vec<_> = readme
-        .lines()
-        .skip_while(|line| !line.starts_with("    \"hooks\""))
-        .take_while(|line| line.starts_with("    "))
-        .collect();
-    let shown = shown.join("\n");
-    for action in ["log", "webhook", "save_json", "approve", "command"] {
-        assert!(shown.contains(&format!("\"action\": \"{action}\"")), "{action} in {shown}");
+    let mut agent = std::fs::read_to_string(world.file("my-agent/agent.json")).unwrap();
+    let shown = readme.lines().filter(|line| line.starts_with("    ") && line.contains("action"));
+    for line in shown {
+        let place = if line.contains("onComplete") { "\"hooks\": {" } else { "\"onToolCall\": [" };
+        assert!(agent.contains(place) && readme.contains(&format!("`{place}`")), "{place}");
+        agent = agent.replacen(place, &format!("{place}\n{line}"), 1);
     }
-    assert!(shown.contains("\"worker\": true"));
-    let agent = std::fs::read_to_string(world.file("my-agent/agent.json")).unwrap();
-    world.write("my-agent/agent.json", agent.replacen('{', &format!("{{{shown},"), 1));
+    for action in ["log", "webhook", "save_json", "approve", "command"] {
+        assert!(agent.contains(&format!("\"action\": \"{action}\"")), "{action} in {agent}");
+    }
+    assert!(agent.contains("hooks/check.sh") && agent.contains("\"worker\": true"), "{agent}");
+    world.write("my-agent/agent.json", agent);
     let refused = world.run(&["hooks", "lint", "my-agent"]);
     assert_eq!(refused.code, Some(1), "{refused}");
     world.write(
