@@ -3,12 +3,15 @@
 //! Where it is not sure that a `cd` runs, or that it goes well, the folder before it stays possible as well. So a command has a
 //! few folders, and its words are looked at from each of them.
 
-use crate::files_found;
+mod targets;
+
+pub(crate) use targets::goes_home;
+
 use crate::movers::{
-    glued, goes_itself, is_mover, is_quiet, may_remove, may_stay_behind, names_variables,
+    drops_patterns, glued, goes_itself, is_mover, is_quiet, makes_dashes, may_remove,
+    may_stay_behind, names_variables,
 };
-use crate::paths::{normal, resolve};
-use crate::shell::{Scope, Script, SimpleCommand, Step, Values, Word, is_variable_name, read};
+use crate::shell::{Scope, Script, SimpleCommand, Step, Values, Word, read};
 use std::path::{Path, PathBuf};
 
 /// A line that may be in more folders than these is not followed.
@@ -63,6 +66,8 @@ pub(crate) fn places<'s>(script: &'s Script, start: &Path) -> Result<Places, &'s
         frames: Vec::new(),
         may_remove: false,
         loose: false,
+        drops_patterns: steps.iter().filter_map(Step::command).any(drops_patterns),
+        makes_dashes: steps.iter().filter_map(Step::command).any(makes_dashes),
     };
     if let Some(command) = steps.iter().filter_map(Step::command).find(|c| names_variables(c)) {
         return Err(command);
@@ -183,6 +188,10 @@ struct Follow<'s> {
     may_remove: bool,
     /// A function or a trap goes elsewhere, and nobody knows when it is called; or no `cd` is sure to do anything.
     loose: bool,
+    /// A file pattern that finds nothing may be no word.
+    drops_patterns: bool,
+    /// Something in the line may make a file of which the name is an option.
+    makes_dashes: bool,
 }
 
 fn add(folders: &mut Vec<PathBuf>, more: &[PathBuf]) {
@@ -375,115 +384,5 @@ impl Follow<'_> {
             }
         }
         if ends_otherwise { Sure::Yes } else { Sure::IfItIsThere }
-    }
-
-    /// Where the command goes, if its words say.
-    fn target(&self, command: &SimpleCommand) -> Option<Target> {
-        let is_option = |word: &&Word| matches!(word.text(), "-L" | "-P" | "--");
-        let words: Vec<&Word> = command.args.iter().filter(|word| !is_option(word)).collect();
-        let back = || Target { folders: self.seen.clone(), is_one: false, exists: false };
-        match (command.program(), words.as_slice()) {
-            (Some("popd"), _) | (Some("pushd"), []) => Some(back()),
-            (Some("pushd"), [word]) if word.text().starts_with(['+', '-']) => Some(back()),
-            (_, [Word::Literal(dash)]) if dash == "-" => {
-                let folders = self.before.clone()?;
-                Some(Target { folders, is_one: true, exists: true })
-            }
-            (_, [word]) => self.named(word),
-            // Some shells go to the first word, others nowhere; `cd` alone goes home, and is outside by itself.
-            (_, words) => {
-                let mut target = Target { folders: Vec::new(), is_one: false, exists: false };
-                for word in words {
-                    target.folders.extend(self.named(word)?.folders);
-                }
-                Some(target)
-            }
-        }
-    }
-
-    /// Where a word leads: if it is a variable, wherever one of the texts does that the line sets it to.
-    fn named(&self, word: &Word) -> Option<Target> {
-        let Some(words) = held(word, self.values) else { return self.written(word) };
-        // Before it is set, it leads nowhere.
-        let mut target = Target { folders: Vec::new(), is_one: false, exists: false };
-        for word in &words {
-            add(&mut target.folders, &self.written(word)?.folders);
-        }
-        Some(target)
-    }
-
-    fn written(&self, word: &Word) -> Option<Target> {
-        let mut target = Target { folders: Vec::new(), is_one: true, exists: true };
-        let mut one_more = |folder: PathBuf| {
-            // A shell takes `..` off the name it has of its folder; a program goes up from where it is.
-            let named = PathBuf::from(normal(&folder.to_string_lossy()));
-            target.exists &= named.join(".").is_dir();
-            let real = resolve(&folder, Path::new("")).ok();
-            let other =
-                real.filter(|real| resolve(&named, Path::new("")).ok().as_ref() != Some(real));
-            target.exists &= other.is_none();
-            add(&mut target.folders, &[named]);
-            add(&mut target.folders, other.as_slice());
-        };
-        let readings = word.readings();
-        let mut is_one = matches!(readings.as_slice(), [_]);
-        for text in readings {
-            let here =
-                text.strip_prefix("$PWD").filter(|rest| rest.is_empty() || rest.starts_with('/'));
-            let text = here.map_or_else(|| text.clone(), |rest| format!(".{rest}"));
-            if word.is_dynamic() && text.contains('$') {
-                return None;
-            }
-            for base in &self.now {
-                if word.is_dynamic() && text.contains(['*', '?', '[']) {
-                    is_one = false;
-                    let found = files_found(&text, base)?;
-                    found
-                        .into_iter()
-                        .filter(|path| path.is_dir())
-                        .take(MOST + 1)
-                        .for_each(&mut one_more);
-                } else {
-                    one_more(base.join(&text));
-                }
-            }
-        }
-        target.is_one = is_one;
-        target.without_the_missing();
-        Some(target)
-    }
-}
-
-/// What the line sets the variable to that this word is; `None` for another word, or when only running it would tell. Without quotes
-/// it may be no word, and `cd` alone goes home.
-fn held(word: &Word, values: &Values) -> Option<Vec<Word>> {
-    let name = word.text().strip_prefix("\"$").and_then(|text| text.strip_suffix('"'))?;
-    let name = name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(name);
-    let set = values.of(name).filter(|set| is_variable_name(name) && !set.is_empty())?;
-    let is_known = |value: &&Word| {
-        let is_open = value.is_dynamic() && value.text().contains(['$', '`', '(']);
-        !value.text().starts_with(['-', '+']) && !is_open
-    };
-    let is_known = word.is_dynamic() && set.iter().all(is_known);
-    is_known.then(|| set.into_iter().cloned().collect())
-}
-
-struct Target {
-    folders: Vec<PathBuf>,
-    /// Whether there is only one way to read it.
-    is_one: bool,
-    /// Whether it is there.
-    exists: bool,
-}
-
-impl Target {
-    /// Leaves out a folder that is not there, if another one is that lies no deeper: whatever leads outside from the one, should
-    /// it be made by then, leads outside from the other.
-    fn without_the_missing(&mut self) {
-        let depth = |folder: &PathBuf| folder.components().count();
-        let there = self.folders.iter().filter(|folder| folder.is_dir()).map(depth).min();
-        if let Some(there) = there {
-            self.folders.retain(|folder| folder.is_dir() || depth(folder) < there);
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! Which zone a call is really in: the tool's, raised by what its input reaches for (R11.2).
 
-use crate::folders::places;
+use crate::folders::{goes_home, places};
 use crate::guard::strange;
 use crate::links;
 use crate::names::Texts;
@@ -161,8 +161,11 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
     let places = match places(&script, start) {
         Ok(places) => places,
         Err(mover) => {
-            return judged.raise(Zone::Machine, || {
-                format!("in which folder `{}` ends is decided at run time", mover.summary())
+            return judged.raise(Zone::Machine, || match goes_home(mover) {
+                true => format!("`{}` reaches outside the workspace: ~", mover.summary()),
+                false => {
+                    format!("in which folder `{}` ends is decided at run time", mover.summary())
+                }
             });
         }
     };

@@ -42,6 +42,19 @@ pub(crate) fn names_variables(command: &SimpleCommand) -> bool {
     command.args.iter().any(|arg| arg.text().contains("cdable_vars"))
 }
 
+/// Whether a file pattern that finds nothing may be no word at all after this.
+pub(crate) fn drops_patterns(command: &SimpleCommand) -> bool {
+    let mut words = command.args.iter().chain(&command.assignments);
+    words.any(|word| ["nullglob", "NULL_GLOB"].iter().any(|it| word.text().contains(it)))
+}
+
+/// Whether the command may make a file with a name that is an option: `mkdir ./-P`, `mkdir -- -P`.
+pub(crate) fn makes_dashes(command: &SimpleCommand) -> bool {
+    let ends = command.args.iter().skip_while(|word| word.text() != "--").skip(1);
+    ends.into_iter().any(|word| word.text().starts_with('-'))
+        || command.args.iter().any(|word| word.text().contains("/-"))
+}
+
 /// Programs with an option that has them run in another folder.
 const GOERS: &[&str] = &[
     "bmake",

@@ -61,10 +61,6 @@ impl Outside<'_> {
         if is_path && self.leads(name, false) {
             return Some(name.to_owned());
         }
-        // `cd` alone goes home.
-        if command.program() == Some("cd") && command.args.is_empty() {
-            return Some("~".into());
-        }
         // The folder above this one.
         if command.program() == Some("dirname")
             && (self.texts.name_this_folder || command.args.iter().any(is_here))

@@ -80,6 +80,11 @@ fn a_step_into_a_folder_and_back_stays_inside() {
         "if true; then cd sub && cat ../x; fi",
         "cd sub >/dev/null 2>&1; cat ../x",
         "cd -P sub; cat ../x",
+        "cd -- sub && cat ../x",
+        "cd -LP -- sub && cat ../x",
+        "cd src && cd -- - && ls",
+        "shopt -s nullglob; for d in */; do (cd \"$d\" && ls); done",
+        "for d in *; do (cd \"$d\" && ls); done",
         "env -C sub cat x",
         "cat {1..9} {1..1000} {01..10}",
         "for d in */; do (cd \"$d\" && ls); done",
@@ -89,6 +94,7 @@ fn a_step_into_a_folder_and_back_stays_inside() {
     all_are(Build, &inside.map(str::to_owned), &work);
     let outside = [
         "cd sub; cat ../../x",
+        "cd -e sub; cat ../x",
         "(cd sub && ls); cat ../x",
         "cd sub; rm -r ../src; cd ../src; cd ../..",
         "cd sub < nosuch; cd ..",

@@ -31,6 +31,22 @@ const STEPS: &[&str] = &[
     "cd ../..",
     "cd -",
     "cd -P ..",
+    "cd",
+    "cd --",
+    "cd -P",
+    "cd -L --",
+    "cd -e",
+    "cd {-P,}",
+    "cd \"\"",
+    "cd -- sub",
+    "cd -Pe sub",
+    "chdir",
+    "builtin cd --",
+    "pushd",
+    "mkdir ./-P",
+    "cd *P",
+    "shopt -s nullglob",
+    "cd no*",
     "cd ./sub/.",
     "cd \"$PWD/sub\"",
     "cd s?b",
@@ -77,6 +93,8 @@ const STEPS: &[&str] = &[
 const READS: &[&str] = &[
     "cat link",
     "cat secret",
+    "(cd -P --; cat secret)",
+    "cat \"$(cd -- && pwd)/secret\"",
     "cat ../secret",
     "cat ../../secret",
     "cat ../sub/link",
@@ -198,7 +216,10 @@ fn workspace(folder: &Path) -> PathBuf {
     for inside in ["src", "sub/deep"] {
         fs::create_dir_all(work.join(inside)).unwrap();
     }
-    fs::write(folder.join("secret"), SECRET).unwrap();
+    fs::create_dir(folder.join("home")).unwrap();
+    for place in ["secret", "home/secret"] {
+        fs::write(folder.join(place), SECRET).unwrap();
+    }
     symlink("../../secret", work.join("sub/link")).unwrap();
     symlink("sub/deep", work.join("short")).unwrap();
     work
@@ -212,7 +233,7 @@ fn shows(shell: &str, line: &str) -> bool {
         .args(["-c", "ulimit -t 1; ulimit -f 64; exec \"$0\" -c \"$1\"", shell, line])
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
-        .env("HOME", &work)
+        .env("HOME", work.with_file_name("home"))
         .current_dir(&work)
         .stdin(Stdio::null())
         .output()

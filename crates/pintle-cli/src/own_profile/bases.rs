@@ -12,13 +12,15 @@ pub(super) struct Bases {
     pub(super) known: Vec<PathBuf>,
     /// It goes to a folder that nobody knows.
     pub(super) anywhere: bool,
+    /// Where it goes on from there, by name; the first is where it is then.
+    pub(super) tails: Vec<PathBuf>,
 }
 
 impl Bases {
     pub(super) fn of(line: &str, commands: &[SimpleCommand], cwd: &Path) -> Self {
         let only = only_in(line, commands);
         let start = only.map_or_else(|| cwd.to_path_buf(), |folder| cwd.join(folder));
-        let mut bases = Self { known: vec![start], anywhere: false };
+        let mut bases = Self { known: vec![start], anywhere: false, tails: vec![PathBuf::new()] };
         for command in commands {
             let args = &command.args;
             if only.is_none() && goes(command) {
@@ -52,6 +54,9 @@ impl Bases {
                 let further: Vec<PathBuf> =
                     self.known.iter().map(|base| base.join(place)).collect();
                 self.known.extend(further);
+                let further: Vec<PathBuf> =
+                    self.tails.iter().map(|base| base.join(place)).collect();
+                self.tails.extend(further);
             }
             _ => self.anywhere = true,
         }

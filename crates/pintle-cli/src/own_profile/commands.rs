@@ -27,6 +27,9 @@ const FILERS: &[&str] =
 /// Before a file's name in a word of short options: `tar -czfFILE`.
 const MOST_LETTERS: usize = 6;
 
+/// What may be in the folders among them, whether or not it is there.
+const INSIDE: [&str; 4] = ["pintle.toml", "pintle.db", "trust.json", "new/SOUL.md"];
+
 /// Each is looked up in the file system.
 const MAX_PATTERNS: usize = 32;
 
@@ -252,22 +255,33 @@ impl Look<'_> {
     fn may_be_called(&self, pattern: &str) -> bool {
         let Ok(pattern) = Pattern::new(pattern) else { return true };
         let mut files = self.own.files.iter().chain(&self.own.scripts).chain(&self.real);
-        let inside = ["pintle.toml", "SOUL.md"];
-        inside.iter().any(|name| pattern.matches(name))
+        let last = |name: &str| name.rsplit('/').next().is_some_and(|it| pattern.matches(it));
+        INSIDE.iter().any(|name| last(name))
             || files.any(|file| file.iter().any(|part| pattern.matches(&part.to_string_lossy())))
     }
 
     fn plain(&self, path: &str, bases: &Bases) -> bool {
         bases.known.iter().any(|base| self.leads(base, path))
-            || (bases.anywhere && self.is_named_like(path))
+            || (bases.anywhere && self.is_named_like(path, bases))
     }
 
-    fn is_named_like(&self, path: &str) -> bool {
-        let path = Path::new(path.trim_start_matches("./"));
-        let is_end = |file: &PathBuf| {
-            path.ancestors().any(|part| !part.as_os_str().is_empty() && file.ends_with(part))
-        };
-        self.own.files.iter().any(is_end)
+    /// Whether one of them, or something in it, may be meant when nobody knows where the path starts.
+    fn is_named_like(&self, path: &str, bases: &Bases) -> bool {
+        bases.tails.iter().map(|tail| lexical(&tail.join(path))).any(|path| {
+            let is_end = |file: &PathBuf| {
+                path.ancestors().any(|part| !part.as_os_str().is_empty() && file.ends_with(part))
+            };
+            let in_one = |file: &PathBuf| INSIDE.iter().any(|name| is_end(&file.join(name)));
+            self.own.files.iter().any(|file| is_end(file) || in_one(file))
+        })
+    }
+
+    /// The same for a folder above.
+    fn is_above(&self, path: &str, bases: &Bases) -> bool {
+        bases.tails.iter().map(|tail| lexical(&tail.join(path))).any(|path| {
+            let mut above = self.own.files.iter().flat_map(|file| file.ancestors());
+            !path.as_os_str().is_empty() && above.any(|folder| folder.ends_with(&path))
+        })
     }
 
     /// Whether all that is in the place, or may come to be there, counts one of them.
@@ -281,7 +295,8 @@ impl Look<'_> {
         }
         let is_here = matches!(place.trim_end_matches('/'), "." | "");
         bases.known.iter().any(|base| self.touches(base, place))
-            || (bases.anywhere && (is_here || self.is_named_like(place)))
+            || (bases.anywhere
+                && (is_here || self.is_named_like(place, bases) || self.is_above(place, bases)))
     }
 
     /// Whether a text speaks of one of them: a program in another language, a line for an editor. Links are not followed there.
@@ -296,7 +311,7 @@ impl Look<'_> {
                     let mut files = self.own.files.iter().chain(&self.real);
                     files.any(|file| path.starts_with(file))
                 };
-                bases.known.iter().any(leads) || (bases.anywhere && self.is_named_like(part))
+                bases.known.iter().any(leads) || (bases.anywhere && self.is_named_like(part, bases))
             }
         })
     }
@@ -367,7 +382,7 @@ impl Look<'_> {
         let mut scripts = self.own.scripts.iter();
         scripts.any(|file| matches(file))
             || self.own.files.iter().any(|file| {
-                let inside = ["pintle.toml", "new/SOUL.md"].map(|name| file.join(name));
+                let inside = INSIDE.map(|name| file.join(name));
                 let most = if above { usize::MAX } else { 1 };
                 file.ancestors().take(most).any(matches) || inside.iter().any(|file| matches(file))
             })
