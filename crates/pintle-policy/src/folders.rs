@@ -5,7 +5,7 @@
 
 mod targets;
 
-pub(crate) use targets::goes_home;
+pub(crate) use targets::{HOME, goes_home};
 
 use crate::movers::{
     drops_patterns, glued, goes_itself, is_mover, is_quiet, makes_dashes, may_remove,
@@ -48,7 +48,8 @@ pub(crate) struct Places {
 #[must_use]
 pub fn folders_of(command: &str, start: &Path) -> Option<Vec<PathBuf>> {
     let script = read(command).ok()?;
-    places(&script, start).ok().map(|places| places.all)
+    let all = places(&script, start).ok()?.all;
+    (!all.iter().any(|folder| folder.starts_with(HOME))).then_some(all)
 }
 
 /// The places of all commands in these steps.

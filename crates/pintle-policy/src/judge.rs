@@ -1,6 +1,8 @@
 //! Which zone a call is really in: the tool's, raised by what its input reaches for (R11.2).
 
-use crate::folders::{goes_home, places};
+mod never;
+
+use crate::folders::places;
 use crate::guard::strange;
 use crate::links;
 use crate::names::Texts;
@@ -8,6 +10,7 @@ use crate::outside::{self, Outside};
 use crate::shell::{self, SimpleCommand, Values, Word};
 use crate::spoken;
 use crate::{Reach, Zone};
+use never::Never;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -135,6 +138,19 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
         return judged
             .raise(Zone::Machine, || "it has too many file patterns to look through".into());
     }
+    // A folder that nobody can resolve has raised the call already.
+    let Some(Ok(start)) = reach.path("cwd").or_else(|| Some(reach.workspace())) else {
+        return judged.raise(Zone::Machine, || "nobody knows in which folder it starts".into());
+    };
+    let followed = places(&script, start).map(|places| {
+        let texts = Texts::of(&commands, &places.each);
+        (places, texts)
+    });
+    let known = followed.as_ref().ok().map(|(places, texts)| (places.each.as_slice(), texts));
+    let never = Never { script: &script, commands: &commands, places: known, reach };
+    if let Some(reason) = never.reason() {
+        return judged.raise(Zone::Never, || reason);
+    }
     for simple in &commands {
         if simple.name.is_dynamic() {
             judged.raise(Zone::Machine, || script.undecided(simple));
@@ -154,18 +170,11 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
             }
         }
     }
-    // A folder that nobody can resolve has raised the call already.
-    let Some(Ok(start)) = reach.path("cwd").or_else(|| Some(reach.workspace())) else {
-        return judged.raise(Zone::Machine, || "nobody knows in which folder it starts".into());
-    };
-    let places = match places(&script, start) {
-        Ok(places) => places,
+    let (places, texts) = match followed {
+        Ok(found) => found,
         Err(mover) => {
-            return judged.raise(Zone::Machine, || match goes_home(mover) {
-                true => format!("`{}` reaches outside the workspace: ~", mover.summary()),
-                false => {
-                    format!("in which folder `{}` ends is decided at run time", mover.summary())
-                }
+            return judged.raise(Zone::Machine, || {
+                format!("in which folder `{}` ends is decided at run time", mover.summary())
             });
         }
     };
@@ -174,7 +183,6 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
             format!("after `{}` nobody knows where `..` or a link leads", command.summary())
         });
     }
-    let texts = Texts::of(&commands, &places.each);
     let carried = links::carried(&commands, &places.each, texts.values());
     for (simple, place) in commands.iter().zip(&places.each) {
         let outside = Outside {

@@ -4,7 +4,7 @@
 //! `sed` and `awk` what a script that is written out says), and what names it works out (`$(… | tr a b)`) is not known here.
 
 use crate::Reach;
-use crate::folders::Place;
+use crate::folders::{HOME, Place, goes_home};
 use crate::links::link;
 use crate::names::{Texts, is_joint};
 use crate::paths::{normal, resolve};
@@ -53,7 +53,11 @@ impl Outside<'_> {
             !resolve(folder, Path::new("")).is_ok_and(|real| self.reach.is_inside(&real))
         };
         if let Some(folder) = self.folders.iter().find(is_outside) {
-            return Some(folder.display().to_string());
+            let shown = folder.strip_prefix(HOME).map(|rest| Path::new("~").join(rest));
+            return Some(shown.as_ref().unwrap_or(folder).display().to_string());
+        }
+        if goes_home(command) {
+            return Some("~".into());
         }
         let name = command.name.text();
         let own = PROGRAM_FOLDERS.iter().any(|f| normal(name).starts_with(f));

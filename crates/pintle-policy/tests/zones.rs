@@ -8,7 +8,6 @@
 )]
 
 use pintle_policy::Zone::{Build, External, Machine, Network, Never, Safe, Workspace};
-use pintle_policy::shell::destructive;
 use pintle_policy::{Floor, Guard, GuardKind, Judged, Level, Reach, Zone};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -102,7 +101,7 @@ fn a_terminal_command_is_in_the_zone_of_what_it_would_run() {
         ("cat ${!X}", Machine),
         ("cat {src,../x}", Machine),
         ("cat {src,.{.,}/x}", Machine),
-        ("cd ${X:-/} && rm -rf *", Machine),
+        ("cd ${X:-/} && rm -rf *", Never),
         ("for f in /etc/*; do cat $f; done", Machine),
         ("a=(/etc/passwd); cat $a", Machine),
         ("read f <<< /etc/passwd; cat $f", Machine),
@@ -228,6 +227,18 @@ fn a_word_of_thousands_of_brackets_is_judged_at_once() {
     }
 }
 
+// The same for thousands of commands.
+#[test]
+fn a_line_of_thousands_of_commands_is_judged_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    for part in ["x=$x$x; ", "x=/; rm $x; ", "echo a | rm $x; "] {
+        let start = std::time::Instant::now();
+        let input = json!({ "command": part.repeat(30_000 / part.len()) });
+        drop(zone_of("terminal", Build, &input, folder.path()));
+        assert!(start.elapsed().as_secs() < 10, "{part}: {:?}", start.elapsed());
+    }
+}
+
 // R11.2, R11.3
 #[test]
 fn a_zone_is_raised_by_the_input_and_never_lowered() {
@@ -337,89 +348,4 @@ fn a_relative_workspace_has_an_outside_too() {
     assert_eq!(zone("src/lib.rs"), Safe);
     assert_eq!(zone("../x"), Machine);
     assert_eq!(zone("src/../../x"), Machine);
-}
-
-#[test]
-fn destructive_commands_are_refused_and_ordinary_ones_are_not() {
-    let refused = [
-        "rm -rf /",
-        "rm -fr /*",
-        "rm -r -f //",
-        "rm --recursive --force /usr/../",
-        "sudo rm -rf /",
-        "sh -c 'rm -rf /'",
-        "rm -rf ~",
-        "rm -rf \"$HOME\"",
-        "rm -rf $HOME/",
-        "rm -rf ~/*",
-        "rm -rf /etc",
-        "rm -rf x /home",
-        "/bin/rm -Rf /var",
-        "r\\m -rf /",
-        "rm --no-preserve-root x",
-        "find / -delete",
-        "find /etc -exec rm {} +",
-        "mkfs /dev/sda",
-        "mkfs.ext4 x",
-        "dd if=x of=/dev/sda",
-        "sudo dd if=/dev/zero of=/dev/nvme0n1",
-        "cat x > /dev/sda",
-        "tee /dev/sdb",
-        "shred /dev/sda",
-        ":(){ :|:& };:",
-        "f() { f | f & }; f",
-        "shutdown now",
-        "reboot",
-        "systemctl poweroff",
-        "init 0",
-        "kill -9 -1",
-        "chmod -R 777 /",
-        "chown -R me /usr",
-        "echo x > /etc/passwd",
-        "echo x | tee /etc/sudoers",
-        "mv /usr x",
-        "echo c > /proc/sysrq-trigger",
-        "wipefs -a /dev/sda",
-        "xargs rm -rf /",
-        "eval 'rm -rf /'",
-        "fdisk /dev/sda",
-        "rm -rf '/'",
-        "zpool destroy tank",
-        "nohup rm -rf / &",
-        "echo $(rm -rf /)",
-        "echo 'unclosed",
-    ];
-    for command in refused {
-        assert!(destructive(command).is_some(), "{command}");
-    }
-    let fine = [
-        "rm -rf build",
-        "rm -rf ./",
-        "rm x",
-        "rm -rf /tmp/build",
-        "find . -delete",
-        "dd if=a of=b",
-        "cat x > /dev/null",
-        "echo rm -rf /",
-        "git commit -m 'rm -rf /'",
-        "kill -9 123",
-        "kill -1 123",
-        "chmod -R 755 src",
-        "fdisk -l",
-        "cp /etc/passwd x",
-        "f() { ls | cat; }; f",
-        "ls /",
-        "grep shutdown log",
-        "rm -rf $X",
-        "systemctl status",
-        "cat /etc/passwd",
-        "init --help",
-    ];
-    for command in fine {
-        assert_eq!(destructive(command), None, "{command}");
-    }
-    assert_eq!(
-        destructive("sudo rm -rf /").unwrap(),
-        "`rm -rf /` deletes a folder the system or its user lives in"
-    );
 }

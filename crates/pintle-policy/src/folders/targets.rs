@@ -19,7 +19,7 @@ impl Follow<'_> {
         }
         match (command.program(), words.as_slice()) {
             (Some("popd"), _) => Some(back()),
-            (_, []) => None,
+            (_, []) => Some(Target { folders: vec![home("")], is_one: true, exists: false }),
             (Some("pushd"), [word]) if word.text().starts_with(['+', '-']) => Some(back()),
             (_, [Word::Literal(dash)]) if dash == "-" => {
                 let folders = self.before.clone()?;
@@ -67,6 +67,10 @@ impl Follow<'_> {
             let here =
                 text.strip_prefix("$PWD").filter(|rest| rest.is_empty() || rest.starts_with('/'));
             let text = here.map_or_else(|| text.clone(), |rest| format!(".{rest}"));
+            if let Some(rest) = in_home(&text) {
+                one_more(home(rest));
+                continue;
+            }
             // What may be no word, or an option, leaves a `cd` alone, and that goes home.
             let may_be_option = word.is_dynamic() && text.starts_with('-');
             if text.is_empty() || may_be_option || (word.is_dynamic() && text.contains('$')) {
@@ -97,6 +101,18 @@ impl Follow<'_> {
         target.without_the_missing();
         Some(target)
     }
+}
+
+/// Stands for the person's home folder, which is none of a library's business. It is outside.
+pub(crate) const HOME: &str = "/~";
+
+fn home(rest: &str) -> PathBuf {
+    PathBuf::from(normal(&format!("{HOME}/{rest}")))
+}
+
+fn in_home(text: &str) -> Option<&str> {
+    let rest = ["~", "$HOME"].iter().find_map(|home| text.strip_prefix(home))?;
+    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
 }
 
 /// The words that name a folder, and whether every shell takes the others for options. Each goes on after `--`.

@@ -35,6 +35,7 @@ mod wrappers;
 
 pub use destructive::destructive;
 
+pub(crate) use destructive::hopeless;
 pub(crate) use later::steers_programs;
 pub(crate) use loads::{Loads, is_wrapper, loads};
 pub(crate) use numbers::Values;
