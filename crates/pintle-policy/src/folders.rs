@@ -26,6 +26,12 @@ pub(crate) struct Place {
     pub(crate) makes_words: bool,
     /// Whether it belongs to a function or a trap.
     pub(crate) is_later: bool,
+    /// The pipe that it is a part of, or something else that may run or not: the outermost.
+    pub(crate) pipe: Option<usize>,
+    /// The process of its own in which it runs.
+    pub(crate) apart: Option<usize>,
+    /// How many commands are written before it.
+    pub(crate) at: usize,
 }
 
 /// Where the commands of a line may run.
@@ -87,7 +93,7 @@ pub(crate) fn places<'s>(script: &'s Script, start: &Path) -> Result<Places, &'s
     for (at, step) in steps.iter().enumerate() {
         match step {
             Step::Enter(scope) => {
-                follow.enter(*scope, &here);
+                follow.enter(*scope, &here, at);
                 if matches!(scope, Scope::Loop | Scope::Later) {
                     // What comes last in it may come first the next time.
                     let mut inside = within(steps, at).iter().filter_map(Step::command);
@@ -103,11 +109,15 @@ pub(crate) fn places<'s>(script: &'s Script, start: &Path) -> Result<Places, &'s
             Step::Command(command) => {
                 here = follow.folders_of(command).ok_or(command)?;
                 let in_scope = |scope| follow.frames.iter().any(|frame| frame.scope == scope);
+                let frames = || follow.frames.iter();
                 let place = Place {
                     folders: here.clone(),
                     makes_a_word: in_scope(Scope::Word),
                     makes_words: in_scope(Scope::Words),
                     is_later: in_scope(Scope::Later),
+                    pipe: frames().find(|it| it.scope == Scope::Branch).map(|frame| frame.at),
+                    apart: frames().rfind(|it| it.scope == Scope::Apart).map(|frame| frame.at),
+                    at: places.len(),
                 };
                 // A redirection around several commands belongs to any of them.
                 let around = command.name.text().is_empty() && !command.redirects.is_empty();
@@ -163,6 +173,8 @@ fn staying(steps: &[Step]) -> Vec<&SimpleCommand> {
 
 struct Frame {
     scope: Scope,
+    /// Which of the steps opens it.
+    at: usize,
     start: Vec<PathBuf>,
     before: Option<Vec<PathBuf>>,
     /// Every folder since its start.
@@ -204,9 +216,9 @@ fn add(folders: &mut Vec<PathBuf>, more: &[PathBuf]) {
 }
 
 impl Follow<'_> {
-    fn enter(&mut self, scope: Scope, here: &[PathBuf]) {
+    fn enter(&mut self, scope: Scope, here: &[PathBuf], at: usize) {
         let (start, before) = (self.now.clone(), self.before.clone());
-        self.frames.push(Frame { scope, all: start.clone(), start, before, fresh: true });
+        self.frames.push(Frame { scope, at, all: start.clone(), start, before, fresh: true });
         if scope == Scope::Inside {
             self.now = here.to_vec();
         }

@@ -1,8 +1,13 @@
 //! Texts in a line that become the names of files later: what a variable is set to, what `xargs` is given to read.
 
+mod worked;
+
 use crate::cuts::left_of;
 use crate::folders::Place;
 use crate::shell::{Cut, SimpleCommand, Word, is_variable_name, unescaped};
+use crate::spoken::message;
+use std::collections::HashSet;
+use worked::{Cutting, Work, work};
 
 /// Programs, variables and options that say where something is from the root on.
 const PRINTERS: &[&str] =
@@ -29,6 +34,12 @@ pub(crate) struct Texts {
     pub(crate) are_repeated: bool,
     /// Something prints the whole name of a folder.
     pub(crate) name_this_folder: bool,
+    /// The places of the commands that take names from their input.
+    takers: Vec<Place>,
+    /// The pipes that begin with a text of the line.
+    said_pipes: HashSet<Option<usize>>,
+    /// What substitutions print is more than spoken of.
+    are_words_used: bool,
 }
 
 impl Texts {
@@ -45,7 +56,22 @@ impl Texts {
             separators: vec![' ', '\t', '\n'],
             cuts: commands.iter().flat_map(|command| cuts(command)).collect(),
             values: Vec::new(),
+            takers: Vec::new(),
+            said_pipes: HashSet::new(),
+            are_words_used: commands.iter().any(|command| uses(command, &["$(", "`"]))
+                || (commands.iter().any(|command| keeps_words(command))
+                    && commands.iter().any(|command| uses(command, &["$"]))),
         };
+        let uses_values = commands.iter().any(|command| uses(command, &["$"]));
+        for (command, place) in commands.iter().zip(places) {
+            let reads = matches!(command.program(), Some("read" | "mapfile" | "readarray"));
+            if takes_names(command) && (uses_values || !reads) {
+                texts.takers.push(Place { folders: Vec::new(), ..place.clone() });
+            }
+            if !said(command).is_empty() || !command.documents.is_empty() {
+                texts.said_pipes.insert(place.pipe);
+            }
+        }
         for command in commands {
             texts.separators.extend(separators(command));
         }
@@ -81,6 +107,7 @@ impl Texts {
                 false => self.cut(&text).into_iter().map(|name| (name, false)).collect(),
             }));
         }
+        names.extend(self.worked_out(command, place));
         if joins(command, &self.values) {
             names.push((Word::ANYWHERE.to_owned(), true));
         }
@@ -88,6 +115,51 @@ impl Texts {
         let whole = documents.filter(|word| !word.text().trim().contains('\n'));
         names.extend(whole.map(|word| (word.text().trim().to_owned(), word.is_dynamic())));
         names
+    }
+
+    /// What the command makes of what it reads, if that comes to be the name of a file.
+    fn worked_out(&self, command: &SimpleCommand, place: &Place) -> Vec<(String, bool)> {
+        let in_words = place.makes_words || place.makes_a_word || place.is_later;
+        // What stands behind a command does not print for it, unless it is in `<(…)`.
+        let prints_for = |taker: &Place| {
+            let is_apart = place.apart.is_some() && place.apart != taker.apart;
+            let is_before = place.pipe.is_some() && place.at < taker.at;
+            place.pipe == taker.pipe && (is_apart || is_before)
+        };
+        let in_pipe = self.takers.iter().any(prints_for);
+        let is_kept = command.redirects.iter().any(|redirect| redirect.writes());
+        let becomes_names = in_pipe
+            || (in_words && self.are_words_used)
+            || (is_kept && (self.are_names || self.are_read_back));
+        if !becomes_names {
+            return Vec::new();
+        }
+        let anywhere = || vec![(Word::ANYWHERE.to_owned(), true)];
+        match work(command) {
+            Work::Keeps => Vec::new(),
+            Work::Makes => anywhere(),
+            Work::Cuts(_) if !in_words && !self.said_pipes.contains(&place.pipe) => Vec::new(),
+            Work::Cuts(_) if in_words && self.said_pipes.is_empty() => Vec::new(),
+            Work::Cuts(cuts) => {
+                let left = self.left_of_all(&cuts);
+                left.map_or_else(anywhere, |left| left.into_iter().map(|it| (it, false)).collect())
+            }
+        }
+    }
+
+    /// What these cuts leave of the texts that have a way in them; `None` when nobody can tell.
+    fn left_of_all(&self, cuts: &[Cutting]) -> Option<Vec<String>> {
+        let is_way = |text: &&String| text.contains('/') && !text.contains(['$', '*', '?', '[']);
+        let ways: Vec<&String> = self.values()?.iter().filter(is_way).collect();
+        let mut found = Vec::new();
+        for way in ways {
+            let mut text = way.clone();
+            for cut in cuts {
+                text = cut.left_of(&text)?;
+                found.push(text.clone());
+            }
+        }
+        Some(found)
     }
 
     fn cut_words(&self, words: &[&Word]) -> Vec<(String, bool)> {
@@ -141,6 +213,23 @@ impl Texts {
         found.dedup();
         found
     }
+}
+
+/// Whether the command has such a text in a word that is more than spoken of: it may be a file there.
+fn uses(command: &SimpleCommand, texts: &[&str]) -> bool {
+    let program = command.program().unwrap_or_default();
+    let is_spoken = matches!(program, "" | "[" | "[[" | "echo" | "gh" | "glab" | "printf" | "test");
+    let args = command.args.iter().filter(|_| !is_spoken);
+    let said = message(command);
+    let args = args.filter(|arg| !said.is_some_and(|said| std::ptr::eq(said, *arg)));
+    let targets = command.redirects.iter().map(|redirect| &redirect.target);
+    let mut words = args.chain(targets).chain([&command.name]).filter(|word| word.is_dynamic());
+    words.any(|word| texts.iter().any(|text| word.text().contains(text)))
+}
+
+/// Whether a variable will hold what a substitution prints: `x=$(…)`, `for x in $(…)`.
+fn keeps_words(command: &SimpleCommand) -> bool {
+    held(command).iter().any(|word| word.is_dynamic() && word.text().contains(['(', '`']))
 }
 
 /// Texts that a variable, or the shell's own list of words, will hold.
@@ -342,6 +431,20 @@ fn separators(command: &SimpleCommand) -> Vec<char> {
         let text = arg.text();
         text.strip_prefix("-d").or_else(|| text.strip_prefix("--delimiter="))
     });
+    let fields_at = match command.program() {
+        Some("awk" | "gawk" | "mawk" | "nawk") => "-F",
+        Some("cut") => "-d",
+        _ => "",
+    };
+    let cut_at = |pair: &[Word]| match pair {
+        [option, value] if option.text() == fields_at => value.text().chars().next(),
+        _ => None,
+    };
+    let apart = command.args.windows(2).filter_map(cut_at);
+    let joined =
+        command.args.iter().filter_map(|arg| arg.text().strip_prefix(fields_at)?.chars().next());
+    let by_fields: Vec<char> = apart.chain(joined).filter(|_| !fields_at.is_empty()).collect();
     let is_plain = |c: &char| !matches!(c, '/' | '.' | '\'' | '"' | '\\' | '$');
-    fields.chain(given.chain(glued).flat_map(str::chars)).filter(is_plain).collect()
+    let given = given.chain(glued).flat_map(str::chars);
+    fields.chain(given).chain(by_fields).filter(is_plain).collect()
 }

@@ -92,7 +92,7 @@ fn is_elsewhere(word: &Word) -> bool {
 }
 
 /// What is said about a change in `git`, which names no file.
-fn message(command: &SimpleCommand) -> Option<&Word> {
+pub(crate) fn message(command: &SimpleCommand) -> Option<&Word> {
     let mut words = command.args.iter();
     let says = loop {
         match words.next()?.text() {

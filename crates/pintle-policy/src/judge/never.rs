@@ -7,7 +7,7 @@ use crate::folders::{HOME, Place};
 use crate::movers::is_mover;
 use crate::names::Texts;
 use crate::paths::normal;
-use crate::shell::{Redirect, Scope, Script, SimpleCommand, Step, Word, hopeless};
+use crate::shell::{Redirect, Script, SimpleCommand, Word, hopeless};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -40,18 +40,18 @@ impl Never<'_> {
         self.commands.iter().enumerate().find_map(|(at, command)| {
             let place = self.places.and_then(|(places, _)| places.get(at));
             let folders = place.map_or(elsewhere.as_slice(), |place| place.folders.as_slice());
-            let put = Put { never: self, printed: printed.before(at), folders, left: &left };
+            let pipe = place.and_then(|place| place.pipe);
+            let put = Put { never: self, printed: printed.before(pipe), folders, left: &left };
             put.commands(command).iter().find_map(hopeless)
         })
     }
 
     fn printed(&self) -> Printed {
-        let mut found = Printed { pipes: self.pipes(), ..Printed::default() };
+        let mut found = Printed::default();
         let Some((places, texts)) = self.places else { return found };
-        for (at, (command, place)) in self.commands.iter().zip(places).enumerate() {
+        for (command, place) in self.commands.iter().zip(places) {
             let becomes_words = place.makes_a_word || place.makes_words || place.is_later;
-            let pipe = found.pipes.get(at).copied().flatten();
-            let list = match pipe {
+            let list = match place.pipe {
                 _ if becomes_words || takes_a_text(command) => &mut found.by_all,
                 Some(pipe) => found.by_pipe.entry(pipe).or_default(),
                 None => continue,
@@ -69,20 +69,6 @@ impl Never<'_> {
         found
     }
 
-    /// Which pipe, or other part that may run or not, each command belongs to: the outermost one.
-    fn pipes(&self) -> Vec<Option<usize>> {
-        let (mut open, mut found) = (Vec::new(), Vec::new());
-        for (at, step) in self.script.steps.iter().enumerate() {
-            match step {
-                Step::Enter(scope) => open.push((*scope == Scope::Branch).then_some(at)),
-                Step::Leave => drop(open.pop()),
-                Step::Command(_) => found.push(open.iter().copied().flatten().next()),
-                Step::Script(_) => {}
-            }
-        }
-        found
-    }
-
     /// The folders that the line names to go to, in whatever order.
     fn named_by_movers(&self, left: &Cell<usize>) -> Vec<PathBuf> {
         let put = Put { never: self, printed: Vec::new(), folders: &[], left };
@@ -95,7 +81,6 @@ impl Never<'_> {
 /// What the commands of a line print for others to read.
 #[derive(Default)]
 struct Printed {
-    pipes: Vec<Option<usize>>,
     /// What becomes words, or a variable.
     by_all: Vec<String>,
     /// What is printed in a pipe.
@@ -104,8 +89,7 @@ struct Printed {
 
 impl Printed {
     /// What this command may read.
-    fn before(&self, at: usize) -> Vec<&str> {
-        let pipe = self.pipes.get(at).copied().flatten();
+    fn before(&self, pipe: Option<usize>) -> Vec<&str> {
         let in_pipe = pipe.and_then(|pipe| self.by_pipe.get(&pipe)).into_iter().flatten();
         self.by_all.iter().chain(in_pipe).map(String::as_str).collect()
     }
@@ -183,6 +167,7 @@ impl Put<'_> {
     fn places(&self, texts: Vec<String>) -> Vec<String> {
         let mut found = Vec::new();
         for text in texts {
+            let known = found.len();
             for folder in self.folders {
                 let joined = folder.join(&text);
                 let whole = normal(&joined.to_string_lossy());
@@ -195,7 +180,9 @@ impl Put<'_> {
                     });
                 }
             }
-            found.push(text);
+            if found.len() == known {
+                found.push(text);
+            }
         }
         found
     }
