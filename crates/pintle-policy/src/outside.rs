@@ -1,7 +1,7 @@
 //! Whether a command's words lead out of the workspace.
 //!
-//! A word is judged by what it names, however it is dressed. What a program does in its own language (`python3 -c`, a Makefile; of
-//! `sed` and `awk` what a script that is written out says), and what names it works out (`$(… | tr a b)`) is not known here.
+//! A word is judged by what it names, however it is dressed. What a program does in its own language (`python3 -c`, a Makefile) is
+//! not known here; of `sed`, `awk` and `tr` what is written out is, also when they work out a name (`$(… | tr _ /)`).
 
 use crate::Reach;
 use crate::folders::{HOME, Place, goes_home};
@@ -9,6 +9,7 @@ use crate::links::link;
 use crate::names::{Texts, is_joint};
 use crate::paths::{normal, resolve};
 use crate::shell::{SimpleCommand, Values, Word};
+use crate::spoken::told_of;
 use glob::{Pattern, glob};
 use std::path::{Component, Path, PathBuf};
 
@@ -89,6 +90,9 @@ impl Outside<'_> {
         };
         if let Some(file) = spoken.files.iter().find(|file| self.leads(file, false)) {
             return Some(file.clone());
+        }
+        if let Some(file) = told_of(command).into_iter().find(|file| self.leads(file, false)) {
+            return Some(file.to_owned());
         }
         let targets = command.redirects.iter().map(|r| &r.target);
         let words = targets.chain(&command.assignments).chain(&command.args);

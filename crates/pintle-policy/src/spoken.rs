@@ -91,6 +91,30 @@ fn is_elsewhere(word: &Word) -> bool {
     })
 }
 
+/// The files that an editor or a database is told of in a language of its own: `vim -c 'w ../x'`, `sqlite3 a.db '.output ../x'`.
+pub(crate) fn told_of(command: &SimpleCommand) -> Vec<&str> {
+    const FILE_WORDS: &[&str] =
+        &["attach", "readfile", "writefile", "edit(", "load_extension", "into", "fsdir"];
+    let texts = command.args.iter().chain(&command.documents).map(Word::text);
+    let lines = texts.flat_map(str::lines).map(str::trim);
+    match command.program() {
+        Some("sqlite3") => lines
+            .flat_map(|line| {
+                let lower = line.to_ascii_lowercase();
+                let speaks = FILE_WORDS.iter().any(|word| lower.contains(word));
+                let words = line.split_whitespace().skip(1).filter(|_| line.starts_with('.'));
+                let quoted = line.split(['\'', '"']).skip(1).step_by(2).filter(move |_| speaks);
+                words.chain(quoted).map(|it| it.trim_matches(['\'', '"'])).collect::<Vec<_>>()
+            })
+            .collect(),
+        Some("ed" | "ex" | "nvim" | "red" | "vi" | "view" | "vim" | "vimdiff") => lines
+            .flat_map(|line| line.split('|'))
+            .flat_map(|line| line.split_whitespace().skip(1))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// What is said about a change in `git`, which names no file.
 pub(crate) fn message(command: &SimpleCommand) -> Option<&Word> {
     let mut words = command.args.iter();
