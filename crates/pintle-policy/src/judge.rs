@@ -1,5 +1,6 @@
 //! Which zone a call is really in: the tool's, raised by what its input reaches for (R11.2).
 
+mod network;
 mod never;
 
 use crate::folders::places;
@@ -10,6 +11,7 @@ use crate::outside::{self, Outside};
 use crate::shell::{self, SimpleCommand, Values, Word};
 use crate::spoken;
 use crate::{Reach, Zone};
+use network::uses_network;
 use never::Never;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -336,51 +338,6 @@ fn only_asks(program: &str, args: &[Word]) -> bool {
         _ => false,
     };
     asks && !args.iter().any(is_strange)
-}
-
-fn uses_network(program: &str, args: &[Word]) -> bool {
-    let operands: Vec<&str> = args.iter().map(Word::text).filter(|t| !t.starts_with('-')).collect();
-    let asks = |verbs: &[&str]| operands.iter().take(4).any(|o| verbs.contains(o));
-    match program {
-        "curl" | "wget" | "ssh" | "scp" | "sftp" | "rsync" | "ftp" | "telnet" | "nc" | "ncat"
-        | "netcat" | "socat" | "ping" | "dig" | "host" | "nslookup" | "traceroute" | "nmap"
-        | "whois" | "http" | "https" | "aria2c" | "gh" | "glab" | "aws" | "gcloud" | "az"
-        | "heroku" | "terraform" | "npx" | "bunx" | "uvx" | "pipx" | "mosh" | "lynx" | "w3m" => {
-            true
-        }
-        "git" => asks(&[
-            "push",
-            "fetch",
-            "pull",
-            "clone",
-            "ls-remote",
-            "submodule",
-            "send-email",
-            "lfs",
-            "remote-https",
-        ]),
-        "npm" | "pnpm" | "yarn" | "bun" => {
-            (program == "yarn" && operands.is_empty())
-                || asks(&[
-                    "install", "i", "ci", "add", "update", "upgrade", "publish", "exec", "dlx",
-                    "create", "audit", "login",
-                ])
-        }
-        "pip" | "pip3" | "uv" | "poetry" | "conda" | "mamba" | "gem" | "bundle" | "composer" => {
-            asks(&[
-                "install", "add", "sync", "download", "update", "upgrade", "publish", "search",
-                "push", "create",
-            ])
-        }
-        "python" | "python3" => asks(&["pip"]) || args.iter().any(|a| a.text() == "pip"),
-        "cargo" => asks(&[
-            "install", "add", "update", "fetch", "publish", "search", "login", "yank", "owner",
-        ]),
-        "go" => asks(&["get", "install", "mod"]),
-        "rustup" => true,
-        "mvn" | "gradle" | "gradlew" => asks(&["deploy", "publish", "dependency:get"]),
-        _ => false,
-    }
 }
 
 #[cfg(test)]

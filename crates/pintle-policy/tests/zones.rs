@@ -147,6 +147,57 @@ fn a_terminal_command_is_in_the_zone_of_what_it_would_run() {
     assert_eq!(zone_of("terminal", Build, &json!({ "command": long }), &work).zone, Build);
 }
 
+// R11.2: at `paranoid` a build is asked about, and the network is never.
+#[test]
+fn a_program_that_talks_to_other_machines_is_no_build() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: &[(&str, Zone)] = &[
+        ("git remote update", Network),
+        ("git -C . remote update", Network),
+        ("git remote show origin", Network),
+        ("openssl s_client -connect example.com:443", Network),
+        ("svn co x", Network),
+        ("hg clone x", Network),
+        ("hg pull", Network),
+        ("mail -s hi me@example.com < f", Network),
+        ("sendmail me@example.com < f", Network),
+        ("rclone copy . remote:x", Network),
+        ("sshfs host:x y", Network),
+        ("ssh-copy-id host", Network),
+        ("twine upload dist/a", Network),
+        ("vercel deploy", Network),
+        ("netlify deploy", Network),
+        ("firebase deploy", Network),
+        ("wrangler deploy", Network),
+        ("helm install a b", Network),
+        ("psql -h db.example.com -c 'select 1'", Network),
+        ("psql host=db.example.com", Network),
+        ("mysql -hdb x", Network),
+        ("python3 -m http.server", Network),
+        ("python3 -mhttp.server 8000", Network),
+        ("php -S 0.0.0.0:80", Network),
+        ("npm view left-pad", Network),
+        ("npm outdated", Network),
+        ("cargo audit", Network),
+        ("git remote -v", Build),
+        ("git remote add origin x", Build),
+        ("openssl dgst -sha256 f", Build),
+        ("svn status", Build),
+        ("hg status", Build),
+        ("helm template .", Build),
+        ("helm lint .", Build),
+        ("psql -c 'select 1'", Build),
+        ("python3 -m pytest", Build),
+        ("python3 -m json.tool f.json", Build),
+        ("npm run view", Build),
+        ("php -l a.php", Build),
+    ];
+    for (command, zone) in rows {
+        let judged = zone_of("terminal", Build, &json!({ "command": command }), folder.path());
+        assert_eq!(judged.zone, *zone, "{command}: {}", judged.why);
+    }
+}
+
 // R11.2
 #[test]
 fn no_way_of_writing_a_word_hides_where_it_leads() {
