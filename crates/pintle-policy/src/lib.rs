@@ -2,6 +2,7 @@
 
 mod contents;
 mod cuts;
+mod filled;
 mod folders;
 mod followed;
 pub mod guard;
@@ -24,6 +25,7 @@ mod webhook;
 mod zone;
 
 pub use contents::Contents;
+pub use filled::commands_with_values;
 pub use folders::folders_of;
 pub use guard::{Denial, Guard, GuardKind};
 pub use judge::{Judged, zone_of};

@@ -8,8 +8,8 @@ use std::path::{Component, Path, PathBuf};
 
 use glob::{MatchOptions, Pattern};
 use pintle_policy::{
-    files_found, resolve,
-    shell::{SimpleCommand, Word, simple_commands},
+    commands_with_values, files_found, resolve,
+    shell::{SimpleCommand, Word},
 };
 
 use super::{Look, bases::Bases, effect::Effect, reasons::NOBODY_KNOWS};
@@ -50,7 +50,7 @@ fn has_signs(text: &str) -> bool {
 impl Look<'_> {
     /// Why a person must see the command first.
     pub(super) fn of_command(&self, line: &str, cwd: &Path) -> Option<String> {
-        let Ok(commands) = simple_commands(line) else {
+        let Ok(commands) = commands_with_values(line) else {
             return Some(
                 "it cannot be read, so it may change the rules the agent works under".into(),
             );
