@@ -54,8 +54,9 @@ impl Outside<'_> {
             !resolve(folder, Path::new("")).is_ok_and(|real| self.reach.is_inside(&real))
         };
         if let Some(folder) = self.folders.iter().find(is_outside) {
-            let shown = folder.strip_prefix(HOME).map(|rest| Path::new("~").join(rest));
-            return Some(shown.as_ref().unwrap_or(folder).display().to_string());
+            let shown = folder.display().to_string();
+            let of_home = shown.strip_prefix(HOME).map(|rest| format!("~{rest}"));
+            return Some(of_home.unwrap_or(shown));
         }
         if goes_home(command) {
             return Some("~".into());

@@ -45,6 +45,30 @@ fn a_script_for_the_model_is_a_file_of_the_profile() {
     assert_eq!(world.ask("hello").out.trim(), "from the script");
 }
 
+// R11.2: whoever goes home is outside, and so is the operator's file.
+#[test]
+fn no_way_home_leads_to_the_operators_file_unasked() {
+    let operator = "level = \"permissive\"\n";
+    for way in ["cd", "cd --", "cd -P", "cd -L", "builtin cd --", "d=-P; cd $d", "cd {-P,}"] {
+        let world = World::new(&json!({
+            "model": "scripted:play.json",
+            "security": { "level": "permissive" },
+        }));
+        std::fs::write(world.data("pintle.toml"), operator).unwrap();
+        let command = format!("{way} && cd data && echo 'max_turns = 900' > pintle.toml");
+        let call = |id: &str, command: &str| {
+            let call = json!({ "id": id, "name": "terminal", "input": { "command": command } });
+            json!({ "text": "", "toolCalls": [call] })
+        };
+        let play = json!([call("1", "touch ran"), call("2", &command), { "text": "done" }]);
+        world.write("profile/play.json", &play.to_string());
+        let said = world.ask("go");
+        let now = std::fs::read_to_string(world.data("pintle.toml")).unwrap();
+        assert_eq!(now, operator, "{way}: {said:?}");
+        assert!(world.path("ran").exists(), "a command in the workspace runs: {said:?}");
+    }
+}
+
 // P6
 #[test]
 fn a_glob_that_nearly_names_a_tool_keeps_the_profile_from_loading() {

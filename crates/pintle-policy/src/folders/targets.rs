@@ -123,7 +123,7 @@ fn operands(command: &SimpleCommand) -> (Vec<&Word>, bool) {
         let option = word.literal().filter(|_| !is_over).and_then(|text| text.strip_prefix('-'));
         match option {
             Some("-") => is_over = true,
-            Some(letters) if letters.is_empty() => words.push(word),
+            Some("") => words.push(word),
             Some(number) if by_number && number.bytes().all(|b| b.is_ascii_digit()) => {
                 words.push(word);
             }
