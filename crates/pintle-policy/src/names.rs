@@ -38,6 +38,8 @@ pub(crate) struct Texts {
     takers: Vec<Place>,
     /// The pipes that begin with a text of the line.
     said_pipes: HashSet<Option<usize>>,
+    /// The pipes that begin with the whole name of a folder.
+    folder_pipes: HashSet<usize>,
     /// What substitutions print is more than spoken of.
     are_words_used: bool,
 }
@@ -50,7 +52,9 @@ impl Texts {
         let mut texts = Self {
             are_read_back: pairs.any(|(command, place)| reads_back(command, place)),
             are_repeated: commands.iter().any(|command| repeats(command)),
-            name_this_folder: commands.iter().any(|command| names_this_folder(command)),
+            name_this_folder: commands
+                .iter()
+                .any(|command| names_this_folder(command) || command.program() == Some("dirs")),
             marks: commands.iter().flat_map(|command| marks(command)).collect(),
             are_names: commands.iter().any(|command| takes_names(command)),
             separators: vec![' ', '\t', '\n'],
@@ -58,6 +62,7 @@ impl Texts {
             values: Vec::new(),
             takers: Vec::new(),
             said_pipes: HashSet::new(),
+            folder_pipes: HashSet::new(),
             are_words_used: commands.iter().any(|command| uses(command, &["$(", "`"]))
                 || (commands.iter().any(|command| keeps_words(command))
                     && commands.iter().any(|command| uses(command, &["$"]))),
@@ -67,6 +72,9 @@ impl Texts {
             let reads = matches!(command.program(), Some("read" | "mapfile" | "readarray"));
             if takes_names(command) && (uses_values || !reads) {
                 texts.takers.push(Place { folders: Vec::new(), ..place.clone() });
+            }
+            if names_this_folder(command) || command.program() == Some("dirs") {
+                texts.folder_pipes.extend(place.pipe);
             }
             if !said(command).is_empty() || !command.documents.is_empty() {
                 texts.said_pipes.insert(place.pipe);
@@ -138,6 +146,9 @@ impl Texts {
         match work(command) {
             Work::Keeps => Vec::new(),
             Work::Makes => anywhere(),
+            Work::Cuts(_) if place.pipe.is_some_and(|it| self.folder_pipes.contains(&it)) => {
+                anywhere()
+            }
             Work::Cuts(_) if !in_words && !self.said_pipes.contains(&place.pipe) => Vec::new(),
             Work::Cuts(_) if in_words && self.said_pipes.is_empty() => Vec::new(),
             Work::Cuts(cuts) => {

@@ -3,6 +3,7 @@
 //! What a lister prints is what is there; what `sed`, `awk` and `tr` make of it is another name of the same kind, unless they put
 //! something to it that leads away, or cut a text of the line so that its rest does.
 
+use super::is_joint;
 use crate::shell::{SimpleCommand, Word};
 
 /// What a program makes of the names that it reads.
@@ -10,7 +11,7 @@ use crate::shell::{SimpleCommand, Word};
 pub(super) enum Work {
     /// Names of the same kind.
     Keeps,
-    /// Pieces of them.
+    /// Pieces of them; of a whole path that may be a folder above.
     Cuts(Vec<Cutting>),
     /// Names that may lead anywhere.
     Makes,
@@ -23,6 +24,8 @@ pub(super) enum Cutting {
     Text { taken: String, at_start: bool, put: String },
     /// Each of these letters is taken away.
     Letters(String),
+    /// Its ends, so that one text becomes of several.
+    Joins,
     /// In a way that only running it would tell.
     Unknown,
 }
@@ -38,6 +41,8 @@ impl Cutting {
             Self::Letters(letters) => {
                 Some(text.chars().filter(|c| !letters.contains(*c)).collect())
             }
+            Self::Joins if is_joint(text) => None,
+            Self::Joins => Some(text.to_owned()),
             Self::Unknown => None,
         }
     }
@@ -62,14 +67,16 @@ pub(super) fn work(command: &SimpleCommand) -> Work {
         "base64" | "base32" | "basenc" if has(&["-d", "-D", "--decode", "-di"]) => Work::Makes,
         "xxd" if args.iter().any(|arg| arg.starts_with("-r")) => Work::Makes,
         "openssl" if has(&["-d"]) => Work::Makes,
+        "date" if args.iter().any(|arg| arg.starts_with("+/") || arg.contains("..")) => Work::Makes,
+        "git" if args.iter().any(|arg| arg.contains("%x2")) => Work::Makes,
+        "jq" | "yq" if args.iter().any(|arg| arg.contains("env")) => Work::Makes,
+        "paste" => Work::Cuts(vec![Cutting::Joins]),
         "rev" | "fold" | "colrm" => Work::Cuts(vec![Cutting::Unknown]),
         "cut" => {
             let by_place = |arg: &&str| arg.starts_with("-c") || arg.starts_with("-b");
             let at_dots = args.join(" ").contains("-d.") || has(&["."]);
-            match args.iter().any(by_place) || at_dots {
-                true => Work::Cuts(vec![Cutting::Unknown]),
-                false => Work::Keeps,
-            }
+            let is_open = args.iter().any(by_place) || at_dots;
+            Work::Cuts(is_open.then_some(Cutting::Unknown).into_iter().collect())
         }
         "expr" if has(&[":", "substr", "match"]) && args.iter().any(|arg| arg.contains('/')) => {
             Work::Makes
@@ -148,7 +155,7 @@ fn leads_away(put: &str, at_start: bool) -> bool {
 }
 
 fn sed(args: &[&str]) -> Work {
-    let mut cuts = Vec::new();
+    let (mut cuts, mut substitutes) = (Vec::new(), false);
     for script in args.iter().filter(|arg| !arg.starts_with('-') || arg.starts_with("--e")) {
         let is_said =
             ["../", "/..", "a /", "i /", "c /", "\\\n/"].iter().any(|it| script.contains(it));
@@ -160,6 +167,9 @@ fn sed(args: &[&str]) -> Work {
             let takes_a_piece = to.starts_with('&') || to.starts_with("\\1");
             let is_open = to.contains('$');
             let adds = takes_a_piece && put.get(1..).is_some_and(|it| it.starts_with('/'));
+            let is_number = |pair: &[u8]| matches!(pair, [b'\\', b'd' | b'o' | b'x', digit] if digit.is_ascii_hexdigit());
+            let is_open = is_open || to.as_bytes().windows(3).any(is_number);
+            substitutes = true;
             let by_letters = letter == 'y' && put.contains(['/', '.']);
             if leads_away(&put, from.starts_with('^')) || adds || by_letters || is_open {
                 return Work::Makes;
@@ -169,7 +179,7 @@ fn sed(args: &[&str]) -> Work {
             }
         }
     }
-    if cuts.is_empty() { Work::Keeps } else { Work::Cuts(cuts) }
+    if substitutes { Work::Cuts(cuts) } else { Work::Keeps }
 }
 
 /// The `s` and `y` in a script of `sed`, with what they look for and what they put there.
@@ -251,7 +261,8 @@ fn awk(args: &[&str]) -> Work {
             cuts.push(Cutting::Unknown);
         }
     }
-    if cuts.is_empty() { Work::Keeps } else { Work::Cuts(cuts) }
+    let cuts_at = args.iter().any(|arg| arg.starts_with("-F"));
+    if cuts.is_empty() && !cuts_at { Work::Keeps } else { Work::Cuts(cuts) }
 }
 
 fn tr(args: &[&str]) -> Work {
@@ -266,9 +277,8 @@ fn tr(args: &[&str]) -> Work {
         [set] if deletes && !is_complement && !set.contains(['-', '[', '\\']) => {
             Work::Cuts(vec![Cutting::Letters((*set).to_owned())])
         }
-        // Lines and blanks are where names are cut anyway.
         [set] if deletes && set.trim_matches(['\\', 'n', 'r', 't', ' ', '0']).is_empty() => {
-            Work::Keeps
+            Work::Cuts(vec![Cutting::Joins])
         }
         [_] if deletes => Work::Cuts(vec![Cutting::Unknown]),
         [_, to] if may_be_a_way(to) => Work::Makes,
@@ -314,6 +324,10 @@ mod tests {
             ("tr", &["_", "/"]),
             ("tr", &["a-c", "--/"]),
             ("tr", &["_", "\\057"]),
+            ("sed", &["s/.*/\\x2e\\x2e\\/&/"]),
+            ("sed", &["s/^/\\o56/"]),
+            ("date", &["+/etc/x"]),
+            ("jq", &["-rn", "env.HOME"]),
             ("printenv", &["HOME"]),
             ("env", &[]),
             ("base64", &["-d"]),
@@ -323,22 +337,28 @@ mod tests {
             assert_eq!(of(program, args), Work::Makes, "{program} {args:?}");
         }
         let keeps: &[(&str, &[&str])] = &[
-            ("sed", &["s/\\.c$/.o/"]),
-            ("sed", &["s/ .*//"]),
-            ("sed", &["s/.*\\///"]),
             ("sed", &["/foo/d"]),
             ("sed", &["-n", "/a/,/b/p"]),
             ("awk", &["{print $1}"]),
             ("awk", &["/x/{print $2}"]),
-            ("awk", &["-F/", "{print $NF}"]),
             ("tr", &[" ", "\\n"]),
             ("tr", &["a-z", "A-Z"]),
-            ("tr", &["-d", "\\n"]),
             ("env", &["A=1"]),
             ("python3", &["-c", "print(1/2)"]),
+            ("date", &["+%Y/%m/%d"]),
         ];
         for (program, args) in keeps {
             assert_eq!(of(program, args), Work::Keeps, "{program} {args:?}");
+        }
+        let ends: &[(&str, &[&str])] = &[
+            ("sed", &["s/\\.c$/.o/"]),
+            ("sed", &["s/ .*//"]),
+            ("sed", &["s/.*\\///"]),
+            ("awk", &["-F/", "{print $NF}"]),
+            ("cut", &["-d/", "-f1"]),
+        ];
+        for (program, args) in ends {
+            assert_eq!(of(program, args), Work::Cuts(Vec::new()), "{program} {args:?}");
         }
     }
 
