@@ -74,16 +74,19 @@ fn variants(command: &SimpleCommand, values: &Values) -> Option<Vec<SimpleComman
 fn variable(word: &Word) -> Option<&str> {
     let text = word.text();
     let (_, after) = text.split_once('$').filter(|_| word.is_dynamic())?;
-    let after = after.strip_prefix('{').unwrap_or(after);
+    let braced = after.strip_prefix('{');
+    let after = braced.unwrap_or(after);
     let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
     let name = after.get(..end)?;
     let is_own = is_variable_name(name) && name.contains(|c: char| c.is_ascii_lowercase());
     let is_all = text.matches('$').count() == 1 && !text.contains(['`', '(', '\\', '\'', '~']);
+    // `${f,,}` is another text, `${f:-x}` one more.
+    let is_same = braced.is_none() || after.get(end..)?.starts_with(['}', '%', '#']);
     let is_option = text.trim_start_matches('"').starts_with('-');
-    (is_own && is_all && !is_option).then_some(name)
+    (is_own && is_all && is_same && !is_option).then_some(name)
 }
 
-/// Whether the command may set a variable of which the name is decided at run time: `printf -v $n x`, `declare -n r=f`.
+/// Whether the command may set a variable of which the name or the value is made at run time: `printf -v $n x`, `declare -n r=f`.
 fn sets_anything(command: &SimpleCommand) -> bool {
     let args = || command.args.iter();
     let is_named_later = |word: &Word| {
@@ -93,7 +96,8 @@ fn sets_anything(command: &SimpleCommand) -> bool {
         args().any(|word| word.text().starts_with('-') && word.text().contains(letter))
     };
     match command.program() {
-        Some("printf") => has('v') && args().any(is_named_later),
+        // What it makes of the format is known to nobody.
+        Some("printf") => has('v'),
         Some("declare" | "export" | "local" | "readonly" | "typeset") => {
             has('n') || args().any(is_named_later)
         }
