@@ -32,11 +32,17 @@
 //!   that is decided at run time may be anything.
 //! - As **allow**, a rule matches word by word from the first one, and only words that are known. Variables set in front
 //!   (`A=1 ls`) are words too, and a program given by its folder is another program.
-//! - `> glob` is about the files a command writes with `>`; without such an allow rule only `/dev/null` may be written to.
+//!   Only of programs that have subcommands a first word says what they do: `git log push` is no `git push`, `make all deploy` is
+//!   `make deploy` as well. A word may be a file, and is then meant from wherever the command runs, in every spelling, also behind `<`:
+//!   `cat .env` also stops `cat ./.env`, `cat < .env` and `cd src && cat ../.env`.
+//! - `> glob` is about the files a command writes with `>`, by where they are in the workspace, or by the whole path; without such an
+//!   allow rule only `/dev/null` may be written to.
 //! - A program that runs others (`sudo`, `env`, `sh -c`) must be allowed, and so must what it runs.
 
 mod globs;
+mod here;
 mod json;
+mod operands;
 mod path;
 mod shell;
 pub(crate) mod strange;
@@ -167,7 +173,7 @@ impl Guard {
             {
                 return None;
             }
-            Rules::Shell(rules) => rules.judge(input),
+            Rules::Shell(rules) => rules.judge(input, reach),
             Rules::Path(rules) => {
                 rules.judge(tool, input, reach, may_be_without(takes_a_path(tool)))
             }

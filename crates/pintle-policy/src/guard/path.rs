@@ -62,7 +62,8 @@ impl Rules {
                 return refusal;
             }
         }
-        if Zone::of_tool(tool) == Zone::External {
+        let is_strange = Zone::of_tool(tool) == Zone::External;
+        if is_strange {
             for text in strange::paths(input) {
                 named = true;
                 let refusal = match strange::resolved(&text, workspace) {
@@ -81,8 +82,9 @@ impl Rules {
                 return Some(refusal);
             }
         }
-        (!named && !may_name_none && !self.allow.is_empty()).then(|| {
-            Refusal::unreadable("the call names no path, so the path guard cannot allow it")
+        // Where a built-in tool may do without a path, no deny rule means that.
+        (!named && !may_name_none && (is_strange || !self.allow.is_empty())).then(|| {
+            Refusal::unreadable("the call names no path, so the path guard cannot judge it")
         })
     }
 

@@ -1,9 +1,11 @@
 //! Guards on parsed commands. The rules are described in the module above.
 
 use super::globs::no_choices;
+use super::here::Here;
+use super::operands::may_follow;
 use super::{PatternError, Refusal, glob};
-use crate::paths::normal;
-use crate::shell::{SimpleCommand, Word, may_be_long, read};
+use crate::Reach;
+use crate::shell::{Script, SimpleCommand, Word, read};
 use glob::Pattern;
 use serde_json::Value;
 
@@ -27,7 +29,7 @@ impl Rules {
         Ok(Self { allow: read(allow)?, deny: read(deny)? })
     }
 
-    pub(crate) fn judge(&self, input: &Value) -> Option<Refusal> {
+    pub(crate) fn judge(&self, input: &Value, reach: &Reach) -> Option<Refusal> {
         let Some(command) = input.get("command").and_then(Value::as_str) else {
             return Some(Refusal::unreadable(
                 "the input has no text `command`, so the shell guard cannot judge it",
@@ -37,18 +39,35 @@ impl Rules {
             Ok(script) => script,
             Err(error) => return Some(Refusal::unreadable(error.to_string())),
         };
-        script.commands().find_map(|command| match command.name.is_dynamic() {
+        let places = Here::of_each(&script, input, reach);
+        let mut commands = script.commands().zip(&places);
+        let refusal = commands.find_map(|(command, here)| match command.name.is_dynamic() {
             true => {
                 let why = script.undecided(command);
                 Some(Refusal::unreadable(format!("the shell guard cannot judge it: {why}")))
             }
-            false => self.judge_one(command),
-        })
+            false => self.judge_one(command, here),
+        });
+        refusal.or_else(|| self.open_to_options(&script))
     }
 
-    fn judge_one(&self, command: &SimpleCommand) -> Option<Refusal> {
+    /// What is decided outside the line is not surely what was allowed, if it may make the program run another.
+    fn open_to_options(&self, script: &Script) -> Option<Refusal> {
+        if self.allow.is_empty() {
+            return None;
+        }
+        let open = script.commands().zip(script.open_to_options());
+        let (command, word) = open.filter_map(|(command, word)| Some((command, word?))).next()?;
+        Some(Refusal::not_allowed(&format!(
+            "`{}`, in which `{}` may be an option that runs a program (write `--` or `./` before it),",
+            command.summary(),
+            word.text()
+        )))
+    }
+
+    fn judge_one(&self, command: &SimpleCommand, here: &Here<'_>) -> Option<Refusal> {
         let shown = format!("`{}`", command.summary());
-        if let Some(rule) = self.deny.iter().find(|rule| rule.may_match(command)) {
+        if let Some(rule) = self.deny.iter().find(|rule| rule.may_match(command, here)) {
             return Some(Refusal::denied(&shown, &rule.written));
         }
         if self.allow.is_empty() {
@@ -61,8 +80,11 @@ impl Rules {
             .redirects
             .iter()
             .filter(|r| r.writes() && r.target.literal() != Some("/dev/null"));
-        let mut stray =
-            writes.filter(|r| !self.allow.iter().any(|rule| rule.surely_writes(&r.target)));
+        let files = self.allow.iter().filter(|rule| rule.writes).flat_map(|rule| &rule.words);
+        let files: Vec<&Pattern> = files.collect();
+        let is_allowed =
+            |target: &Word| target.literal().is_some_and(|target| here.surely_is(&files, target));
+        let mut stray = writes.filter(|r| !is_allowed(&r.target));
         stray.next().map(|r| Refusal::not_allowed(&format!("writing to `{}`", r.target.text())))
     }
 }
@@ -137,16 +159,10 @@ impl Rule {
             })
     }
 
-    fn surely_writes(&self, target: &Word) -> bool {
-        self.writes
-            && target.literal().is_some_and(|t| self.words.iter().any(|p| p.matches(&normal(t))))
-    }
-
-    fn may_match(&self, command: &SimpleCommand) -> bool {
+    fn may_match(&self, command: &SimpleCommand, here: &Here<'_>) -> bool {
         if self.writes {
             return command.redirects.iter().filter(|r| r.writes()).any(|r| {
-                r.target.is_dynamic()
-                    || self.words.iter().any(|p| p.matches(&normal(r.target.text())))
+                r.target.is_dynamic() || self.words.iter().any(|p| here.may_be(p, r.target.text()))
             });
         }
         let Some((first, rest)) = self.words.split_first() else { return false };
@@ -156,146 +172,6 @@ impl Rule {
         }
         let named = command.name.literal().is_some_and(|n| first.matches(n))
             || command.program().is_some_and(|p| first.matches(p));
-        named && may_follow(rest, command)
+        named && may_follow(rest, command, here)
     }
-}
-
-/// Whether the arguments could be the ones the patterns describe.
-fn may_follow(patterns: &[Pattern], command: &SimpleCommand) -> bool {
-    let args = command.args.as_slice();
-    if is_another_subcommand(patterns, command) {
-        return false;
-    }
-    if args.iter().any(is_anything) {
-        return true;
-    }
-    let (options, operands): (Vec<&Pattern>, Vec<&Pattern>) =
-        patterns.iter().partition(|p| p.as_str().starts_with('-') && p.as_str().len() > 1);
-    options.iter().all(|option| has_option(option, args)) && operands_in_order(&operands, args)
-}
-
-/// Programs whose first word that is no option says what they do.
-const HAVE_SUBCOMMANDS: &[&str] = &[
-    "apt",
-    "apt-get",
-    "aws",
-    "brew",
-    "cargo",
-    "docker",
-    "gcloud",
-    "gh",
-    "git",
-    "go",
-    "helm",
-    "kubectl",
-    "npm",
-    "pip",
-    "pnpm",
-    "podman",
-    "systemctl",
-    "terraform",
-    "yarn",
-];
-
-/// `git commit -m "$MESSAGE"` is not `git push`, whatever the message is; nor is it `git push*`.
-fn is_another_subcommand(patterns: &[Pattern], command: &SimpleCommand) -> bool {
-    let (Some(wanted), Some(Word::Literal(first))) = (patterns.first(), command.args.first())
-    else {
-        return false;
-    };
-    let text = match command.program() {
-        Some(program) if HAVE_SUBCOMMANDS.contains(&program) => {
-            wanted.as_str().strip_suffix('*').filter(|text| !text.is_empty())
-        }
-        _ => None,
-    };
-    let text = text.unwrap_or(wanted.as_str());
-    let plain = !text.contains(['-', '/', '.', '*', '?', '[']);
-    plain && !first.starts_with('-') && !wanted.matches(first)
-}
-
-/// A word that could expand to anything, an option or several words included.
-fn is_anything(word: &Word) -> bool {
-    match word {
-        Word::Literal(_) => false,
-        Word::Dynamic(text) => {
-            text.contains(['$', '`', '{']) || text.contains("<(") || text.contains(">(")
-        }
-    }
-}
-
-fn has_option(option: &Pattern, args: &[Word]) -> bool {
-    let text = option.as_str();
-    let exact = args.iter().any(|arg| match arg {
-        Word::Literal(arg) => option.matches(arg),
-        // A file pattern could find a file named like the option.
-        Word::Dynamic(written) => Pattern::new(written).map_or(true, |files| files.matches(text)),
-    });
-    if exact || text.contains(['*', '?', '[']) {
-        return exact;
-    }
-    let has_letter = |letter: char| {
-        args.iter().map(Word::text).filter(|arg| !arg.starts_with("--")).any(|arg| {
-            let same = |c: char| match letter {
-                // `-r` and `-R` are one option to `rm` and its like.
-                'r' | 'R' => c.eq_ignore_ascii_case(&'r'),
-                _ => c == letter,
-            };
-            arg.starts_with('-') && arg.contains(same)
-        })
-    };
-    let has_long = |name: &str| args.iter().any(|arg| may_be_long(arg.text(), name));
-    if let Some(long) = text.strip_prefix("--") {
-        let name = long.split_once('=').map_or(long, |(name, _)| name);
-        let letters =
-            LONG_NAMES.iter().filter(|(_, long)| *long == name).map(|(letter, _)| *letter);
-        return has_long(name) || letters.into_iter().any(has_letter);
-    }
-    text.chars().skip(1).all(|letter| {
-        has_letter(letter)
-            || LONG_NAMES
-                .iter()
-                .any(|(short, long)| short.eq_ignore_ascii_case(&letter) && has_long(long))
-    })
-}
-
-/// The long names of letters that mean the same to nearly every program.
-const LONG_NAMES: &[(char, &str)] = &[
-    ('r', "recursive"),
-    ('f', "force"),
-    ('a', "all"),
-    ('d', "delete"),
-    ('i', "in-place"),
-    ('i', "interactive"),
-];
-
-/// The patterns match words in order. Before a plain word (a subcommand) only options and what may be an option's value can
-/// stand; before anything else (a file, a pattern) any word can.
-fn operands_in_order(patterns: &[&Pattern], args: &[Word]) -> bool {
-    let mut patterns = patterns.iter().peekable();
-    let mut after_option = false;
-    for arg in args {
-        let Some(pattern) = patterns.peek() else { return true };
-        let text = arg.text();
-        let is_option = text.starts_with('-') && text.len() > 1;
-        if pattern.matches(text) || pattern.matches(&normal(text)) || could_find(arg, pattern) {
-            patterns.next();
-            after_option = false;
-        } else if is_option {
-            after_option = true;
-        } else if after_option || pattern.as_str().contains(['/', '.', '*', '?', '[']) {
-            after_option = false;
-        } else {
-            return false;
-        }
-    }
-    patterns.peek().is_none()
-}
-
-/// Whether a file pattern in the command could find what the rule names.
-fn could_find(arg: &Word, pattern: &Pattern) -> bool {
-    let plain = !pattern.as_str().contains(['*', '?', '[']);
-    arg.is_dynamic()
-        && plain
-        && Pattern::new(arg.text()).map_or(true, |files| files.matches(pattern.as_str()))
 }

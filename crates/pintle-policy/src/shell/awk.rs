@@ -1,8 +1,8 @@
 //! What a program of `awk` does besides turning its input into output.
 
+use super::ansi_c;
 use super::pieces::{NUMBERS, OPEN};
 use super::scripts::Does;
-use super::unescaped;
 
 /// How a set of letters in a pattern is read: awks differ in what ends the pattern there.
 #[derive(Clone, Copy)]
@@ -55,7 +55,7 @@ fn read(program: &str, sets: Sets) -> Option<Does> {
             let (text, after) = rest.split_at_checked(end)?;
             rest = after.get(1..)?;
             if c == '"' {
-                strings.push(unescaped(text).unwrap_or_else(|| text.to_owned()));
+                strings.push(ansi_c(text).unwrap_or_else(|| text.to_owned()));
             }
             // A value stands here.
             plain.push('0');

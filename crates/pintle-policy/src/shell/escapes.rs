@@ -16,9 +16,47 @@ pub(crate) fn escapes(program: &str, command: &SimpleCommand) -> bool {
         }
         "ex" | "nvim" | "vi" | "view" | "vim" | "vimdiff" => editor(command),
         "sqlite3" => given(command).any(|word| of_sqlite(word.text())),
+        "ipython" | "ipython3" => {
+            given(command).any(|word| word.text().contains(['!', '%']) || is_open_code(word))
+        }
+        "psql" => given(command).any(|word| of_psql(word.text())),
+        "mysql" | "mariadb" => given(command).any(|word| of_mysql(word.text())),
         "make" => make(&command.args),
         _ => false,
     }
+}
+
+/// Whether a text that the line prints starts a program when it is piped into this one.
+pub(super) fn escapes_by_input(program: &str, command: &SimpleCommand, said: &str) -> bool {
+    let is_told = |arg: &Word| matches!(arg.text(), "-" | "-e" | "-s" | "-es" | "-Es");
+    match program {
+        "sqlite3" => of_sqlite(said),
+        "psql" => of_psql(said),
+        "mysql" | "mariadb" => of_mysql(said),
+        "ipython" | "ipython3" => said.contains(['!', '%']),
+        "ex" => may_run(said),
+        "nvim" | "vi" | "view" | "vim" if command.args.iter().any(is_told) => may_run(said),
+        _ => false,
+    }
+}
+
+/// `\\! ls`, `\\o | ls`
+fn of_psql(text: &str) -> bool {
+    let is_way = |line: &str| line.trim_start().starts_with('\\') && line.contains('|');
+    text.contains("\\!") || text.lines().any(is_way)
+}
+
+/// `system ls`, `\\! ls`, `pager ls`
+fn of_mysql(text: &str) -> bool {
+    let is_way = |line: &str| {
+        let line = line.trim_start().to_ascii_lowercase();
+        ["system", "pager", "tee"].iter().any(|way| line.starts_with(way))
+    };
+    text.contains("\\!") || text.split(['\n', ';']).any(is_way)
+}
+
+fn is_open_code(word: &Word) -> bool {
+    word.is_dynamic() && word.text().contains(['$', '`'])
 }
 
 /// What stands in here-documents and here-strings.
@@ -27,20 +65,25 @@ fn given(command: &SimpleCommand) -> impl Iterator<Item = &Word> {
     command.args.iter().chain(strings.map(|it| &it.target)).chain(&command.documents)
 }
 
-/// `vim -c '!ls'`, `vi +':!ls' f`
-fn editor(command: &SimpleCommand) -> bool {
+/// Whether an editor may start something when it is told this.
+fn may_run(text: &str) -> bool {
     const WAYS: &[&str] =
         &["!", "exe", "job", "lua", "mz", "perl", "py", "rub", "so", "system", "tcl", "term"];
+    WAYS.iter().any(|way| text.contains(way))
+}
+
+/// `vim -c '!ls'`, `vi +':!ls' f`
+fn editor(command: &SimpleCommand) -> bool {
     let is_told = |arg: &Word| {
         let text = arg.text().trim_start_matches('"');
         text.starts_with('+') || (text.starts_with('-') && text.contains('c'))
     };
     let has_input = given(command).count() > command.args.len();
     let is_script = command.args.iter().any(is_told) || has_input;
-    let may_run = |word: &Word| WAYS.iter().any(|way| word.text().contains(way));
+    let runs = |word: &Word| may_run(word.text());
     let is_open =
         |pair: &[Word]| matches!(pair, [option, text] if is_told(option) && text.is_dynamic());
-    is_script && (given(command).any(may_run) || command.args.windows(2).any(is_open))
+    is_script && (given(command).any(runs) || command.args.windows(2).any(is_open))
 }
 
 /// `.shell ls`, which may be shortened; `.output |ls`

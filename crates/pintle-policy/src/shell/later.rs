@@ -82,7 +82,14 @@ pub(crate) fn is_steering_variable(name: &str) -> bool {
 pub(crate) fn steers_programs(assignment: &str) -> bool {
     let Some((name, value)) = assignment.split_once('=') else { return false };
     let harmless = matches!(value.trim_matches(['"', '\'']), "" | "cat" | "less" | "true" | ":");
-    is_steering_variable(name) && !harmless
+    is_steering_variable(name) && !harmless && !is_plain_editor(name, value)
+}
+
+/// `EDITOR=vi git commit`: a program that everybody knows, listed as what runs.
+fn is_plain_editor(name: &str, value: &str) -> bool {
+    const EDITORS: &[&str] = &["emacs", "micro", "nano", "nvim", "vi", "vim"];
+    matches!(name, "EDITOR" | "VISUAL" | "GIT_EDITOR" | "GIT_SEQUENCE_EDITOR" | "SUDO_EDITOR")
+        && EDITORS.contains(&value)
 }
 
 /// Variables that hold a program, which `make`, `zgrep` and their like run.
@@ -130,7 +137,7 @@ const PROGRAMS: &[&str] = &[
 pub(crate) fn holds_a_program(name: &str) -> bool {
     let of_cargo = name.starts_with("CARGO_TARGET_")
         && (name.ends_with("_LINKER") || name.ends_with("_RUNNER"));
-    PROGRAMS.contains(&name) || of_cargo
+    PROGRAMS.contains(&name) || of_cargo || name.starts_with("CARGO_BUILD_RUST")
 }
 
 /// The programs that `NAME=value` names for another to run, each as a text for a shell; with a `$` it is not known.
@@ -139,7 +146,8 @@ pub(crate) fn programs_named(assignment: &Word) -> Vec<String> {
         let (name, value) = text.split_once('=')?;
         let name = name.trim_end_matches(['+', ':', '?']);
         let is_itself = value.strip_prefix('$') == Some(name) || value.is_empty();
-        (holds_a_program(name) && !is_itself).then(|| value.to_owned())
+        let holds = holds_a_program(name) || is_plain_editor(name, value);
+        (holds && !is_itself).then(|| value.to_owned())
     });
     texts.collect()
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Programs and words of the shell that load no file which they are not told to read, and run none. One that is missing here
 /// costs a profile breadth of trust, never safety.
-const LOAD_NOTHING: &[&str] = &[
+pub(super) const LOAD_NOTHING: &[&str] = &[
     "",
     ":",
     "[",

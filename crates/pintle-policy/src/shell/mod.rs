@@ -14,6 +14,8 @@ mod check;
 mod destructive;
 mod escapes;
 mod git;
+mod given;
+mod held;
 mod heredoc;
 mod later;
 mod loads;
@@ -30,6 +32,7 @@ mod told;
 mod tree;
 mod unwrap;
 mod values;
+mod verbs;
 mod word;
 mod wrappers;
 
@@ -237,6 +240,12 @@ impl Script {
         }
     }
 
+    /// For each command, the word of it that may turn out to be an option by which its program runs another.
+    pub(crate) fn open_to_options(&self) -> Vec<Option<&Word>> {
+        let line = held::Line::new(&self.values, self.commands());
+        self.commands().map(|command| given::open_to_options(command, &line)).collect()
+    }
+
     pub(crate) fn commands(&self) -> impl Iterator<Item = &SimpleCommand> {
         self.steps.iter().filter_map(Step::command)
     }
@@ -274,7 +283,7 @@ pub(crate) fn read(command: &str) -> Result<Script, ShellError> {
 }
 
 /// Depth first by an explicit stack, so that the input's nesting never becomes ours.
-fn read_all(first: Step) -> Result<Script, ShellError> {
+fn list_all(first: Step) -> Result<Script, ShellError> {
     let mut script = Script { steps: Vec::new(), multiplies: false, values: Values::default() };
     let mut pending = vec![(first, 0_usize)];
     let mut total = 0_usize;
@@ -301,11 +310,24 @@ fn read_all(first: Step) -> Result<Script, ShellError> {
         };
         pending.extend(found.into_iter().rev().map(|step| (step, level)));
     }
+    Ok(script)
+}
+
+/// The commands of a text, without those that only the values in it tell of.
+fn listed(text: &str) -> Result<Vec<SimpleCommand>, ShellError> {
+    list_all(Step::Script(text.to_owned())).map(|script| script.commands().cloned().collect())
+}
+
+fn read_all(first: Step) -> Result<Script, ShellError> {
+    let mut script = list_all(first)?;
     let Script { steps, values, .. } = &mut script;
     let commands = || steps.iter().filter_map(Step::command);
     commands().for_each(|command| values.of_command(command));
     let scripts = commands().filter(|command| scripts::runs_by_values(command, values));
-    let scripts: Vec<String> = scripts.map(SimpleCommand::summary).collect();
+    let mut scripts: Vec<String> = scripts.map(SimpleCommand::summary).collect();
+    let line = held::Line::new(values, commands());
+    let told = commands().filter(|command| given::runs_by_options(command, &line));
+    scripts.extend(told.map(SimpleCommand::summary));
     let is_open = commands().any(|command| command.name.is_dynamic());
     let number = values.no_number().map(|(text, _)| format!("$(({text}))"));
     let program = || values.names().find(|name| later::holds_a_program(name)).map(str::to_owned);
@@ -318,11 +340,40 @@ fn read_all(first: Step) -> Result<Script, ShellError> {
     Ok(script)
 }
 
-/// The text with its escapes (`\\n`, `\\x2f`) made into what `printf` prints; `None` without any.
+/// The text with its escapes (`\\n`, `\\x2f`, `\\057`, `\\0057`) made into what `printf` and `echo` print; `None` without any.
 pub(crate) fn unescaped(text: &str) -> Option<String> {
+    text.contains('\\').then(|| ansi_c(&of_echo(text)))?
+}
+
+/// What `$'…'` with this text in it is.
+fn ansi_c(text: &str) -> Option<String> {
     let quoted = || format!("$'{}'", text.replace('\'', "\\'"));
     let word = text.contains('\\').then(|| word::decode(&quoted()).ok())??;
     word.literal().map(str::to_owned)
+}
+
+/// To `echo` and `printf %b` there may be three digits behind a zero. A zero alone ends a word, as the end of a line does.
+fn of_echo(text: &str) -> String {
+    let is_octal = |c: &char| ('0'..='7').contains(c);
+    let mut found = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        found.push(c);
+        if c != '\\' {
+            continue;
+        }
+        let rest = chars.as_str();
+        let digits = rest.chars().skip(1).take(3).take_while(is_octal).count();
+        match (rest.starts_with('0'), digits) {
+            (true, 3) => drop(chars.next()),
+            (true, 0) => {
+                chars.next();
+                found.push('n');
+            }
+            _ => found.extend(chars.next()),
+        }
+    }
+    found
 }
 
 /// Whether the text can be a variable's name.

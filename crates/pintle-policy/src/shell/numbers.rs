@@ -135,7 +135,16 @@ impl Values {
             _ => {}
         }
         if program == "set" || is_shell(program) || self.is_function(program) {
-            let words = command.args.iter().cloned();
+            let mut words = command.args.as_slice();
+            while let ("set", [Word::Literal(option), rest @ ..]) = (program, words)
+                && option.starts_with(['-', '+'])
+            {
+                words = rest;
+                if option == "--" {
+                    break;
+                }
+            }
+            let words = words.iter().cloned();
             self.set.extend(words.map(|word| (WORDS.to_owned(), Some(word))));
         }
     }
@@ -197,6 +206,14 @@ impl Values {
     pub(crate) fn of(&self, name: &str) -> Option<Vec<&Word>> {
         let found = self.set.iter().filter(|(set, _)| set == name);
         found.map(|(_, value)| value.as_ref()).collect()
+    }
+
+    /// What the line itself sets this variable to, and whether it is also set to something else.
+    pub(super) fn known(&self, name: &str) -> (Vec<&Word>, bool) {
+        let found = self.set.iter().filter(|(set, _)| set == name);
+        let (known, unknown): (Vec<_>, Vec<_>) =
+            found.map(|(_, value)| value.as_ref()).partition(Option::is_some);
+        (known.into_iter().flatten().collect(), !unknown.is_empty())
     }
 
     /// Whether an index of an array may be any text.

@@ -6,7 +6,7 @@
 
 use super::numbers::{Values, WORDS};
 use super::values::{Inside, closed, followed_by_each};
-use super::{SimpleCommand, Word, simple_commands, unescaped};
+use super::{SimpleCommand, Word, ansi_c, simple_commands};
 use std::cell::Cell;
 
 /// Stands for what is open; no word holds such a character.
@@ -83,7 +83,7 @@ fn read(raw: &str, line: &Line<'_>, in_quotes: bool, depth: usize) -> Option<Vec
             }
             ('$', Some('\'')) if !quoted => {
                 let (inside, tail) = after.get(1..)?.split_once('\'')?;
-                (vec![unescaped(inside).unwrap_or_else(|| inside.to_owned())], tail)
+                (vec![ansi_c(inside).unwrap_or_else(|| inside.to_owned())], tail)
             }
             ('$', Some('"')) if !quoted => (vec![String::new()], after),
             ('$' | '`', _) => match expansion(rest, line, quoted, depth)? {

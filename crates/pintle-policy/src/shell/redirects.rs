@@ -87,9 +87,7 @@ impl Walk<'_> {
     /// Redirections around something that is not one simple command: listed as a command without a name.
     pub(super) fn compound_redirects(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
         let body = node.child_by_field_name("body");
-        if body.is_some_and(|b| {
-            matches!(b.kind(), "command" | "declaration_command" | "unset_command")
-        }) {
+        if body.is_some_and(|body| ends_in_a_command(&body)) {
             return Ok(());
         }
         let mut command = SimpleCommand::new(Word::Literal(String::new()), Vec::new());
@@ -198,4 +196,36 @@ fn is_statement(kind: &str) -> bool {
                 | "variable_assignments"
                 | "function_definition"
         )
+}
+
+/// The grammar puts the redirection of `a && b > f` around it all; to a shell it belongs to the last command.
+fn ends_in_a_command(body: &Node<'_>) -> bool {
+    let mut last = *body;
+    while body.kind() == "list" && is_row(&last) {
+        let Some(next) = children(&last).last().copied() else { return false };
+        last = next;
+    }
+    matches!(last.kind(), "command" | "declaration_command" | "unset_command")
+}
+
+/// What stands around a command and redirects it.
+pub(super) fn redirecting<'t>(command: &Node<'t>) -> Option<(Node<'t>, Node<'t>)> {
+    let mut body = *command;
+    loop {
+        let parent = body.parent()?;
+        if parent.kind() == "redirected_statement" {
+            let is_body = parent.child_by_field_name("body").is_some_and(|it| it.id() == body.id());
+            let is_its = body.id() == command.id() || body.kind() == "list";
+            return (is_body && is_its).then_some((parent, body));
+        }
+        let is_last = children(&parent).last().is_some_and(|last| last.id() == body.id());
+        if !is_row(&parent) || !is_last {
+            return None;
+        }
+        body = parent;
+    }
+}
+
+fn is_row(node: &Node<'_>) -> bool {
+    matches!(node.kind(), "list" | "pipeline" | "negated_command")
 }

@@ -139,106 +139,19 @@ pub(crate) fn joined<'w>(words: impl Iterator<Item = &'w Word>) -> Behind {
     words.map_or(Behind::Unknown, |words| Behind::Script(words.join(" ")))
 }
 
-/// Programs that run another one after a word of their own: `uv run pytest`.
-const VERBS: &[(&str, &[&str])] = &[
-    ("asdf", &["exec"]),
-    ("bun", &["run", "x"]),
-    ("bundle", &["exec"]),
-    ("conda", &["run"]),
-    ("hatch", &["run"]),
-    ("mamba", &["run"]),
-    ("npm", &["exec", "x"]),
-    ("pdm", &["run"]),
-    ("pipenv", &["run"]),
-    ("pipx", &["run"]),
-    ("pixi", &["run"]),
-    ("pnpm", &["exec", "dlx"]),
-    ("poetry", &["run"]),
-    ("rye", &["run"]),
-    ("uv", &["run", "x"]),
-    ("yarn", &["exec", "dlx"]),
-];
-
-/// The same, with something else in front of the command, or a way of their own to name it.
-const STRANGE_VERBS: &[(&str, &[&str])] = &[
-    ("aws-vault", &["exec"]),
-    ("devbox", &["run"]),
-    ("direnv", &["exec"]),
-    ("doppler", &["run"]),
-    ("dotenv", &["run"]),
-    ("foreman", &["run"]),
-    ("ip", &["exec"]),
-    ("mise", &["exec", "x"]),
-    ("op", &["run"]),
-    ("sops", &["exec-env", "exec-file"]),
-];
-
-/// Options of these that surely have no value.
-const VERB_FLAGS: &[&str] = &[
-    "--",
-    "--yes",
-    "-y",
-    "--no",
-    "--no-install",
-    "--quiet",
-    "-q",
-    "--verbose",
-    "-v",
-    "--frozen",
-    "--locked",
-    "--offline",
-];
-
-/// What such a program would run; `None` if it is none of them.
-pub(crate) fn after_a_verb(program: &str, args: &[Word]) -> Option<Vec<Behind>> {
-    let is_direct = matches!(program, "npx" | "uvx" | "bunx");
-    let verbs = VERBS.iter().find(|(name, _)| *name == program).map(|(_, verbs)| *verbs);
-    if is_direct {
-        return Some(vec![past_flags(args)]);
-    }
-    let strange = STRANGE_VERBS.iter().find(|(name, _)| *name == program);
-    if let Some((_, verbs)) = strange {
-        let runs = args.iter().any(|a| a.is_dynamic() || verbs.contains(&a.text()));
-        return Some(if runs { vec![Behind::Unknown] } else { Vec::new() });
-    }
-    let verbs = verbs?;
-    let mut behind = Vec::new();
-    if args.iter().find(|a| !a.text().starts_with('-')).is_some_and(Word::is_dynamic) {
-        behind.push(Behind::Unknown);
-    }
-    let mut rest = args;
-    while let [first, tail @ ..] = rest {
-        if verbs.contains(&first.text()) {
-            behind.push(past_flags(tail));
-        }
-        rest = tail;
-    }
-    Some(behind)
-}
-
-fn past_flags(args: &[Word]) -> Behind {
-    let mut rest = args;
-    while let [Word::Literal(text), tail @ ..] = rest
-        && text.starts_with('-')
-    {
-        if !VERB_FLAGS.contains(&text.as_str()) {
-            return Behind::Unknown;
-        }
-        rest = tail;
-    }
-    Behind::Command(rest.to_vec())
-}
-
 /// Options whose value is a program to run, or a text that holds one. Short ones by how the word starts.
-const RUN_BY_OPTION: &[(&str, &[&str])] = &[
+pub(super) const RUN_BY_OPTION: &[(&str, &[&str])] = &[
     ("cpio", &["--rsh-command"]),
+    ("dpkg-architecture", &["-c", "--command"]),
     ("rg", &["--pre", "--hostname-bin"]),
     ("install", &["--strip-program"]),
+    ("just", &["--chooser", "--shell"]),
     ("nc", &["-e", "-c"]),
     ("ncat", &["-e", "-c", "--exec", "--sh-exec", "--lua-exec"]),
     ("man", &["-P", "-H", "--pager", "--html"]),
     ("nix", &["-c", "--command"]),
     ("nix-shell", &["--run", "--command"]),
+    ("prove", &["-e", "--exec"]),
     ("rsync", &["-e", "--rsh", "--rsync-path"]),
     ("scp", &["-S", "-o", "-F"]),
     ("sftp", &["-S", "-o", "-F", "-D"]),

@@ -7,6 +7,7 @@ use super::later::{
     steers_programs,
 };
 use super::numbers::Values;
+use super::redirects::redirecting;
 use super::reserved::{is_grammar, is_reserved};
 use super::stand_in::stand_in;
 use super::steps::{Step, scope_of};
@@ -280,8 +281,8 @@ impl<'s> Walk<'s> {
             }
             end = child.end_byte();
         }
-        if let Some(outer) = node.parent().filter(|p| p.kind() == "redirected_statement") {
-            for redirect in children(&outer).into_iter().filter(|c| c.id() != node.id()) {
+        if let Some((outer, body)) = redirecting(node) {
+            for redirect in children(&outer).into_iter().filter(|c| c.id() != body.id()) {
                 self.redirect(&redirect, &mut command)?;
             }
         }

@@ -9,8 +9,10 @@ use super::later::{
 use super::options::{has_option, leads_with_option, may_be_long, operands};
 use super::runners::{self, Behind, joined, runs_by_option};
 use super::scripts;
+use super::verbs;
 use super::wrappers::{
-    FLOCK, WATCH, Wrapper, is_idle_alone, is_opaque, is_shell, reads_as_bash_does, wrapper,
+    FLOCK, WATCH, Wrapper, is_idle_alone, is_opaque, is_shell, only_looks, reads_as_bash_does,
+    wrapper,
 };
 use super::{Scope, ShellError, SimpleCommand, Step, Word};
 use crate::paths::normal;
@@ -75,7 +77,7 @@ impl Inner {
             "command" if leads_with_option(args, "vV") => {}
             "busybox" | "toybox" if args.is_empty() => {}
             _ if is_shell(program) => self.shell(program, args, command),
-            _ if is_opaque(program)
+            _ if (is_opaque(program) && !only_looks(program, args))
                 || sets_programs(program, args)
                 || runs_by_option(program, args)
                 || escapes(program, command) =>
@@ -95,7 +97,7 @@ impl Inner {
             _ => {
                 if let Some(verb) = program.strip_prefix("git-") {
                     self.behind_each(git::git_verb(verb, args), command);
-                } else if let Some(behind) = runners::after_a_verb(program, args) {
+                } else if let Some(behind) = verbs::after_a_verb(program, args) {
                     self.behind_each(behind, command);
                 } else if let Some(wrapper) = wrapper(program) {
                     self.wrapped(wrapper, args, command);
@@ -124,7 +126,9 @@ impl Inner {
                 false => self.scripts.push(text),
             }
         }
-        if program == "make" && args.iter().any(|arg| steers_programs(arg.text())) {
+        // The shells that it starts ask nobody, so they do not read what `ENV` names.
+        let steers = |arg: &Word| steers_programs(arg.text()) && !arg.text().starts_with("ENV=");
+        if program == "make" && args.iter().any(steers) {
             self.unknown(command);
         }
     }

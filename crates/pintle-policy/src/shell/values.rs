@@ -246,7 +246,7 @@ pub(super) fn is_one_substitution(text: &str) -> bool {
 }
 
 /// Splits at the commas that are in no inner braces and no quotes.
-fn parts(inside: &str) -> Vec<&str> {
+pub(super) fn parts(inside: &str) -> Vec<&str> {
     let (mut depth, mut quote, mut escaped) = (0_usize, None, false);
     inside
         .split(|c| {

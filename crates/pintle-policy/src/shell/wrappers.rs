@@ -1,5 +1,7 @@
 //! Programs whose arguments are another program: which of their options take a value.
 
+use super::Word;
+
 /// How to find the inner command behind a program's own options.
 pub(crate) struct Wrapper {
     pub(crate) name: &'static str,
@@ -184,6 +186,14 @@ const WRAPPERS: &[Wrapper] = &[
         long_valued: &["frontend", "owner", "priority"],
         ..PLAIN
     },
+    Wrapper {
+        name: "heaptrack",
+        flags: "dr",
+        valued: "o",
+        long_flags: &["debug", "raw", "record-only"],
+        long_valued: &["output"],
+        ..PLAIN
+    },
     Wrapper { name: "faketime", flags: "fm", operands: 1, ..PLAIN },
 ];
 
@@ -348,4 +358,28 @@ pub(crate) fn is_opaque(program: &str) -> bool {
     ];
     let is_loader = ["ld-linux", "ld-musl", "ld.so"].iter().any(|name| program.starts_with(name));
     is_loader || OPAQUE.contains(&program)
+}
+
+/// Whether such a program is only asked what there is: `tmux ls`, `screen -ls`.
+pub(crate) fn only_looks(program: &str, args: &[Word]) -> bool {
+    const LOOKS: &[&str] = &[
+        "-V",
+        "has",
+        "has-session",
+        "kill-session",
+        "list-panes",
+        "list-sessions",
+        "list-windows",
+        "ls",
+        "lsp",
+        "lsw",
+    ];
+    let first = args.first().and_then(Word::literal).unwrap_or_default();
+    // `;` starts another of its commands, and `#(…)` in a format is one for a shell.
+    let is_plain = |arg: &Word| !arg.is_dynamic() && !arg.text().contains([';', '(']);
+    match program {
+        "tmux" => LOOKS.contains(&first) && args.iter().all(is_plain),
+        "screen" => matches!(first, "-ls" | "-list" | "-v" | "-wipe") && args.len() == 1,
+        _ => false,
+    }
 }

@@ -1,0 +1,228 @@
+//! Whether the words of a command may be those that a deny rule describes.
+
+use super::here::Here;
+use crate::shell::{SimpleCommand, Word, may_be_long};
+use glob::Pattern;
+
+/// Whether the arguments could be the ones the patterns describe.
+pub(super) fn may_follow(patterns: &[Pattern], command: &SimpleCommand, here: &Here<'_>) -> bool {
+    let args = command.args.as_slice();
+    let first = first_word(patterns, command);
+    if first == First::Another {
+        return false;
+    }
+    if args.iter().any(is_anything) {
+        return true;
+    }
+    let (options, operands): (Vec<&Pattern>, Vec<&Pattern>) =
+        patterns.iter().partition(|pattern| is_option(pattern));
+    let read = command.redirects.iter().filter(|it| it.operator == "<").map(|it| &it.target);
+    let words: Vec<&Word> = args.iter().chain(read.filter(|_| first == First::Operand)).collect();
+    options.iter().all(|option| has_option(option, args))
+        && operands_in_order(&operands, &words, first == First::Operand, here)
+}
+
+fn is_option(pattern: &Pattern) -> bool {
+    pattern.as_str().starts_with('-') && pattern.as_str().len() > 1
+}
+
+/// Programs whose first word that is no option says what they do.
+const HAVE_SUBCOMMANDS: &[&str] = &[
+    "apk",
+    "apt",
+    "apt-get",
+    "aws",
+    "az",
+    "brew",
+    "buildah",
+    "bun",
+    "bundle",
+    "cargo",
+    "cdk",
+    "composer",
+    "conda",
+    "deno",
+    "dnf",
+    "docker",
+    "docker-compose",
+    "doctl",
+    "dotnet",
+    "firebase",
+    "fly",
+    "flyctl",
+    "gcloud",
+    "gem",
+    "gh",
+    "git",
+    "glab",
+    "go",
+    "helm",
+    "heroku",
+    "hg",
+    "jj",
+    "kubectl",
+    "minikube",
+    "netlify",
+    "nix",
+    "npm",
+    "oc",
+    "pip",
+    "pip3",
+    "pipenv",
+    "pixi",
+    "pnpm",
+    "podman",
+    "poetry",
+    "pulumi",
+    "rustup",
+    "snap",
+    "supabase",
+    "svn",
+    "systemctl",
+    "terraform",
+    "tofu",
+    "uv",
+    "vault",
+    "vercel",
+    "wrangler",
+    "yarn",
+    "yum",
+    "zypper",
+];
+
+/// Words of these after which the one that says what they do is still to come.
+const LEAD_ON: &[(&str, &[&str])] = &[
+    ("docker", &["container", "image", "network", "system", "volume"]),
+    ("gcloud", &["alpha", "beta"]),
+    ("pnpm", &["m", "multi", "recursive"]),
+    ("podman", &["container", "image", "network", "system", "volume"]),
+    ("yarn", &["workspace", "workspaces"]),
+];
+
+/// What a command's first word is to a rule.
+#[derive(PartialEq)]
+enum First {
+    /// It says that the program does something else.
+    Another,
+    /// It says what the program does, and that may be what the rule means.
+    Subcommand,
+    /// One word like the others.
+    Operand,
+}
+
+/// `git commit -m "$MESSAGE"` is not `git push`, whatever the message is; nor is it `git push*`.
+fn first_word(patterns: &[Pattern], command: &SimpleCommand) -> First {
+    let program = command.program().unwrap_or_default();
+    if !HAVE_SUBCOMMANDS.contains(&program) {
+        return First::Operand;
+    }
+    let mut operands = patterns.iter().filter(|pattern| !is_option(pattern));
+    let Some(wanted) = operands.next() else { return First::Subcommand };
+    let text = wanted.as_str().strip_suffix('*').filter(|text| !text.is_empty());
+    let text = text.unwrap_or(wanted.as_str());
+    if text.contains(['/', '.', '*', '?', '[']) {
+        return First::Operand;
+    }
+    let leads = LEAD_ON.iter().find(|(name, _)| *name == program).map_or(&[][..], |(_, it)| it);
+    match command.args.first() {
+        Some(Word::Literal(first)) if leads.contains(&first.as_str()) => First::Operand,
+        // `cargo +nightly publish`
+        Some(Word::Literal(first)) if first.starts_with('+') => First::Operand,
+        Some(Word::Literal(first)) if !first.starts_with('-') && !wanted.matches(first) => {
+            First::Another
+        }
+        _ => First::Subcommand,
+    }
+}
+
+/// A word that could expand to anything, an option or several words included.
+fn is_anything(word: &Word) -> bool {
+    match word {
+        Word::Literal(_) => false,
+        Word::Dynamic(text) => {
+            text.contains(['$', '`', '{']) || text.contains("<(") || text.contains(">(")
+        }
+    }
+}
+
+fn has_option(option: &Pattern, args: &[Word]) -> bool {
+    let text = option.as_str();
+    let exact = args.iter().any(|arg| match arg {
+        Word::Literal(arg) => option.matches(arg),
+        // A file pattern could find a file named like the option.
+        Word::Dynamic(written) => Pattern::new(written).map_or(true, |files| files.matches(text)),
+    });
+    if exact || text.contains(['*', '?', '[']) {
+        return exact;
+    }
+    let has_letter = |letter: char| {
+        args.iter().map(Word::text).filter(|arg| !arg.starts_with("--")).any(|arg| {
+            let same = |c: char| match letter {
+                // `-r` and `-R` are one option to `rm` and its like.
+                'r' | 'R' => c.eq_ignore_ascii_case(&'r'),
+                _ => c == letter,
+            };
+            arg.starts_with('-') && arg.contains(same)
+        })
+    };
+    let has_long = |name: &str| args.iter().any(|arg| may_be_long(arg.text(), name));
+    if let Some(long) = text.strip_prefix("--") {
+        let name = long.split_once('=').map_or(long, |(name, _)| name);
+        let letters =
+            LONG_NAMES.iter().filter(|(_, long)| *long == name).map(|(letter, _)| *letter);
+        return has_long(name) || letters.into_iter().any(has_letter);
+    }
+    text.chars().skip(1).all(|letter| {
+        has_letter(letter)
+            || LONG_NAMES
+                .iter()
+                .any(|(short, long)| short.eq_ignore_ascii_case(&letter) && has_long(long))
+    })
+}
+
+/// The long names of letters that mean the same to nearly every program.
+const LONG_NAMES: &[(char, &str)] = &[
+    ('r', "recursive"),
+    ('f', "force"),
+    ('a', "all"),
+    ('d', "delete"),
+    ('i', "in-place"),
+    ('i', "interactive"),
+];
+
+/// The patterns match words in order. Before a subcommand only options and what may be an option's value can stand; before anything
+/// else any word can.
+fn operands_in_order(
+    patterns: &[&Pattern],
+    words: &[&Word],
+    mut anywhere: bool,
+    here: &Here<'_>,
+) -> bool {
+    let mut patterns = patterns.iter().peekable();
+    let mut after_option = false;
+    for word in words {
+        let Some(pattern) = patterns.peek() else { return true };
+        let text = word.text();
+        let is_option = text.starts_with('-') && text.len() > 1;
+        if here.may_be(pattern, text) || could_find(word, pattern, here) || is_anything(word) {
+            patterns.next();
+            after_option = false;
+            anywhere = true;
+        } else if is_option {
+            after_option = true;
+        } else if after_option || anywhere {
+            after_option = false;
+        } else {
+            return false;
+        }
+    }
+    patterns.peek().is_none()
+}
+
+/// Whether a file pattern in the command could find what the rule names.
+fn could_find(word: &Word, pattern: &Pattern, here: &Here<'_>) -> bool {
+    let plain = !pattern.as_str().contains(['*', '?', '[']);
+    let finds =
+        |name: &str| Pattern::new(name).map_or(true, |files| files.matches(pattern.as_str()));
+    word.is_dynamic() && plain && here.names(word.text(), finds)
+}

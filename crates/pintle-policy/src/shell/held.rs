@@ -1,0 +1,442 @@
+//! The texts that a line holds, and which of them a word may become: variables set in it, what it prints, the words of `set --` and
+//! of its functions. What comes from outside the line stays open.
+
+use super::numbers::{Values, WORDS};
+use super::pieces::OPEN;
+use super::values::{Inside, closed, followed_by_each, parts};
+use super::{SimpleCommand, Word, ansi_c, listed, unescaped};
+use std::cell::{Cell, RefCell};
+
+/// More choices than anybody writes by hand.
+const MOST: usize = 64;
+const DEEPEST: usize = 8;
+/// Values in values in values: judging stays cheap.
+const MOST_STEPS: usize = 50_000;
+
+/// A line, as far as what it holds is concerned.
+pub(super) struct Line<'v> {
+    values: &'v Values,
+    /// What it prints somewhere, or writes into a here-document: whole, and line by line.
+    said: Vec<String>,
+    /// Files that it names and that look like options.
+    files: Vec<String>,
+    left: Cell<usize>,
+    /// Variables whose value is being looked up.
+    pending: RefCell<Vec<String>>,
+}
+
+impl<'v> Line<'v> {
+    pub(super) fn new<'c>(
+        values: &'v Values,
+        commands: impl Iterator<Item = &'c SimpleCommand>,
+    ) -> Self {
+        let mut line = Self {
+            values,
+            said: Vec::new(),
+            files: Vec::new(),
+            left: Cell::new(MOST_STEPS),
+            pending: RefCell::default(),
+        };
+        let (mut said, mut files) = (Vec::new(), Vec::new());
+        for command in commands {
+            for text in line.said_by(command).unwrap_or_default() {
+                said.extend(text.lines().map(|it| it.trim().to_owned()));
+                said.push(text);
+            }
+            files.extend(files_named(command));
+        }
+        for texts in [&mut said, &mut files] {
+            texts.retain(|text| !text.is_empty());
+            texts.sort_unstable();
+            texts.dedup();
+        }
+        (line.said, line.files) = (said, files);
+        line
+    }
+
+    /// `None` when this is more than anybody writes.
+    pub(super) fn takes(&self, steps: usize) -> Option<()> {
+        self.left.set(self.left.get().checked_sub(steps)?);
+        Some(())
+    }
+
+    /// What it prints somewhere.
+    pub(super) fn said(&self) -> impl Iterator<Item = &String> {
+        self.said.iter()
+    }
+
+    /// What it prints, and the names of files in it that look like options.
+    pub(super) fn held(&self) -> impl Iterator<Item = &String> {
+        self.said.iter().chain(&self.files)
+    }
+
+    /// The texts that the word may become, [`OPEN`] in them for what the line does not hold; `None` when the line may make anything
+    /// of what it holds.
+    pub(super) fn texts(&self, word: &Word) -> Option<Vec<String>> {
+        match word {
+            Word::Literal(text) => Some(vec![text.clone()]),
+            Word::Dynamic(raw) => self.read(raw, false, 0),
+        }
+    }
+
+    fn read(&self, raw: &str, in_quotes: bool, depth: usize) -> Option<Vec<String>> {
+        self.takes(raw.len().saturating_add(1))?;
+        if depth > DEEPEST {
+            return None;
+        }
+        let mut found = vec![String::new()];
+        let mut rest = raw;
+        let mut quoted = in_quotes;
+        while let Some(first) = rest.chars().next() {
+            let after = rest.get(first.len_utf8()..)?;
+            let next = after.chars().next();
+            let (choices, tail) = match (first, next) {
+                ('"', _) if !in_quotes => {
+                    quoted = !quoted;
+                    (vec![String::new()], after)
+                }
+                ('\\', Some('\n')) => (vec![String::new()], after.get(1..)?),
+                ('\\', Some(c)) if !quoted || "$`\"\\".contains(c) => {
+                    (vec![c.to_string()], after.get(c.len_utf8()..)?)
+                }
+                ('\'', _) if !quoted => {
+                    let (inside, tail) = after.split_once('\'')?;
+                    (vec![inside.to_owned()], tail)
+                }
+                ('$', Some('\'')) if !quoted => {
+                    let (inside, tail) = after.get(1..)?.split_once('\'')?;
+                    (vec![ansi_c(inside).unwrap_or_else(|| inside.to_owned())], tail)
+                }
+                ('$' | '`', _) => self.expansion(rest, quoted, depth)?,
+                ('<' | '>', Some('(')) if !quoted => {
+                    let end = closed(after.get(1..)?, Inside::Parentheses)?;
+                    (vec!["/dev/fd/63".to_owned()], after.get(1..)?.get(end..)?)
+                }
+                // `find` and `xargs` put a name in its place.
+                ('{', Some('}')) => (open(), after.get(1..)?),
+                ('{', _) if !quoted => self.braces(after, depth)?,
+                ('*' | '?' | '[', _) if !quoted => (open(), after),
+                ('~', _) if !quoted && found == [""] => (vec!["/".to_owned()], after),
+                (c, _) => (vec![c.to_string()], after),
+            };
+            rest = tail;
+            let longest = choices.iter().map(String::len).max().unwrap_or_default();
+            self.takes(found.len().saturating_mul(choices.len()).saturating_mul(longest.max(1)))?;
+            found = followed_by_each(found, &choices);
+            if choices.len() > 1 {
+                found.sort_unstable();
+                found.dedup();
+            }
+            if found.len() > MOST {
+                return None;
+            }
+        }
+        Some(found)
+    }
+
+    /// `{a,b}`, whose brace is open already.
+    fn braces<'s>(&self, after: &'s str, depth: usize) -> Option<(Vec<String>, &'s str)> {
+        let as_written = (vec!["{".to_owned()], after);
+        let Some(end) = closed(after, Inside::Braces) else { return Some(as_written) };
+        let inside = after.get(..end.saturating_sub(1))?;
+        match parts(inside).as_slice() {
+            [_] if inside.contains("..") => Some((open(), after.get(end..)?)),
+            [_] => Some(as_written),
+            parts => {
+                let mut choices = Vec::new();
+                for part in parts {
+                    choices.extend(self.read(part, false, depth.saturating_add(1))?);
+                }
+                Some((choices, after.get(end..)?))
+            }
+        }
+    }
+
+    /// What `rest`, which starts with `$` or a backquote, may become, and what follows it.
+    fn expansion<'s>(
+        &self,
+        rest: &'s str,
+        quoted: bool,
+        depth: usize,
+    ) -> Option<(Vec<String>, &'s str)> {
+        let after = rest.get(1..)?;
+        if rest.starts_with('`') {
+            let end = closed(after, Inside::Backquotes)?;
+            let script = after.get(..end.checked_sub(1)?)?.replace("\\`", "`").replace("\\$", "$");
+            return Some((self.printed(&script, depth)?, after.get(end..)?));
+        }
+        let inside = after.get(1..).unwrap_or_default();
+        let number = || vec!["1".to_owned()];
+        match after.chars().next() {
+            Some('(') => {
+                let end = closed(inside, Inside::Parentheses)?;
+                let tail = inside.get(end..)?;
+                match inside.starts_with('(') {
+                    true => Some((open(), tail)),
+                    false => Some((self.printed(inside.get(..end.checked_sub(1)?)?, depth)?, tail)),
+                }
+            }
+            Some('{') => {
+                let end = closed(inside, Inside::Expansion)?;
+                let text = inside.get(..end.checked_sub(1)?)?;
+                Some((self.braced(text, quoted, depth)?, inside.get(end..)?))
+            }
+            Some('@' | '*') => Some((self.variable(WORDS, depth)?, inside)),
+            Some('#' | '?' | '$' | '!') => Some((number(), inside)),
+            Some(c) if c.is_ascii_digit() => Some((self.variable(WORDS, depth)?, inside)),
+            Some(c) if c.is_ascii_alphabetic() || c == '_' => {
+                let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                let end = after.find(|c| !is_part(c)).unwrap_or(after.len());
+                Some((self.variable(after.get(..end)?, depth)?, after.get(end..)?))
+            }
+            _ => Some((vec!["$".to_owned()], after)),
+        }
+    }
+
+    /// What stands in `${…}`.
+    fn braced(&self, inside: &str, quoted: bool, depth: usize) -> Option<Vec<String>> {
+        if inside.starts_with('#') {
+            return Some(vec!["1".to_owned()]);
+        }
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let end = inside.find(|c| !is_part(c)).unwrap_or(inside.len());
+        let (name, operator) = match inside.chars().next()? {
+            '@' | '*' => (WORDS, inside.get(1..)?),
+            c if c.is_ascii_digit() => (WORDS, inside.get(end..)?),
+            _ => (inside.get(..end).filter(|name| !name.is_empty())?, inside.get(end..)?),
+        };
+        let operator = match operator.strip_prefix('[').and_then(|index| index.split_once(']')) {
+            Some((_, rest)) => rest,
+            None => operator,
+        };
+        let mut found = self.variable(name, depth)?;
+        let default =
+            [":-", ":=", ":+", "-", "=", "+"].iter().find_map(|op| operator.strip_prefix(op));
+        if let Some(text) = default {
+            found.extend(self.read(text, quoted, depth.saturating_add(1))?);
+            return Some(found);
+        }
+        match operator.chars().next() {
+            None | Some('%' | '?' | '^' | ',' | '@') => Some(found),
+            Some(':') if operator.starts_with(":?") => Some(found),
+            // What is left may start in the middle.
+            Some('#' | ':') => Some(found.iter().flat_map(|text| endings(text)).collect()),
+            _ => {
+                let brings = operator.contains(['-', '$', '`', '\\']);
+                let is_plain = |text: &String| !text.contains('-');
+                (!brings && found.iter().all(is_plain)).then_some(found)
+            }
+        }
+    }
+
+    /// All that a variable may be, nothing at all included.
+    fn variable(&self, name: &str, depth: usize) -> Option<Vec<String>> {
+        let (set, is_read) = self.values.known(name);
+        let mut found = vec![String::new()];
+        if is_read || (set.is_empty() && name != WORDS) {
+            found.push(OPEN.to_string());
+        }
+        if self.pending.borrow().iter().any(|it| it == name) {
+            // `x="$x $y"`
+            found.extend(set.into_iter().filter_map(Word::literal).map(str::to_owned));
+            return Some(found);
+        }
+        self.pending.borrow_mut().push(name.to_owned());
+        for value in set {
+            let texts = match value {
+                Word::Literal(text) => Some(vec![text.clone()]),
+                Word::Dynamic(raw) => {
+                    match raw.strip_prefix('(').and_then(|raw| raw.strip_suffix(')')) {
+                        Some(items) => self.items(items, depth),
+                        None => self.read(raw, false, depth.saturating_add(1)),
+                    }
+                }
+            };
+            let Some(texts) = texts else {
+                self.pending.borrow_mut().pop();
+                return None;
+            };
+            found.extend(texts);
+        }
+        self.pending.borrow_mut().pop();
+        found.sort_unstable();
+        found.dedup();
+        (found.len() <= MOST).then_some(found)
+    }
+
+    /// What stands in `a=(…)`.
+    fn items(&self, items: &str, depth: usize) -> Option<Vec<String>> {
+        self.takes(items.len().saturating_add(200))?;
+        let commands = listed(&format!(": {items}")).ok()?;
+        let mut found = Vec::new();
+        for word in &commands.first()?.args {
+            found.extend(match word {
+                Word::Literal(text) => vec![text.clone()],
+                Word::Dynamic(raw) => self.read(raw, false, depth.saturating_add(1))?,
+            });
+        }
+        Some(found)
+    }
+
+    /// What a substitution prints.
+    fn printed(&self, script: &str, depth: usize) -> Option<Vec<String>> {
+        if script == "input of xargs" {
+            return Some(open());
+        }
+        if depth > DEEPEST {
+            return None;
+        }
+        self.takes(script.len().saturating_add(200))?;
+        let commands = listed(script).ok()?;
+        let mut said: Vec<String> = Vec::new();
+        let mut speakers = 0_usize;
+        let mut is_changed = false;
+        for command in &commands {
+            if speaks(command) {
+                said.extend(self.said_by(command)?);
+                speakers = speakers.saturating_add(1);
+            } else if command.program() != Some("cat") {
+                is_changed = true;
+                self.brings_nothing(command)?;
+            }
+        }
+        let own = |text: &String| text.contains(['-', '\\']);
+        match speakers {
+            0 => Some(open()),
+            1 if !is_changed => Some(said),
+            // Two of them, or one whose text is changed, may print what neither says.
+            _ => (!said.iter().any(own)).then(open),
+        }
+    }
+
+    /// The texts that a command prints of its own accord; `None` when that is anything.
+    fn said_by(&self, command: &SimpleCommand) -> Option<Vec<String>> {
+        let strings = command.redirects.iter().filter(|redirect| redirect.operator == "<<<");
+        let given = strings.map(|redirect| &redirect.target).chain(&command.documents);
+        let mut said = Vec::new();
+        for word in given {
+            said.extend(self.texts(word)?);
+        }
+        let program = command.program().unwrap_or_default();
+        let is_option = |word: &&Word| match program {
+            "echo" => matches!(word.text(), "-e" | "-n" | "-E" | "-ne" | "-en"),
+            _ => word.text() == "--",
+        };
+        if matches!(program, "echo" | "printf") {
+            let args: Vec<&Word> = command.args.iter().skip_while(is_option).collect();
+            let mut whole = vec![String::new()];
+            let mut each = Vec::new();
+            for (at, arg) in args.iter().enumerate() {
+                let texts = self.texts(arg)?;
+                whole = match (program, at) {
+                    (_, 0) => texts.clone(),
+                    ("printf", _) => filled(&whole, &texts),
+                    _ => followed_by_each(followed_by_each(whole, &[" ".to_owned()]), &texts),
+                };
+                if program == "printf" {
+                    each.extend(texts);
+                }
+                if whole.len() > MOST {
+                    return None;
+                }
+            }
+            said.extend(whole);
+            said.extend(each);
+        }
+        let decoded: Vec<String> = said.iter().filter_map(|text| unescaped(text)).collect();
+        said.extend(decoded);
+        said.sort_unstable();
+        said.dedup();
+        (said.len() <= MOST).then_some(said)
+    }
+
+    /// Nothing if the command may put a dash of the line's own into what it prints.
+    fn brings_nothing(&self, command: &SimpleCommand) -> Option<()> {
+        let program = command.program().unwrap_or_default();
+        let mut texts = Vec::new();
+        for arg in &command.args {
+            texts.extend(self.texts(arg)?);
+        }
+        let is_plain = |text: &String| !text.contains(['-', '\\']);
+        let is_option = |text: &str| text.starts_with('-') && text.len() < 4;
+        let brings = |text: &String| match program {
+            "sed" => !is_option(text) && !replaces_plainly(text),
+            "tr" => !is_option(text) && text.contains("\\0"),
+            "awk" | "gawk" | "jq" | "node" | "perl" | "python" | "python3" | "ruby" | "sh"
+            | "bash" => !is_option(text) && !is_plain(text),
+            "date" => text.starts_with("+-"),
+            "git" => text.split_once('=').is_some_and(|(_, format)| {
+                format.starts_with('-') || format.contains("%x") || format.contains(":-")
+            }),
+            _ => false,
+        };
+        let to_a_dash = program == "tr"
+            && texts.last().is_some_and(|text| text.starts_with('-') || text.ends_with('-'));
+        (!to_a_dash && !texts.iter().any(brings)).then_some(())
+    }
+}
+
+fn open() -> Vec<String> {
+    vec![OPEN.to_string()]
+}
+
+/// Whether the command prints texts of the line.
+fn speaks(command: &SimpleCommand) -> bool {
+    let is_given = command.redirects.iter().any(|redirect| redirect.operator == "<<<");
+    matches!(command.program(), Some("echo" | "printf"))
+        || is_given
+        || !command.documents.is_empty()
+}
+
+/// The text, and each end of it that looks like an option.
+fn endings(text: &str) -> Vec<String> {
+    let starts = text.match_indices('-').filter_map(|(at, _)| text.get(at..));
+    [text].into_iter().chain(starts).map(str::to_owned).collect()
+}
+
+/// The formats of `printf` with a text in the place of the first `%s` of each.
+fn filled(formats: &[String], texts: &[String]) -> Vec<String> {
+    let fill = |format: &String| -> Vec<String> {
+        let sign = format.char_indices().find_map(|(at, c)| {
+            let next = format.get(at.saturating_add(1)..)?.chars().next()?;
+            (c == '%' && next != '%').then_some(at)
+        });
+        let Some((before, rest)) = sign.and_then(|at| format.split_at_checked(at)) else {
+            return vec![format.clone()];
+        };
+        let end = rest.find(|c: char| c.is_ascii_alphabetic()).map_or(rest.len(), |at| at + 1);
+        let after = rest.get(end..).unwrap_or_default();
+        texts.iter().map(|text| format!("{before}{text}{after}")).collect()
+    };
+    formats.iter().flat_map(fill).collect()
+}
+
+/// `s/^v//`, `s/-.*//`, `1p`: nothing that it puts in is a dash.
+fn replaces_plainly(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix('s') else { return !text.contains(['-', '\\', 's']) };
+    let Some(sign) = rest.chars().next() else { return true };
+    let parts: Vec<&str> = rest.get(sign.len_utf8()..).unwrap_or_default().split(sign).collect();
+    match parts.as_slice() {
+        [_, put_in, _] => {
+            let is_digit = |c: char| c.is_ascii_digit();
+            !put_in.contains('-')
+                && put_in.split('\\').skip(1).all(|after| after.starts_with(is_digit))
+        }
+        _ => false,
+    }
+}
+
+/// Names of files in the command's words that look like options where they are found by a pattern.
+fn files_named(command: &SimpleCommand) -> Vec<String> {
+    let operands = command.args.iter().skip_while(|arg| arg.text() != "--").skip(1);
+    let placed = command.args.iter().filter(|arg| arg.text().contains('/'));
+    let written = command.redirects.iter().filter(|it| it.writes()).map(|it| &it.target);
+    let words = operands.chain(placed).chain(written).filter_map(Word::literal);
+    // A name may have slashes behind its first sign of an option: `--to-command=/bin/rm`.
+    let name = |text: &str| {
+        let starts = text.match_indices("/-").filter_map(|(at, _)| text.get(at.checked_add(1)?..));
+        let starts = starts.map(str::to_owned).collect::<Vec<_>>();
+        text.starts_with('-').then(|| text.to_owned()).into_iter().chain(starts).collect::<Vec<_>>()
+    };
+    words.flat_map(name).collect()
+}
