@@ -50,18 +50,21 @@ pub(super) fn runs_by_options(command: &SimpleCommand, line: &Line<'_>) -> bool 
         candidates.sort_unstable();
         candidates.dedup();
         let is_split = is_input || !word.text().starts_with('"');
+        // Without any quotes nothing of it stays together.
+        let is_whole = is_input || word.text().contains(['"', '\'']);
         candidates.iter().any(|text| {
-            let whole = vec![Word::Literal(text.clone())];
-            let words = || text.split_whitespace().map(|it| Word::Literal(it.to_owned())).collect();
-            line.takes(text.len().saturating_add(200)).is_none()
-                || reveals(command, at, whole)
-                || (is_split && text.contains(char::is_whitespace) && reveals(command, at, words()))
+            let is_cut = is_split && text.contains(|c| line.cuts(c));
+            let parts = text.split(|c| line.cuts(c)).filter(|part| !part.is_empty());
+            let words = || parts.clone().map(|it| Word::Literal(it.to_owned())).collect();
+            (is_cut && reveals(command, line, at, words()))
+                || ((is_whole || !is_cut)
+                    && reveals(command, line, at, vec![Word::Literal(text.clone())]))
         })
     };
     let program = usual_name(command.program().unwrap_or_default());
     let is_input =
         |text: &String| escapes_by_input(program, command, text) && inside(command.clone()) == 1;
-    line.said().any(is_input) || tellable(command).any(|(at, word)| runs(at, word))
+    line.said().any(is_input) || tellable(command, line).any(|(at, word)| runs(at, word))
 }
 
 /// The first word of the command that may become such an option by what comes from outside the line.
@@ -70,18 +73,21 @@ pub(super) fn open_to_options<'c>(command: &'c SimpleCommand, line: &Line<'_>) -
         let texts = line.texts(word);
         texts.is_none_or(|texts| texts.iter().any(|text| text.starts_with([OPEN, '-'])))
     };
-    tellable(command).map(|(_, word)| word).find(|word| is_open(word))
+    tellable(command, line).map(|(_, word)| word).find(|word| is_open(word))
 }
 
 /// The words of the command that are decided at run time and in whose place an option could make its program run something.
-fn tellable(command: &SimpleCommand) -> impl Iterator<Item = (usize, &Word)> {
+fn tellable<'c>(
+    command: &'c SimpleCommand,
+    line: &Line<'_>,
+) -> impl Iterator<Item = (usize, &'c Word)> {
     let program = usual_name(command.program().unwrap_or_default());
     let known = RUN_BY_OPTION.iter().find(|(name, _)| *name == program);
     let is_plain = LOAD_NOTHING.contains(&program) || scripts::is_read(program);
     let options = command.args.iter().take_while(|arg| arg.literal() != Some("--"));
     let options = options.enumerate().filter(move |_| !is_plain);
     options.filter(move |(at, word)| {
-        let tells = |text: &str| reveals(command, *at, vec![Word::Literal(text.to_owned())]);
+        let tells = |text: &str| reveals(command, line, *at, vec![Word::Literal(text.to_owned())]);
         let glued = |option: &&str| format!("{option}=x");
         may_be_an_option(word)
             && !is_a_value(program, &command.args, *at)
@@ -102,8 +108,15 @@ fn is_put_in(text: &str) -> bool {
     !text.contains(['$', '`', '{', '*', '?', '[', '~', '<', '>'])
 }
 
-/// Whether more is listed with these words in that place than without them.
-fn reveals(command: &SimpleCommand, at: usize, words: Vec<Word>) -> bool {
+/// Whether more is listed with these words in that place than without them; so too when that would take too long to tell.
+fn reveals(command: &SimpleCommand, line: &Line<'_>, at: usize, words: Vec<Word>) -> bool {
+    let length: usize = words.iter().map(|word| word.text().len()).sum();
+    if line
+        .takes(length.saturating_add(command.args.len().saturating_mul(4)).saturating_add(5))
+        .is_none()
+    {
+        return true;
+    }
     let mut told = command.clone();
     told.args.splice(at..at.saturating_add(1), words);
     inside(told) > inside(command.clone())

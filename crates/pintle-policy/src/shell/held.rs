@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 const MOST: usize = 64;
 const DEEPEST: usize = 8;
 /// Values in values in values: judging stays cheap.
-const MOST_STEPS: usize = 50_000;
+const MOST_STEPS: usize = 1_000_000;
 
 /// A line, as far as what it holds is concerned.
 pub(super) struct Line<'v> {
@@ -58,6 +58,12 @@ impl<'v> Line<'v> {
     pub(super) fn takes(&self, steps: usize) -> Option<()> {
         self.left.set(self.left.get().checked_sub(steps)?);
         Some(())
+    }
+
+    /// Where a text without quotes is cut into words.
+    pub(super) fn cuts(&self, c: char) -> bool {
+        let (separators, _) = self.values.known("IFS");
+        c.is_whitespace() || separators.iter().any(|word| word.text().contains(c))
     }
 
     /// What it prints somewhere.
@@ -231,6 +237,10 @@ impl<'v> Line<'v> {
 
     /// All that a variable may be, nothing at all included.
     fn variable(&self, name: &str, depth: usize) -> Option<Vec<String>> {
+        // The last word of whatever ran before.
+        if name == "_" {
+            return None;
+        }
         let (set, is_read) = self.values.known(name);
         let mut found = vec![String::new()];
         if is_read || (set.is_empty() && name != WORDS) {
@@ -271,8 +281,8 @@ impl<'v> Line<'v> {
         let mut found = Vec::new();
         for word in &commands.first()?.args {
             found.extend(match word {
-                Word::Literal(text) => vec![text.clone()],
-                Word::Dynamic(raw) => self.read(raw, false, depth.saturating_add(1))?,
+                Word::Literal(text) => vec![of_item(text).to_owned()],
+                Word::Dynamic(raw) => self.read(of_item(raw), false, depth.saturating_add(1))?,
             });
         }
         Some(found)
@@ -291,16 +301,27 @@ impl<'v> Line<'v> {
         let mut said: Vec<String> = Vec::new();
         let mut speakers = 0_usize;
         let mut is_changed = false;
+        let mut is_mangled = false;
         for command in &commands {
+            let program = command.program().unwrap_or_default();
             if speaks(command) {
                 said.extend(self.said_by(command)?);
                 speakers = speakers.saturating_add(1);
-            } else if command.program() != Some("cat") {
+            }
+            if let ("printenv", [name]) = (program, command.args.as_slice()) {
+                said.extend(self.variable(name.literal()?, depth.saturating_add(1))?);
+                speakers = speakers.saturating_add(1);
+            } else if !matches!(program, "" | "cat" | "echo" | "printf" | "tee") {
                 is_changed = true;
+                is_mangled |= !keeps_letters(program);
                 self.brings_nothing(command)?;
             }
         }
-        let own = |text: &String| text.contains(['-', '\\']);
+        let is_own = |text: &String| text.contains(|c| c != OPEN);
+        let own = |text: &String| match is_mangled {
+            true => is_own(text),
+            false => text.contains(['-', '\\']),
+        };
         match speakers {
             0 => Some(open()),
             1 if !is_changed => Some(said),
@@ -318,6 +339,9 @@ impl<'v> Line<'v> {
             said.extend(self.texts(word)?);
         }
         let program = command.program().unwrap_or_default();
+        if program == "getopts" {
+            said.extend(command.args.iter().map(|arg| arg.text().to_owned()));
+        }
         let is_option = |word: &&Word| match program {
             "echo" => matches!(word.text(), "-e" | "-n" | "-E" | "-ne" | "-en"),
             _ => word.text() == "--",
@@ -365,6 +389,7 @@ impl<'v> Line<'v> {
             "awk" | "gawk" | "jq" | "node" | "perl" | "python" | "python3" | "ruby" | "sh"
             | "bash" => !is_option(text) && !is_plain(text),
             "date" => text.starts_with("+-"),
+            "expr" | "seq" => text.len() > 2 && text.contains('-'),
             "git" => text.split_once('=').is_some_and(|(_, format)| {
                 format.starts_with('-') || format.contains("%x") || format.contains(":-")
             }),
@@ -380,12 +405,27 @@ fn open() -> Vec<String> {
     vec![OPEN.to_string()]
 }
 
+/// `[key]=value`
+fn of_item(item: &str) -> &str {
+    let value = item.strip_prefix('[').and_then(|keyed| keyed.split_once("]="));
+    value.map_or(item, |(_, value)| value)
+}
+
 /// Whether the command prints texts of the line.
 fn speaks(command: &SimpleCommand) -> bool {
     let is_given = command.redirects.iter().any(|redirect| redirect.operator == "<<<");
     matches!(command.program(), Some("echo" | "printf"))
         || is_given
         || !command.documents.is_empty()
+}
+
+/// Whether what the program prints has no letters but those that it reads, in their order.
+fn keeps_letters(program: &str) -> bool {
+    const KEEP: &[&str] = &[
+        "awk", "basename", "column", "cut", "dirname", "fold", "gawk", "grep", "head", "jq", "nl",
+        "sed", "sort", "tail", "tr", "uniq", "wc", "xargs",
+    ];
+    KEEP.contains(&program)
 }
 
 /// The text, and each end of it that looks like an option.

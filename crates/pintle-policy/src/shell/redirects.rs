@@ -218,8 +218,8 @@ pub(super) fn redirecting<'t>(command: &Node<'t>) -> Option<(Node<'t>, Node<'t>)
             let is_its = body.id() == command.id() || body.kind() == "list";
             return (is_body && is_its).then_some((parent, body));
         }
-        let is_last = children(&parent).last().is_some_and(|last| last.id() == body.id());
-        if !is_row(&parent) || !is_last {
+        let is_last = || children(&parent).last().is_some_and(|last| last.id() == body.id());
+        if !is_row(&parent) || !is_last() {
             return None;
         }
         body = parent;
