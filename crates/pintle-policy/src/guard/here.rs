@@ -2,8 +2,9 @@
 
 use crate::Reach;
 use crate::folders::places;
+use crate::movers::is_mover;
 use crate::paths::{normal, resolve};
-use crate::shell::Script;
+use crate::shell::{Script, SimpleCommand, Word, may_be_long};
 use glob::Pattern;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,11 @@ impl<'a> Here<'a> {
             None if input.get("cwd").is_some() => None,
             None => workspace,
         };
+        let movers = script.commands().filter(|command| is_mover(command));
+        // `mkdir x; cd *; …`: what is to be found there is not there yet.
+        let is_lost = script.any_is_open(movers.flat_map(|command| &command.args))
+            || script.commands().any(goes_first);
+        let start = start.filter(|_| !is_lost);
         let places = start.and_then(|start| places(script, start).ok());
         let here = |at: usize| {
             let place = places.as_ref().and_then(|places| places.each.get(at));
@@ -72,6 +78,12 @@ impl<'a> Here<'a> {
         let paths = [Some(place), inside].into_iter().flatten();
         paths.map(|path| path.to_string_lossy().into_owned()).collect()
     }
+}
+
+/// `env -C x sh -c '…'`
+fn goes_first(command: &SimpleCommand) -> bool {
+    let goes = |arg: &Word| arg.text().starts_with("-C") || may_be_long(arg.text(), "chdir");
+    command.program() == Some("env") && command.args.iter().any(goes)
 }
 
 fn lexical(folder: &Path, text: &str) -> PathBuf {

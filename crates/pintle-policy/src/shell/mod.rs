@@ -240,6 +240,14 @@ impl Script {
         }
     }
 
+    /// Whether one of these words may become something that the line does not hold: a file pattern finds what is there by then.
+    pub(crate) fn any_is_open<'c>(&self, words: impl Iterator<Item = &'c Word>) -> bool {
+        let line = held::Line::new(&self.values, std::iter::empty());
+        let is_open = |text: &String| text.contains(pieces::OPEN);
+        let mut words = words.filter(|word| word.is_dynamic());
+        words.any(|word| line.texts(word).is_none_or(|texts| texts.iter().any(is_open)))
+    }
+
     /// For each command, the word of it that may turn out to be an option by which its program runs another.
     pub(crate) fn open_to_options(&self) -> Vec<Option<&Word>> {
         let line = held::Line::new(&self.values, self.commands());
