@@ -12,6 +12,8 @@
 
 #[path = "shell_fuzz/grammar.rs"]
 mod grammar;
+#[path = "shell_fuzz/options.rs"]
+mod options;
 #[path = "shell_fuzz/sandbox.rs"]
 mod sandbox;
 #[path = "shell_fuzz/scripts.rs"]
@@ -219,4 +221,9 @@ fn no_script_that_the_shell_puts_together_runs_a_program_unseen() {
     let mut random = Random::new(number("PINTLE_FUZZ_SEED", 5));
     let cases = number("PINTLE_FUZZ_CASES", 400);
     hold((0..cases).map(|_| scripts::line(&mut random)), 20);
+}
+
+#[test]
+fn no_option_that_the_line_holds_runs_a_program_unseen() {
+    hold(options::lines(), 150);
 }

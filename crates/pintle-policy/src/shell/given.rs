@@ -34,17 +34,21 @@ pub(super) fn runs_by_options(command: &SimpleCommand, line: &Line<'_>) -> bool 
             texts.push(OPEN.to_string());
         }
         let is_input = word.text() == "$(input of xargs)" || is_put_in(word.text());
+        if is_input && line.says_anything {
+            return true;
+        }
         // What is open may be anything that the line prints somewhere.
         let mut candidates: Vec<String> = Vec::new();
         for text in &texts {
-            match text.strip_prefix(OPEN) {
-                Some(rest) => {
-                    let rest = rest.replace(OPEN, "");
-                    let held = line.held().filter(|held| is_input || held.starts_with(['-', '+']));
-                    candidates
-                        .extend(held.flat_map(|held| [held.clone(), format!("{held}{rest}")]));
-                }
-                None => candidates.push(text.replace(OPEN, "")),
+            let (start, rest) = text.split_once(OPEN).unwrap_or((text, ""));
+            let rest = rest.replace(OPEN, "");
+            candidates.push(format!("{start}{rest}"));
+            if text.contains(OPEN) {
+                let is_fit = |held: &&String| {
+                    held.starts_with(start) && (is_input || held.starts_with(['-', '+']))
+                };
+                let held = line.held().filter(is_fit);
+                candidates.extend(held.flat_map(|held| [held.clone(), format!("{held}{rest}")]));
             }
         }
         candidates.sort_unstable();

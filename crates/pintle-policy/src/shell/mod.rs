@@ -25,6 +25,7 @@ mod pieces;
 mod redirects;
 mod reserved;
 mod runners;
+mod said;
 mod scripts;
 mod stand_in;
 mod steps;

@@ -177,7 +177,7 @@ impl Values {
             Some(match word {
                 Word::Dynamic(_) => Word::Dynamic(value.to_owned()),
                 Word::Literal(_) if is_more && !value.contains(['$', '`']) => {
-                    Word::Dynamic(format!("${name}{value}"))
+                    Word::Dynamic(format!("${{{name}}}{value}"))
                 }
                 Word::Literal(_) => Word::Literal(value.to_owned()),
             }),
@@ -214,6 +214,11 @@ impl Values {
         let (known, unknown): (Vec<_>, Vec<_>) =
             found.map(|(_, value)| value.as_ref()).partition(Option::is_some);
         (known.into_iter().flatten().collect(), !unknown.is_empty())
+    }
+
+    /// Every text that the line sets a variable to.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.set.iter().filter_map(|(_, value)| value.as_ref()).map(Word::text)
     }
 
     /// Whether an index of an array may be any text.

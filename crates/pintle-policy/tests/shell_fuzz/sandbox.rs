@@ -11,9 +11,10 @@ use std::time::Duration;
 
 /// The only programs to be found, besides the `rm` that leaves a mark. None of them harms a file that was not named.
 const PROGRAMS: &[&str] = &[
-    "awk", "bash", "cat", "chrt", "env", "false", "find", "flock", "git", "ionice", "nice",
-    "nohup", "prlimit", "script", "sed", "seq", "setarch", "setsid", "sh", "stdbuf", "taskset",
-    "tee", "timeout", "tr", "true", "xargs",
+    "awk", "base64", "basename", "bash", "cat", "chrt", "cut", "env", "false", "find", "flock",
+    "git", "head", "ionice", "make", "nice", "nohup", "prlimit", "rev", "script", "sed", "seq",
+    "setarch", "setsid", "sh", "split", "stdbuf", "tar", "taskset", "tee", "timeout", "touch",
+    "tr", "true", "xargs",
 ];
 
 const NOBODY: u32 = 65534;

@@ -1,0 +1,115 @@
+//! Lines that hold an option by which a program runs `rm`, and hand it over in ways in which no word shows it.
+
+/// What makes `v` that option: `%o` is all of it, `%t` what follows its first dash.
+const SOURCES: &[&str] = &[
+    "v=%o",
+    "v=$(echo %o)",
+    "v=`echo %o`",
+    "v=$(printf %s %o)",
+    "v=$(printf '%s\\n' %o)",
+    "v=$(printf %b %o)",
+    "v=$(printf '\\55'; echo %t)",
+    "v=$(printf '\\55%s' %t)",
+    "v=$(printf %b '\\0055'%t)",
+    "v=$'\\x2d'%t",
+    "w=-; v=$w%t",
+    "v=-; v+=%t",
+    "printf -v v %s %o",
+    "read -r v <<< %o",
+    "echo %o > g; read -r v < g",
+    "echo %o > g; v=$(cat g)",
+    "echo %o > g; v=$(<g)",
+    "mapfile -t v <<< %o",
+    "set -- %o; v=$1",
+    "set -- a %o; shift; v=$1",
+    "f() { v=$1; }; f %o",
+    "f() { echo %o; }; v=$(f)",
+    "f() { echo \"$1\"; }; v=$(f %o)",
+    "for v in %o; do :; done",
+    "v=(%o)",
+    "a=(k %o); v=${a[1]}",
+    "declare -A m=([k]=%o); v=${m[k]}",
+    "declare -A m; m[k]=%o; v=${m[k]}",
+    "w=%o; v=$w",
+    "w=k%o; v=${w#k}",
+    "w=k%o; v=${w:1}",
+    "w=%ok; v=${w%k}",
+    "w=%o; u=w; v=${!u}",
+    "v=k; v=${v/k/%o}",
+    ": ${v:=%o}",
+    "v=${u:-%o}",
+    "declare v=%o",
+    "v=$(echo k%o | cut -c2-)",
+    "v=$(echo k%o | sed s/k//)",
+    "v=$(echo k%t | sed s/k/-/)",
+    "v=$(echo k%t | tr k -)",
+    "v=$(echo %o | cat)",
+    "v=$(echo %o | tr q q)",
+    "v=$(echo %o | rev | rev)",
+    "v=$(echo %o | base64 | base64 -d)",
+    "export E=%o; v=$(env | sed -n s/^E=//p)",
+    "v=$(cat <<E\n%o\nE\n)",
+    "v=$(head -1 <<< %o)",
+    "v=$(tee g <<< %o)",
+    ": %o; v=$_",
+    "v=$(bash -c 'echo %o')",
+    "v=$(eval 'echo %o')",
+    "eval v=%o",
+    "v=$(sh -c 'echo \"$1\"' k %o)",
+    "v=$(env echo %o)",
+    "v=$(timeout 5 echo %o)",
+    "v=$(xargs echo <<< %o)",
+    "v=$(basename /k/%o)",
+    "v=$(awk 'BEGIN{print \"%o\"}')",
+    "v=$(awk -v k=%o 'BEGIN{print k}')",
+    "v=$(seq -f %o 1)",
+    "v=$(find x -printf %o)",
+    "v=$(sed 's/^/%o/;q' <<< '')",
+    "v=$(sed 1i%o x)",
+    "[[ %o =~ .* ]]; v=${BASH_REMATCH[0]}",
+    "IFS=k; w=ak%o; for v in $w; do :; done; unset IFS",
+    "touch ./%o; v=$(echo -*)",
+    "touch -- %o; v=-*",
+    "touch sub/%o; cd sub; for v in *; do :; done; touch x",
+    "false || v=%o",
+    "if true; then v=%o; fi",
+    "case k in *) v=%o;; esac",
+    "while read -r v; do break; done <<< %o",
+    "while read -r v; do break; done <<E\n%o\nE\n:",
+];
+
+/// What hands it to a program.
+const SINKS: &[(&str, &str)] = &[
+    ("tar cf a \"$v\" x", "-Irm"),
+    ("tar cf a $v x", "-Irm"),
+    ("tar cf a \"${v:-k}\" x", "--use-compress-program=rm"),
+    ("echo a > x; split \"$v\" x", "--filter=rm"),
+    ("make \"$v\" z", "--eval=z:;rm"),
+    ("make $v z", "--eval=z:;rm"),
+    ("echo \"$v\" | xargs -d '\\n' make z", "--eval=z:;rm"),
+    ("printf '%s\\n' \"$v\" | xargs -I p make p z", "--eval=z:;rm"),
+    ("set -- \"$v\" z; make \"$@\"", "--eval=z:;rm"),
+    ("f9() { make \"$@\"; }; f9 \"$v\" z", "--eval=z:;rm"),
+    ("sh -c 'make \"$1\" z' k \"$v\"", "--eval=z:;rm"),
+    ("export v; sh -c 'make \"$v\" z'", "--eval=z:;rm"),
+    ("eval make '\"$v\"' z", "--eval=z:;rm"),
+    ("env make \"$v\" z", "--eval=z:;rm"),
+    ("find x -exec make \"$v\" z ';'", "--eval=z:;rm"),
+    ("for q in \"$v\"; do make \"$q\" z; done", "--eval=z:;rm"),
+    ("a9=(\"$v\"); make \"${a9[@]}\" z", "--eval=z:;rm"),
+];
+
+pub(crate) fn lines() -> impl Iterator<Item = String> {
+    let of_source = |from: &'static str| {
+        SINKS.iter().map(move |(to, option)| {
+            let option = option.replace(';', "\\;");
+            let quoted = |text: &str| match from.contains("'echo %o'") || from.contains("\"%o\"") {
+                true => text.replace("\\;", ";"),
+                false => text.to_owned(),
+            };
+            let line = from.replace("%o", &quoted(&option)).replace("%t", &option[1..]);
+            format!("{line}; {to}")
+        })
+    };
+    SOURCES.iter().flat_map(move |from| of_source(from))
+}
