@@ -151,6 +151,7 @@ fn an_allow_rule_lets_through_only_what_it_surely_matches() {
         (&["make", "t=*"], "t=all; make \"$t\"", true),
         (&["git"], "git fetch \"$R\"", false),
         (&["git"], "git checkout \"$B\"", true),
+        (&["sqlite3"], "sqlite3 \"$DB\" 'select 1'", true),
         (&["git"], "git commit -m \"$M\"", true),
         (&["tar"], "tar czf \"$X\" src", true),
         (&["tar"], "tar czf a.tgz *", false),

@@ -6,6 +6,7 @@
 use super::escapes::escapes_by_input;
 use super::held::Line;
 use super::loads::LOAD_NOTHING;
+use super::options::is_one_word;
 use super::pieces::OPEN;
 use super::runners::{RUN_BY_OPTION, usual_name};
 use super::unwrap::expand;
@@ -23,7 +24,10 @@ const TELLING: &[&str] = &[
     "-euse_askpass=x",
     "-exec=x",
     "-wrapper",
+    "-E",
+    ".shell x",
     "CC=x",
+    "cmd",
 ];
 
 /// Whether a word of the command may become an option by which its program runs what the line says.
@@ -165,5 +169,8 @@ fn is_a_value(program: &str, args: &[Word], at: usize) -> bool {
     let bundled = first
         .filter(|text| !text.starts_with('-'))
         .map_or(0, |text| text.chars().filter(|c| letters.contains(*c)).count());
-    is_last || (at > 0 && at <= bundled)
+    // Its first word is a file.
+    let is_first = || args.iter().take(at).all(|arg| arg.text().starts_with('-'));
+    let is_file = program == "sqlite3" && args.get(at).is_some_and(is_one_word) && is_first();
+    is_last || is_file || (at > 0 && at <= bundled)
 }
