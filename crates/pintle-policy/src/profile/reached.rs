@@ -43,7 +43,8 @@ impl Search<'_> {
         }
         for word in &reaches.folders {
             for named in self.all_named(&from, word) {
-                reached |= matches!(named, Named::Folder(_)) && self.load(named);
+                let is_one = matches!(&named, Named::Folder(place) if !installed::holds(place));
+                reached |= is_one && self.load(named);
             }
         }
         for pattern in reaches.patterns.iter().flat_map(|it| from.iter().map(move |at| at.join(it)))

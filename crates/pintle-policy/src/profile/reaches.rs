@@ -2,7 +2,7 @@
 //! there, and the modules that Python finds by itself.
 
 use super::looked_at::{WRITERS, pattern};
-use super::strings::strings;
+use super::strings::{reaches_out, strings};
 use crate::contents::{is_of_the_system, is_part_of_a_path};
 use crate::shell::{
     Loads, SimpleCommand, Word, is_variable_name, is_wrapper, loads, simple_commands,
@@ -140,6 +140,8 @@ const PROJECT_RUNNERS: &[(&str, &[&str])] = &[
 ];
 /// So many texts of a script are read as lines for a shell; of further ones every word may be a folder.
 const MOST_LINES: usize = 500;
+/// What folders are called in which scripts keep what they write. Only of a shell script it is known what it does with one.
+const KEPT: &[&str] = &["cache", "log", "logs", "out", "output", "state", "temp", "tmp", "var"];
 /// They list what is in a folder.
 const LISTERS: &[&str] = &["", "fd", "fdfind", "find", "ls"];
 
@@ -176,6 +178,7 @@ impl Reaches {
         let is_open = !open.is_empty();
         let loads = is_open || commands.iter().any(is_loader);
         self.open.extend(open);
+        let used = variables_read(commands);
         if commands.iter().any(|command| command.program() == Some("git")) {
             let goes = |command: &&SimpleCommand| {
                 matches!(command.program(), Some("cd" | "git" | "pushd"))
@@ -193,7 +196,7 @@ impl Reaches {
             if !loads {
                 continue;
             }
-            self.variables(command);
+            self.variables(command, &used);
             let goes = matches!(program, "cd" | "pushd") || is_loader(command);
             let passes_on =
                 is_wrapper(program) && !LISTERS.contains(&program) && !TALKERS.contains(&program);
@@ -203,7 +206,7 @@ impl Reaches {
                 let words = command.args.iter().chain(input.map(|it| &it.target));
                 self.places.extend(words.flat_map(|word| parts(word.text())));
             }
-            if is_open && LISTERS.contains(&program) {
+            if is_open && !command.name.is_dynamic() && LISTERS.contains(&program) {
                 self.listed(command);
             }
         }
@@ -222,11 +225,15 @@ impl Reaches {
     }
 
     /// `LIB="$PINTLE_PROFILE_DIR/lib"`, `export PATH="$PWD/bin:$PATH"`
-    fn variables(&mut self, command: &SimpleCommand) {
+    fn variables(&mut self, command: &SimpleCommand, used: &BTreeSet<String>) {
         let declares = command.program().is_some_and(|program| DECLARERS.contains(&program));
         let args = command.args.iter().filter(|_| declares);
         for word in command.assignments.iter().chain(args).map(Word::text) {
-            if let Some((_, value)) = word.split_once('=').filter(|it| is_variable_name(it.0)) {
+            let Some((name, value)) = word.split_once('=').filter(|it| is_variable_name(it.0))
+            else {
+                continue;
+            };
+            if used.contains(name) || is_for_programs(name) {
                 self.places.extend(parts(value));
             }
         }
@@ -285,6 +292,7 @@ impl Reaches {
 
     /// Of a script in another language: its texts may be places, or lines that it gives to a shell.
     fn strings(&mut self, script: &str) {
+        let reaches_out = reaches_out(script);
         let mut lines = 0;
         for found in strings(script) {
             if found.is_everything() {
@@ -293,10 +301,11 @@ impl Reaches {
             if found.is_listed {
                 self.patterns.extend(pattern(&found.text));
             }
-            if found.is_compared {
+            if found.is_compared || !(reaches_out || found.is_loaded) {
                 continue;
             }
             if found.text.contains(' ') {
+                self.folders.insert(found.text.clone());
                 lines += usize::from(found.may_be_a_line());
                 if lines > MOST_LINES {
                     self.folders.extend(parts(&found.text));
@@ -315,7 +324,9 @@ impl Reaches {
             if found.text == "git" {
                 self.repositories.insert(String::new());
             }
-            self.folders.extend(parts(&found.text));
+            if !KEPT.contains(&found.text.trim_matches(['.', '/'])) {
+                self.folders.extend(parts(&found.text));
+            }
         }
     }
 }
@@ -336,7 +347,8 @@ impl Open {
         let is_argument = first.starts_with('$')
             && name.starts_with(|c: char| matches!(c, '@' | '*') || c.is_ascii_digit());
         let is_sum = first.starts_with("$((") || first.starts_with("((");
-        if is_quiet || is_argument || is_sum || text.split_whitespace().any(is_in_the_profile) {
+        let is_known = text.split_whitespace().any(is_in_the_profile) || is_beside(text);
+        if is_quiet || is_argument || is_sum || is_known {
             return None;
         }
         let words = std::iter::once(text).chain(command.args.iter().map(Word::text));
@@ -344,11 +356,57 @@ impl Open {
     }
 }
 
+/// Variables that are used for more than to write there: a script that keeps a log in a folder loads nothing from it.
+fn variables_read(commands: &[SimpleCommand]) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for command in commands {
+        let program = command.program().unwrap_or_default();
+        let args = command.args.iter().filter(|_| !WRITERS.contains(&program));
+        let input = command.redirects.iter().filter(|it| !it.writes()).map(|it| &it.target);
+        let words = args.chain(input).chain(&command.assignments).chain([&command.name]);
+        for word in words.filter(|word| word.is_dynamic()) {
+            let names = word.text().split('$').skip(1).map(|rest| rest.trim_start_matches('{'));
+            found.extend(names.map(|rest| {
+                rest.chars()
+                    .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
+                    .collect::<String>()
+            }));
+        }
+    }
+    found
+}
+
+/// Programs look there without being told.
+fn is_for_programs(variable: &str) -> bool {
+    variable.contains("PATH")
+        || matches!(
+            variable,
+            "BASH_ENV" | "CDPATH" | "ENV" | "PERL5LIB" | "RUBYLIB" | "RUBYOPT" | "NODE_OPTIONS"
+        )
+        || variable.starts_with("LD_")
+        || variable.starts_with("PYTHON")
+}
+
 /// `"$PINTLE_PROFILE_DIR/lib/x"`: its name is known, also before it is there.
 fn is_in_the_profile(word: &str) -> bool {
     let plain = word.replace(['"', '\'', '{', '}'], "");
     let inner = plain.strip_prefix("$PINTLE_PROFILE_DIR/").or_else(|| plain.strip_prefix("$PWD/"));
     inner.is_some_and(|inner| !inner.is_empty() && inner.chars().all(is_part_of_a_path))
+}
+
+/// `. "$(dirname "$0")/lib.sh"`: a neighbour, which counts when it comes to be.
+fn is_beside(command: &str) -> bool {
+    let starts = [
+        "$(dirname \"$0\")/",
+        "$(dirname $0)/",
+        "${0%/*}/",
+        "BASH_SOURCE[0]}\")/",
+        "BASH_SOURCE}\")/",
+    ];
+    let behind =
+        starts.iter().find_map(|start| command.split_once(start)).map(|(_, behind)| behind);
+    let name = behind.map(|it| it.split(['"', ' ']).next().unwrap_or_default());
+    name.is_some_and(|it| !it.is_empty() && !it.contains("..") && it.chars().all(is_part_of_a_path))
 }
 
 /// Whether it loads files: one that it is given, or those that lie there.
@@ -389,8 +447,10 @@ fn language(file: &Path, text: &str) -> Option<Language> {
 
 /// The paths that a word may hold: what stands before a slash may be known only when it runs, as in `$HERE/../lib`.
 fn parts(word: &str) -> impl Iterator<Item = String> {
+    // A name may have blanks in it.
+    let whole = word.split(|c| "$\"'`(){}:=,\n".contains(c)).filter(|it| it.contains(' '));
     let pieces = word.split(|c| !is_part_of_a_path(c)).filter(|piece| !piece.is_empty());
-    pieces.flat_map(|piece| {
+    pieces.chain(whole).flat_map(|piece| {
         let behind = piece.split_once('/').map(|(_, behind)| behind);
         // `-Ilib`
         let glued = piece.strip_prefix('-').and_then(|it| it.get(1..));

@@ -38,10 +38,59 @@ const LISTS: [&str; 12] = [
     "walk(",
 ];
 
+/// What is named behind these is loaded.
+const LOADS: [&str; 4] = ["from", "import", "import(", "require("];
+
+/// By these a script runs, loads or lists what it does not name.
+const REACHES: [&str; 33] = [
+    "@INC",
+    "Dir.",
+    "Dir[",
+    "__import__",
+    "chdir",
+    "child_process",
+    "compile(",
+    "createRequire",
+    "cwd",
+    "do $",
+    "eval(",
+    "exec(",
+    "execfile",
+    "fork",
+    "glob",
+    "import(",
+    "import_module",
+    "iterdir",
+    "listdir",
+    "load f",
+    "loadfile",
+    "popen",
+    "readdir",
+    "require File",
+    "require_relative",
+    "runpy",
+    "scandir",
+    "spawn",
+    "spec_from",
+    "subprocess",
+    "sys.path",
+    "system",
+    "use lib",
+];
+
+/// Whether a script in whatever language may load more than it names: one that only looks at texts does not.
+pub(super) fn reaches_out(script: &str) -> bool {
+    let computed = |call: &str| !call.trim_start().starts_with(QUOTES);
+    REACHES.iter().any(|way| script.contains(way))
+        || script.contains("walk(")
+        || script.split("require(").skip(1).any(computed)
+}
+
 pub(super) struct Found {
     pub(super) text: String,
     pub(super) is_compared: bool,
     pub(super) is_listed: bool,
+    pub(super) is_loaded: bool,
     before: String,
 }
 
@@ -92,7 +141,14 @@ pub(super) fn strings(script: &str) -> Vec<Found> {
             let before = before.trim_end_matches(['r', 'f', 'b', 'u']).trim_end();
             let ends_in = |ends: &[&str]| ends.iter().any(|end| before.ends_with(end));
             let (is_compared, is_listed) = (ends_in(&COMPARES), ends_in(&LISTS));
-            found.push(Found { text, is_compared, is_listed, before: before.to_owned() });
+            let is_loaded = ends_in(&LOADS);
+            found.push(Found {
+                text,
+                is_compared,
+                is_listed,
+                is_loaded,
+                before: before.to_owned(),
+            });
             rest = from.get(end.saturating_add(1)..).unwrap_or_default();
         }
     }

@@ -30,6 +30,7 @@ fn a_folder_that_a_script_goes_to_counts() {
         "LIB=$(cd \"$(dirname \"$0\")/../lib\" && pwd); source \"$LIB/x\"",
         "HERE=$(cd \"$(dirname \"$0\")\" && pwd)\n. \"$HERE/../lib/x\"",
         "cd lib; make",
+        "cd \"$PINTLE_PROFILE_DIR\"/lib\n./x",
         "make -C lib check",
     ] {
         assert!(shows("hooks/c.sh", says, &["lib/x"], "lib/x"), "{says}");
@@ -65,6 +66,33 @@ fn a_folder_of_which_a_script_loads_whatever_is_there_counts() {
             shows("hooks/c.sh", says, &["lib/x"], "lib/y") || says.ends_with("/x"),
             "new: {says}"
         );
+    }
+}
+
+#[test]
+fn a_folder_with_blanks_in_its_name_counts_too() {
+    for says in [
+        "cd 'my lib' && . ./x",
+        "cd my\\ lib; ./x",
+        "LIB=\"$PINTLE_PROFILE_DIR/my lib\"; . \"$LIB/x\"",
+    ] {
+        assert!(shows("hooks/c.sh", says, &["my lib/x"], "my lib/x"), "{says}");
+    }
+    let python = "import os\nos.chdir('my lib')\n";
+    assert!(shows("hooks/c.py", python, &["my lib/x"], "my lib/x"));
+}
+
+#[test]
+fn what_a_script_keeps_does_not_make_it_untrusted() {
+    for (script, says) in [
+        ("hooks/c.sh", "LOG=log; . \"$(dirname \"$0\")/c.sh\"; date >> \"$LOG/a.log\""),
+        (
+            "hooks/c.py",
+            "import os\nos.makedirs('log', exist_ok=True)\nopen('log/a.log', 'a').write('x')",
+        ),
+        ("hooks/c.js", "const d = path.join(root, 'log'); fs.appendFileSync(d + '/a.log', 'x')"),
+    ] {
+        assert!(!shows(script, says, &["log/b.log"], "log/a.log"), "{says}");
     }
 }
 
@@ -157,6 +185,7 @@ fn a_folder_that_a_script_of_another_language_has_as_a_text_counts() {
             "hooks/c.py",
             "import os\nLIB = os.environ['PINTLE_PROFILE_DIR'] + '/lib'\nexec(open(LIB + '/x').read())",
         ),
+        ("hooks/c.js", "const name = 'x'; require('../lib' + '/' + name); require(file)"),
         ("hooks/c.js", "require('child_process').execSync(\"cd lib && ./x\")"),
         ("hooks/c.js", "const p = require('path'); require(p.join(__dirname, '../lib', name))"),
         ("hooks/c.pl", "use lib \"lib\"; use Foo::Bar;"),
@@ -181,6 +210,10 @@ fn a_folder_that_a_script_only_speaks_of_is_the_agents_to_work_in() {
         ),
         ("hooks/c.sh", "check() { echo \"$1\"; }; check src; ls src | wc -l"),
         ("hooks/c.sh", "curl -s \"$URL\" -d @- > /dev/null; mkdir -p src/log; touch src/log/x"),
+        (
+            "hooks/c.sh",
+            "LOG=\"$PINTLE_PROFILE_DIR/src\"; mkdir -p \"$LOG\"; sh -c :; date >> \"$LOG/a.log\"",
+        ),
         ("hooks/c.sh", "find src -newer stamp | head -1 | grep -q . && exit 1"),
         ("hooks/c.sh", "run() { \"$@\" || exit 1; }; run grep -q x src/a.txt.bak"),
         (
@@ -188,6 +221,14 @@ fn a_folder_that_a_script_only_speaks_of_is_the_agents_to_work_in() {
             "import sys, json\nif json.load(sys.stdin)['path'].startswith(\"src/\"): sys.exit(1)",
         ),
         ("hooks/c.py", "import sys\nif sys.argv[1] == 'src': sys.exit('do not touch src here')"),
+        (
+            "hooks/c.py",
+            "import json, re, sys\nALLOWED = [\"src\", \"tests\"]\nGUARDED = [\".env\", \".git/\"]\nd = json.load(sys.stdin)\n",
+        ),
+        (
+            "hooks/c.js",
+            "const fs = require('fs'); const allowed = ['src', 'tests']; JSON.parse(fs.readFileSync(0))",
+        ),
         ("hooks/c.js", "if (path.startsWith('src/') || path.includes('src')) process.exit(1)"),
     ] {
         assert!(!shows(script, says, &["src/main.rs"], "src/main.rs"), "{says}");
@@ -209,5 +250,27 @@ fn what_a_variable_of_the_operators_names_counts() {
         let bounds = Bounds { hook_env: Some(&given), ..Bounds::default() };
         let files = Profile::load_within(folder.path(), bounds).unwrap().scripts.files;
         assert_eq!(files.contains("lib/x.py"), counts, "{name}");
+    }
+}
+
+#[test]
+fn a_script_that_loads_its_neighbours_leaves_the_project_to_the_agent() {
+    for says in [
+        ". \"$(dirname \"$0\")/lib.sh\"",
+        "HERE=\"$(cd \"$(dirname \"$0\")\" && pwd)\"\n. \"$HERE/lib.sh\"",
+        "cd \"$(dirname \"$0\")\"; . ./lib.sh",
+        "D=$(dirname \"$0\"); . \"$D\"/lib.sh",
+        ". \"$(dirname \"${BASH_SOURCE[0]}\")/nobody-has-it.sh\" 2>/dev/null || true",
+        ". \"${0%/*}/lib.sh\"",
+        "source \"$(dirname \"${BASH_SOURCE[0]}\")/lib.sh\"",
+        "DIR=\"$( cd \"$( dirname \"${BASH_SOURCE[0]}\" )\" >/dev/null 2>&1 && pwd )\"; bash \"$DIR/lib.sh\" \"$@\"",
+        "python3 -I \"$(dirname \"$0\")/judge.py\"",
+        "exec node \"$PINTLE_PROFILE_DIR/hooks/judge.js\"",
+        "for f in \"$(dirname \"$0\")\"/*.sh; do . \"$f\"; done",
+    ] {
+        let files = ["hooks/lib.sh", "hooks/judge.py", "hooks/judge.js", "src/main.rs", "a.txt"];
+        assert!(!shows("hooks/c.sh", says, &files, "src/main.rs"), "{says}");
+        assert!(!shows("hooks/c.sh", says, &files, "a.txt"), "{says}");
+        assert!(shows("hooks/c.sh", says, &files, "hooks/lib.sh"), "{says}");
     }
 }
