@@ -3,8 +3,8 @@
 
 use super::numbers::{Values, WORDS};
 use super::pieces::OPEN;
-use super::values::{Inside, closed, followed_by_each, parts};
-use super::{SimpleCommand, Word, ansi_c, listed};
+use super::values::{Inside, closed, parts, unquoted, with_each};
+use super::{SimpleCommand, Word, listed};
 use std::cell::{Cell, RefCell};
 
 /// More choices than anybody writes by hand.
@@ -106,18 +106,7 @@ impl<'v> Line<'v> {
                     quoted = !quoted;
                     (vec![String::new()], after)
                 }
-                ('\\', Some('\n')) => (vec![String::new()], after.get(1..)?),
-                ('\\', Some(c)) if !quoted || "$`\"\\".contains(c) => {
-                    (vec![c.to_string()], after.get(c.len_utf8()..)?)
-                }
-                ('\'', _) if !quoted => {
-                    let (inside, tail) = after.split_once('\'')?;
-                    (vec![inside.to_owned()], tail)
-                }
-                ('$', Some('\'')) if !quoted => {
-                    let (inside, tail) = after.get(1..)?.split_once('\'')?;
-                    (vec![ansi_c(inside).unwrap_or_else(|| inside.to_owned())], tail)
-                }
+                _ if let Some((text, tail)) = unquoted(rest, quoted)? => (vec![text], tail),
                 ('$' | '`', _) => self.expansion(rest, quoted, depth)?,
                 ('<' | '>', Some('(')) if !quoted => {
                     let end = closed(after.get(1..)?, Inside::Parentheses)?;
@@ -131,16 +120,7 @@ impl<'v> Line<'v> {
                 (c, _) => (vec![c.to_string()], after),
             };
             rest = tail;
-            let longest = choices.iter().map(String::len).max().unwrap_or_default();
-            self.takes(found.len().saturating_mul(choices.len()).saturating_mul(longest.max(1)))?;
-            found = followed_by_each(found, &choices);
-            if choices.len() > 1 {
-                found.sort_unstable();
-                found.dedup();
-            }
-            if found.len() > MOST {
-                return None;
-            }
+            found = with_each(found, &choices, MOST, |steps| self.takes(steps))?;
         }
         Some(found)
     }

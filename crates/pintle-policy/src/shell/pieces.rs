@@ -5,8 +5,8 @@
 //! (`sed -f`). What the line itself makes of texts (`$(printf 'x/e')`) is nobody's guess, so such a word has no reading.
 
 use super::numbers::{Values, WORDS};
-use super::values::{Inside, closed, followed_by_each};
-use super::{SimpleCommand, Word, ansi_c, simple_commands};
+use super::values::{Inside, closed, unquoted, with_each};
+use super::{SimpleCommand, Word, simple_commands};
 use std::cell::Cell;
 
 /// Stands for what is open; no word holds such a character.
@@ -73,18 +73,7 @@ fn read(raw: &str, line: &Line<'_>, in_quotes: bool, depth: usize) -> Option<Vec
                 quoted = !quoted;
                 (vec![String::new()], after)
             }
-            ('\\', Some('\n')) => (vec![String::new()], after.get(1..)?),
-            ('\\', Some(c)) if !quoted || "$`\"\\".contains(c) => {
-                (vec![c.to_string()], after.get(c.len_utf8()..)?)
-            }
-            ('\'', _) if !quoted => {
-                let (inside, tail) = after.split_once('\'')?;
-                (vec![inside.to_owned()], tail)
-            }
-            ('$', Some('\'')) if !quoted => {
-                let (inside, tail) = after.get(1..)?.split_once('\'')?;
-                (vec![ansi_c(inside).unwrap_or_else(|| inside.to_owned())], tail)
-            }
+            _ if let Some((text, tail)) = unquoted(rest, quoted)? => (vec![text], tail),
             ('$', Some('"')) if !quoted => (vec![String::new()], after),
             ('$' | '`', _) => match expansion(rest, line, quoted, depth)? {
                 (choices, tail) if tail.len() < rest.len() => {
@@ -113,16 +102,7 @@ fn read(raw: &str, line: &Line<'_>, in_quotes: bool, depth: usize) -> Option<Vec
             }
         };
         rest = tail;
-        let longest = choices.iter().map(String::len).max().unwrap_or_default();
-        line.takes(found.len().saturating_mul(choices.len()).saturating_mul(longest.max(1)))?;
-        found = followed_by_each(found, &choices);
-        if choices.len() > 1 {
-            found.sort_unstable();
-            found.dedup();
-        }
-        if found.len() > MOST {
-            return None;
-        }
+        found = with_each(found, &choices, MOST, |steps| line.takes(steps))?;
     }
     // Something else than the shell makes it dynamic: `xargs -I p`.
     is_dynamic.then_some(found)

@@ -1,6 +1,6 @@
 //! What a word that is decided at run time may become, as far as its own text says.
 
-use super::{Word, heredoc};
+use super::{Word, ansi_c, heredoc};
 
 /// More choices than anybody writes by hand.
 const MOST: usize = 64;
@@ -149,6 +149,46 @@ pub(super) fn followed_by_each(mut starts: Vec<String>, choices: &[String]) -> V
         choices.iter().map(|choice| format!("{start}{choice}")).collect::<Vec<_>>()
     };
     starts.iter().flat_map(each).collect()
+}
+
+/// The same, each once; `None` when they are more than `most`, or take more steps than are left.
+pub(super) fn with_each(
+    starts: Vec<String>,
+    choices: &[String],
+    most: usize,
+    takes: impl Fn(usize) -> Option<()>,
+) -> Option<Vec<String>> {
+    let longest = choices.iter().map(String::len).max().unwrap_or_default();
+    takes(starts.len().saturating_mul(choices.len()).saturating_mul(longest.max(1)))?;
+    let mut found = followed_by_each(starts, choices);
+    if choices.len() > 1 {
+        found.sort_unstable();
+        found.dedup();
+    }
+    (found.len() <= most).then_some(found)
+}
+
+/// What an escape, or a text in single quotes, at the start of `rest` stands for, and what follows it; nothing in the inner place
+/// when `rest` starts with something else, and nothing at all when it never ends.
+pub(super) fn unquoted(rest: &str, quoted: bool) -> Option<Option<(String, &str)>> {
+    let mut chars = rest.chars();
+    let (first, next) = (chars.next()?, chars.next());
+    let after = rest.get(first.len_utf8()..)?;
+    Some(match (first, next) {
+        ('\\', Some('\n')) => Some((String::new(), after.get(1..)?)),
+        ('\\', Some(c)) if !quoted || "$`\"\\".contains(c) => {
+            Some((c.to_string(), after.get(c.len_utf8()..)?))
+        }
+        ('\'', _) if !quoted => {
+            let (inside, tail) = after.split_once('\'')?;
+            Some((inside.to_owned(), tail))
+        }
+        ('$', Some('\'')) if !quoted => {
+            let (inside, tail) = after.get(1..)?.split_once('\'')?;
+            Some((ansi_c(inside).unwrap_or_else(|| inside.to_owned()), tail))
+        }
+        _ => None,
+    })
 }
 
 #[derive(Clone, Copy, PartialEq)]
