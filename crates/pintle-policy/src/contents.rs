@@ -162,10 +162,10 @@ impl Contents {
         }
     }
 
-    /// What told apart the files that were read since.
-    pub(crate) fn stamps(&self) -> Stamps {
-        let stamp = |(file, (stamp, _)): (&String, &(Stamp, _))| (file.clone(), stamp.clone());
-        Stamps { files: self.seen.iter().map(stamp).collect(), folders: self.folders.clone() }
+    /// What told apart those of the files that were read since. One that was only looked into does not count.
+    pub(crate) fn stamps<'f>(&self, files: impl Iterator<Item = &'f String>) -> Stamps {
+        let stamp = |file: &String| Some((file.clone(), self.seen.get(file)?.0.clone()));
+        Stamps { files: files.filter_map(stamp).collect(), folders: self.folders.clone() }
     }
 
     /// What is in a file of the profile's folder, or outside it if its full path is given.

@@ -136,7 +136,8 @@ impl Fingerprint {
             scripts.insert(script, known.hash.clone());
         }
         let definition = content_hash(profile.source.as_bytes());
-        Ok((Self { definition, scripts }, contents.stamps()))
+        let stamps = contents.stamps(scripts.keys());
+        Ok((Self { definition, scripts }, stamps))
     }
 
     /// What is different in `now`; empty means that everything is as trusted.

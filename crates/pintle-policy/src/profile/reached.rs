@@ -1,9 +1,10 @@
 //! Where the words lead by which scripts reach for more than they name.
 
-use super::installed;
 use super::reaches::Reaches;
 use super::scripts::{Named, Scripts, Search, entries};
+use super::{installed, mentions};
 use crate::contents::Contents;
+use crate::paths::normal;
 use crate::profile::AGENT_FILE;
 use std::path::{Path, PathBuf};
 
@@ -55,6 +56,12 @@ impl Search<'_> {
             }
         }
         reached |= self.found.folders.len() > folders;
+        let files = |word: &String| {
+            let word = word.trim_matches('/').to_owned();
+            from.clone().map(|at| normal(&at.join(&word).to_string_lossy()))
+        };
+        self.written.extend(reaches.kept.iter().flat_map(files));
+        self.loaded.extend(reaches.loaded.iter().flat_map(files));
         for word in &reaches.given_to_python {
             for named in self.all_named(&from, word) {
                 let Named::Script(file) = named else { continue };
@@ -127,6 +134,33 @@ impl Search<'_> {
             }
             Named::Outside(_) => false,
         }
+    }
+
+    /// What scripts write to and nothing loads is no part of trust; whoever else writes to it is asked.
+    pub(super) fn set_aside_what_is_kept(&mut self) {
+        let inside =
+            |file: &str| self.found.folders.iter().any(|it| Path::new(file).starts_with(it));
+        let is_kept = |file: &&String| {
+            !self.loaded.contains(*file)
+                && !self.named.contains(*file)
+                && !inside(file)
+                && !mentions::is_program(&self.folder.join(file))
+        };
+        // What is loaded as soon as it is there is not the agent's to make.
+        let is_awaited = |file: &&String| {
+            file.contains(['.', '/'])
+                && !file.starts_with(['.', '/'])
+                && !self.folder.join(file).exists()
+                && Path::new(file).parent().is_some_and(|it| self.folder.join(it).is_dir())
+        };
+        let awaited: Vec<String> = self.loaded.iter().filter(is_awaited).cloned().collect();
+        let kept: Vec<String> = self.written.iter().filter(is_kept).cloned().collect();
+        for file in kept {
+            if self.found.files.remove(&file) || self.folder.join(&file).is_file() {
+                self.found.kept.insert(file);
+            }
+        }
+        self.found.kept.extend(awaited);
     }
 
     /// Modules in the profile's own folder go before those of the system.

@@ -2,12 +2,14 @@
 //! there, and the modules that Python finds by itself.
 
 use super::looked_at::{WRITERS, pattern};
-use super::strings::{reaches_out, strings};
+use super::strings::{
+    is_kept_by_name, keeps_files, lists_somewhere, reaches_out, runs_what_it_finds, strings,
+};
 use crate::contents::{is_of_the_system, is_part_of_a_path};
 use crate::shell::{
     Loads, SimpleCommand, Word, is_variable_name, is_wrapper, loads, simple_commands,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// What a script says of it, in its words: what those name is known only where it lies.
@@ -27,6 +29,10 @@ pub(crate) struct Reaches {
     pub(super) python_here: bool,
     /// Commands that run what only running them tells.
     pub(super) open: Vec<Open>,
+    /// Files that it writes to and does not load: they change by themselves.
+    pub(super) kept: BTreeSet<String>,
+    /// What it gives to those who load it.
+    pub(super) loaded: BTreeSet<String>,
     /// A command that may run any file.
     pub(super) anything: Option<String>,
 }
@@ -141,7 +147,8 @@ const PROJECT_RUNNERS: &[(&str, &[&str])] = &[
 /// So many texts of a script are read as lines for a shell; of further ones every word may be a folder.
 const MOST_LINES: usize = 500;
 /// What folders are called in which scripts keep what they write. Only of a shell script it is known what it does with one.
-const KEPT: &[&str] = &["cache", "log", "logs", "out", "output", "state", "temp", "tmp", "var"];
+pub(super) const KEPT: &[&str] =
+    &["cache", "log", "logs", "out", "output", "state", "temp", "tmp", "var"];
 /// They list what is in a folder.
 const LISTERS: &[&str] = &["", "fd", "fdfind", "find", "ls"];
 
@@ -179,6 +186,7 @@ impl Reaches {
         let loads = is_open || commands.iter().any(is_loader);
         self.open.extend(open);
         let used = variables_read(commands);
+        self.keeps(commands);
         if commands.iter().any(|command| command.program() == Some("git")) {
             let goes = |command: &&SimpleCommand| {
                 matches!(command.program(), Some("cd" | "git" | "pushd"))
@@ -208,6 +216,33 @@ impl Reaches {
             }
             if is_open && !command.name.is_dynamic() && LISTERS.contains(&program) {
                 self.listed(command);
+            }
+        }
+    }
+
+    /// `LOG="$PINTLE_PROFILE_DIR/log/a.log"; date >> "$LOG"`: what it writes to, by way of its variables as well.
+    fn keeps(&mut self, commands: &[SimpleCommand]) {
+        let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for word in commands.iter().flat_map(|it| it.assignments.iter().chain(&it.args)) {
+            if let Some((name, value)) = word.text().split_once('=') {
+                values.entry(name).or_default().push(value);
+            }
+        }
+        let names = |word: &Word| -> BTreeSet<String> {
+            let text = word.text();
+            let held = variables_in(text).into_iter().filter_map(|name| values.get(name.as_str()));
+            held.flatten().flat_map(|value| parts(value)).chain(parts(text)).collect()
+        };
+        for command in commands {
+            let program = command.program().unwrap_or_default();
+            let targets = command.redirects.iter().filter(|it| it.writes() && it.names_a_file());
+            self.kept.extend(targets.flat_map(|it| names(&it.target)));
+            if WRITERS.contains(&program) {
+                self.kept.extend(command.args.iter().flat_map(names));
+            }
+            if is_loader(command) || Open::of(command).is_some() {
+                let words = command.args.iter().chain([&command.name]);
+                self.loaded.extend(words.flat_map(names));
             }
         }
     }
@@ -293,8 +328,17 @@ impl Reaches {
     /// Of a script in another language: its texts may be places, or lines that it gives to a shell.
     fn strings(&mut self, script: &str) {
         let reaches_out = reaches_out(script);
+        let all = strings(script);
+        let loads = runs_what_it_finds(script, &all);
+        if loads && let Some(command) = lists_somewhere(script, &all) {
+            self.open.push(Open { command, words: BTreeSet::new() });
+        }
+        if keeps_files(script) {
+            let kept = all.iter().filter(|it| !it.is_loaded && is_kept_by_name(&it.text));
+            self.kept.extend(kept.flat_map(|it| parts(&it.text)));
+        }
         let mut lines = 0;
-        for found in strings(script) {
+        for found in all {
             if found.is_everything() {
                 self.anything.get_or_insert_with(|| found.line());
             }
@@ -324,7 +368,7 @@ impl Reaches {
             if found.text == "git" {
                 self.repositories.insert(String::new());
             }
-            if !KEPT.contains(&found.text.trim_matches(['.', '/'])) {
+            if loads || !KEPT.contains(&found.text.trim_matches(['.', '/'])) {
                 self.folders.extend(parts(&found.text));
             }
         }
@@ -364,16 +408,15 @@ fn variables_read(commands: &[SimpleCommand]) -> BTreeSet<String> {
         let args = command.args.iter().filter(|_| !WRITERS.contains(&program));
         let input = command.redirects.iter().filter(|it| !it.writes()).map(|it| &it.target);
         let words = args.chain(input).chain(&command.assignments).chain([&command.name]);
-        for word in words.filter(|word| word.is_dynamic()) {
-            let names = word.text().split('$').skip(1).map(|rest| rest.trim_start_matches('{'));
-            found.extend(names.map(|rest| {
-                rest.chars()
-                    .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
-                    .collect::<String>()
-            }));
-        }
+        found.extend(words.filter(|word| word.is_dynamic()).flat_map(|it| variables_in(it.text())));
     }
     found
+}
+
+fn variables_in(word: &str) -> Vec<String> {
+    let names = word.split('$').skip(1).map(|rest| rest.trim_start_matches('{'));
+    let is_part = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
+    names.map(|rest| rest.chars().take_while(is_part).collect()).collect()
 }
 
 /// Programs look there without being told.

@@ -69,6 +69,8 @@ impl Scripts {
             data: BTreeSet::new(),
             named: BTreeSet::new(),
             gone_through: BTreeSet::new(),
+            written: BTreeSet::new(),
+            loaded: BTreeSet::new(),
             starts_node: false,
         };
         for line in lines(file, folder, around.hook_env) {
@@ -79,6 +81,7 @@ impl Scripts {
             }
         }
         search.follow(contents);
+        search.set_aside_what_is_kept();
         let data = std::mem::take(&mut search.data);
         search.found.files.extend(data);
         for place in &search.stable {
@@ -136,6 +139,10 @@ pub(super) struct Search<'a> {
     pub(super) data: BTreeSet<String>,
     /// The scripts that commands name.
     pub(super) named: BTreeSet<String>,
+    /// What scripts write to.
+    pub(super) written: BTreeSet<String>,
+    /// What scripts load, whatever else they do with it.
+    pub(super) loaded: BTreeSet<String>,
     /// The scripts of which it is known what they reach for.
     pub(super) gone_through: BTreeSet<String>,
     starts_node: bool,

@@ -1,5 +1,7 @@
 //! The texts in a script, whatever its language: what stands between quotes.
 
+use super::reaches::KEPT;
+
 const QUOTES: [char; 3] = ['"', '\'', '`'];
 /// How far back what is done with a text is looked for.
 const NEAR: usize = 24;
@@ -84,6 +86,85 @@ pub(super) fn reaches_out(script: &str) -> bool {
     REACHES.iter().any(|way| script.contains(way))
         || script.contains("walk(")
         || script.split("require(").skip(1).any(computed)
+}
+
+/// What is given to these is run.
+const RUNS: [&str; 12] = [
+    "compile(",
+    "do $",
+    "eval(",
+    "exec(",
+    "execfile",
+    "import_module",
+    "load f",
+    "loadfile",
+    "runpy",
+    "shell=True",
+    "spec_from",
+    "system(",
+];
+const INTERPRETERS: [&str; 7] = ["bash", "node", "perl", "python", "python3", "ruby", "sh"];
+
+/// Whether a script may run files by names that it works out.
+pub(super) fn runs_what_it_finds(script: &str, texts: &[Found]) -> bool {
+    let computed = |call: &str| !call.trim_start().starts_with(QUOTES);
+    let is_given = |found: &Found| {
+        let program = found.text.split(' ').next().unwrap_or_default();
+        INTERPRETERS.contains(&program.rsplit('/').next().unwrap_or(program))
+    };
+    RUNS.iter().any(|way| script.contains(way))
+        || ["require(", "import("].iter().any(|way| script.split(way).skip(1).any(computed))
+        || texts.iter().any(is_given)
+}
+
+/// What a script lists, when it does not say which folder: `os.listdir(ROOT)`, `["find", "."]`.
+pub(super) fn lists_somewhere(script: &str, texts: &[Found]) -> Option<String> {
+    let computed = |way: &&&str| {
+        let mut calls = script.split(**way).skip(1);
+        **way != "Path(" && calls.any(|call| !call.trim_start().starts_with(QUOTES))
+    };
+    let by_itself = LISTS.iter().find(computed).copied();
+    let by_program = texts.iter().map(|found| found.text.as_str());
+    let by_program =
+        by_program.clone().find(|text| ["find", "fd", "ls", "ls-files"].contains(text));
+    let itself = if script.contains("iterdir(") { Some("iterdir(") } else { by_itself };
+    itself.map(|way| format!("{way}…)")).or_else(|| by_program.map(str::to_owned))
+}
+
+/// Signs that a script writes files.
+const WRITES: [&str; 13] = [
+    "\"a\"",
+    "\"w\"",
+    "'a'",
+    "'w'",
+    "FileHandler",
+    "appendFile",
+    "basicConfig",
+    "connect(",
+    "createWriteStream",
+    "dump(",
+    "flags:",
+    "writeFile",
+    "write_text",
+];
+
+/// Whether a script writes files and runs none by a text of its own.
+pub(super) fn keeps_files(script: &str) -> bool {
+    WRITES.iter().any(|way| script.contains(way)) && !RUNS.iter().any(|way| script.contains(way))
+}
+
+/// Whether a file is called like one that somebody keeps: a list, a state, a database.
+pub(super) fn is_kept_by_name(file: &str) -> bool {
+    const ENDINGS: [&str; 10] =
+        ["csv", "db", "jsonl", "lock", "log", "ndjson", "pid", "sqlite", "sqlite3", "tmp"];
+    const WORDS: [&str; 6] = ["audit", "cache", "count", "history", "last", "state"];
+    let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let in_folder = folder.split('/').any(|part| KEPT.contains(&part));
+    let is_data = !["py", "js", "cjs", "mjs", "ts", "sh", "rb", "pl"].contains(&ending);
+    !file.contains(' ')
+        && is_data
+        && (ENDINGS.contains(&ending) || in_folder || WORDS.iter().any(|word| name.contains(word)))
 }
 
 pub(super) struct Found {

@@ -96,6 +96,65 @@ fn what_a_script_keeps_does_not_make_it_untrusted() {
     }
 }
 
+// A log, a state, a counter: a script that keeps one would make itself untrusted.
+#[test]
+fn a_file_that_a_script_writes_to_by_a_variable_is_its_own_and_the_agent_has_to_ask() {
+    let rows = [
+        ("hooks/c.sh", "LOG=\"$PINTLE_PROFILE_DIR/logs/a.log\"\ncat >> \"$LOG\""),
+        (
+            "hooks/c.sh",
+            "R=$(cd \"$(dirname \"$0\")/..\" && pwd); LOG=$R/logs/a.log; date >> \"$LOG\"",
+        ),
+        ("hooks/c.sh", "readonly LOG=logs/a.log; date | tee -a \"$LOG\""),
+        ("hooks/c.sh", "LOG=logs/a.log\nlog() { echo \"$*\" >> \"$LOG\"; }\nlog x; sh -c :"),
+        ("hooks/c.sh", "exec 9>\"$PINTLE_PROFILE_DIR/logs/a.log\"; flock 9"),
+        ("hooks/c.sh", "C=logs/a.log; n=$(cat \"$C\"); echo $((n + 1)) > \"$C\""),
+        ("hooks/c.sh", "cat > logs/a.log; jq -e . logs/a.log"),
+        ("hooks/c.sh", "date > t; mv t logs/a.log; cat logs/a.log"),
+        ("hooks/c.py", "LOG = \"logs/a.log\"\nopen(LOG, \"a\").write('x')"),
+        ("hooks/c.py", "import logging\nlogging.basicConfig(filename='logs/a.log')"),
+        ("hooks/c.py", "import json\nS = 'logs/a.log'\njson.dump({}, open(S, 'w'))"),
+        ("hooks/c.js", "fs.writeFileSync('logs/a.log', x)"),
+        ("hooks/c.js", "const LOG = 'logs/a.log'; fs.createWriteStream(LOG, {flags: 'a'})"),
+    ];
+    for (script, says) in rows {
+        assert!(!shows(script, says, &["logs/a.log"], "logs/a.log"), "{says}");
+        assert!(!shows(script, says, &[], "logs/a.log"), "new: {says}");
+        let agent = hook(&format!(r#""argv": ["./{script}"]"#));
+        let folder = profile(&agent, &[(script, says), ("logs/a.log", "")]);
+        let kept = Profile::load(folder.path()).unwrap().scripts.kept;
+        assert!(kept.contains("logs/a.log"), "{says}: {kept:?}");
+    }
+    for (script, says) in [
+        ("hooks/c.sh", "L=lib/a; date > \"$L\"; . \"$L\""),
+        ("hooks/c.sh", "echo x > lib/a; sh lib/a"),
+        ("hooks/c.py", "S = 'state/a.log'\nopen(S, 'w'); exec(open('lib/a').read())"),
+    ] {
+        assert!(shows(script, says, &["lib/a"], "lib/a"), "{says}");
+    }
+}
+
+#[test]
+fn a_script_that_lists_some_folder_and_runs_what_it_finds_counts_with_all() {
+    let python = "import os\nROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))\n";
+    for (script, says) in [
+        ("hooks/c.py", format!("{python}for f in os.listdir(ROOT):\n  exec(open(f).read())")),
+        ("hooks/c.py", "import os\nfor f in os.listdir(): exec(open(f).read())".into()),
+        ("hooks/c.py", "from pathlib import Path\nfor f in Path.cwd().iterdir(): exec(f.read_text())".into()),
+        ("hooks/c.py", "import os\nfor d, _, fs in os.walk(os.getcwd()): os.system('sh ' + d)".into()),
+        ("hooks/c.py", "import subprocess as s\nfor f in s.check_output(['find', '.']).split(): s.run(['sh', f])".into()),
+        ("hooks/c.py", "import subprocess as s\nfor f in s.check_output(['git', 'ls-files']).split(): exec(open(f).read())".into()),
+        ("hooks/c.js", "for (const f of fs.readdirSync(process.cwd())) require('./' + f), require(f)".into()),
+        ("hooks/c.py", "import os\nD = 'cache'\nfor f in os.listdir(D): os.system('sh ' + D + '/' + f)".into()),
+    ] {
+        let changed = if says.contains("cache") { "cache/x" } else { "x" };
+        assert!(shows(script, &says, &[changed], changed), "{says}");
+    }
+    let counts =
+        "import os, subprocess\nsubprocess.run(['git', 'status'])\nn = sum(1 for _ in os.walk(d))";
+    assert!(!shows("hooks/c.py", counts, &["src/a.txt"], "src/a.txt"));
+}
+
 #[test]
 fn a_script_that_nobody_can_parse_counts_with_every_folder_it_speaks_of() {
     let says = "if [ x; then cd lib; . ./x; fi )";
