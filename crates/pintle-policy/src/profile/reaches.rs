@@ -3,7 +3,8 @@
 
 use super::looked_at::{WRITERS, pattern};
 use super::strings::{
-    is_kept_by_name, keeps_files, lists_somewhere, reaches_out, runs_what_it_finds, strings,
+    is_kept_by_name, keeps_files, lists_somewhere, reaches_out, runs_lines, runs_what_it_finds,
+    strings,
 };
 use crate::contents::{is_of_the_system, is_part_of_a_path};
 use crate::shell::{
@@ -327,8 +328,8 @@ impl Reaches {
 
     /// Of a script in another language: its texts may be places, or lines that it gives to a shell.
     fn strings(&mut self, script: &str) {
-        let reaches_out = reaches_out(script);
         let all = strings(script);
+        let (reaches_out, runs_lines) = (reaches_out(script, &all), runs_lines(script));
         let loads = runs_what_it_finds(script, &all);
         if loads && let Some(command) = lists_somewhere(script, &all) {
             self.open.push(Open { command, words: BTreeSet::new() });
@@ -345,7 +346,11 @@ impl Reaches {
             if found.is_listed {
                 self.patterns.extend(pattern(&found.text));
             }
-            if found.is_compared || !(reaches_out || found.is_loaded) {
+            let is_line = found.text.contains(' ') && runs_lines;
+            if found.is_compared || !(reaches_out || is_line || found.is_loaded) {
+                if found.text == "git" && runs_lines {
+                    self.repositories.insert(String::new());
+                }
                 continue;
             }
             if found.text.contains(' ') {

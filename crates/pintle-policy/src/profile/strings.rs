@@ -43,49 +43,32 @@ const LISTS: [&str; 12] = [
 /// What is named behind these is loaded.
 const LOADS: [&str; 4] = ["from", "import", "import(", "require("];
 
-/// By these a script runs, loads or lists what it does not name.
-const REACHES: [&str; 33] = [
+/// By these a script goes to other folders, or looks for what it loads there.
+const REACHES: [&str; 12] = [
     "@INC",
     "Dir.",
     "Dir[",
-    "__import__",
     "chdir",
-    "child_process",
-    "compile(",
     "createRequire",
-    "cwd",
-    "do $",
-    "eval(",
-    "exec(",
-    "execfile",
-    "fork",
-    "glob",
-    "import(",
-    "import_module",
-    "iterdir",
-    "listdir",
-    "load f",
-    "loadfile",
-    "popen",
-    "readdir",
+    "cwd =",
+    "cwd:",
+    "cwd=",
     "require File",
     "require_relative",
-    "runpy",
-    "scandir",
-    "spawn",
-    "spec_from",
-    "subprocess",
     "sys.path",
-    "system",
     "use lib",
 ];
+/// By these it runs a line, or a program.
+const STARTS: [&str; 6] = ["child_process", "exec", "popen", "spawn", "subprocess", "system"];
 
-/// Whether a script in whatever language may load more than it names: one that only looks at texts does not.
-pub(super) fn reaches_out(script: &str) -> bool {
-    let computed = |call: &str| !call.trim_start().starts_with(QUOTES);
-    REACHES.iter().any(|way| script.contains(way))
-        || script.contains("walk(")
-        || script.split("require(").skip(1).any(computed)
+/// Whether a script in whatever language may load from a folder that it speaks of: one that only looks at texts does not.
+pub(super) fn reaches_out(script: &str, texts: &[Found]) -> bool {
+    REACHES.iter().any(|way| script.contains(way)) || runs_what_it_finds(script, texts)
+}
+
+/// Whether it gives lines to a shell.
+pub(super) fn runs_lines(script: &str) -> bool {
+    STARTS.iter().any(|way| script.contains(way))
 }
 
 /// What is given to these is run.
