@@ -425,6 +425,26 @@ fn a_refusal_names_the_line_of_the_rule_that_decided() {
     assert_eq!(line("$X"), "agent.json:2", "no rule at all");
 }
 
+// P6: whoever is refused can see what to write out.
+#[test]
+fn a_refusal_says_which_word_only_running_it_tells() {
+    let deny = ["rm -rf *".into(), "> .env".into()];
+    let guard = Guard::new("terminal", GuardKind::Shell, &[], &deny, "").unwrap();
+    let why = |command: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        judge(&guard, "terminal", &json!({ "command": command }), folder.path()).unwrap().reason
+    };
+    assert_eq!(
+        why("rm -f \"$f\""),
+        "`rm -f \"$f\"`, in which only running it tells what `\"$f\"` is, is denied by the rule `rm -rf *`"
+    );
+    assert_eq!(
+        why("echo hi > \"$out\""),
+        "`echo hi`, in which only running it tells what `\"$out\"` is, is denied by the rule `> .env`"
+    );
+    assert_eq!(why("rm -rf \"$f\" x"), "`rm -rf \"$f\" x` is denied by the rule `rm -rf *`");
+}
+
 // R11.1
 #[test]
 fn a_set_that_is_turned_round_lets_only_the_others_through() {

@@ -54,7 +54,7 @@ impl fmt::Display for FailureKind {
             Self::Signal(number) => write!(f, "was killed by signal {number}"),
             Self::BadOutput => f.write_str("gave an answer that cannot be understood"),
             Self::TooMuchOutput => f.write_str("wrote too much output"),
-            Self::Untrusted => f.write_str("is not trusted and was not run"),
+            Self::Untrusted => f.write_str("is not trusted"),
             Self::Gone => f.write_str("is no longer there"),
         }
     }

@@ -68,7 +68,13 @@ impl Rules {
     fn judge_one(&self, command: &SimpleCommand, here: &Here<'_>) -> Option<Refusal> {
         let shown = format!("`{}`", command.summary());
         if let Some(rule) = self.deny.iter().find(|rule| rule.may_match(command, here)) {
-            return Some(Refusal::denied(&shown, &rule.written));
+            return Some(match rule.only_by(command, here) {
+                Some(word) => Refusal::denied(
+                    &format!("{shown}, in which only running it tells what `{word}` is,"),
+                    &rule.written,
+                ),
+                None => Refusal::denied(&shown, &rule.written),
+            });
         }
         if self.allow.is_empty() {
             return None;
@@ -157,6 +163,18 @@ impl Rule {
             && self.words.iter().all(|pattern| {
                 words.next().and_then(Word::literal).is_some_and(|w| pattern.matches(w))
             })
+    }
+
+    /// The word that is decided at run time, when without it the command would not be what the rule says.
+    fn only_by<'c>(&self, command: &'c SimpleCommand, here: &Here<'_>) -> Option<&'c str> {
+        let mut known = command.clone();
+        known.args.retain(|word| !word.is_dynamic());
+        known.redirects.retain(|redirect| !redirect.target.is_dynamic());
+        let targets = command.redirects.iter().filter(|it| it.writes()).map(|it| &it.target);
+        let mut words: Vec<&Word> = targets.filter(|_| self.writes).collect();
+        words.extend(command.args.iter().filter(|_| !self.writes));
+        let word = words.into_iter().find(|word| word.is_dynamic())?;
+        (!self.may_match(&known, here)).then_some(word.text())
     }
 
     fn may_match(&self, command: &SimpleCommand, here: &Here<'_>) -> bool {
