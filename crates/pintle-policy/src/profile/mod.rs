@@ -10,6 +10,7 @@ mod formats;
 mod hook;
 pub(crate) mod installed;
 mod lines;
+mod loaders;
 mod looked_at;
 mod meant;
 mod mentions;

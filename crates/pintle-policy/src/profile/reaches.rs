@@ -1,15 +1,14 @@
 //! What a script reaches beyond the files it names: folders that it goes to, puts on a path or loads all of, what git runs
 //! there, and the modules that Python finds by itself.
 
+use super::loaders::{DECLARERS, FINDERS, KEPT, LISTERS, TALKERS, is_loader, runs_the_project};
 use super::looked_at::{WRITERS, pattern};
 use super::strings::{
     is_kept_by_name, keeps_files, lists_somewhere, reaches_out, runs_lines, runs_what_it_finds,
     strings,
 };
-use crate::contents::{is_of_the_system, is_part_of_a_path};
-use crate::shell::{
-    Loads, SimpleCommand, Word, is_variable_name, is_wrapper, loads, simple_commands,
-};
+use crate::contents::is_part_of_a_path;
+use crate::shell::{SimpleCommand, Word, is_variable_name, is_wrapper, simple_commands};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -46,112 +45,8 @@ pub(super) struct Open {
     pub(super) words: BTreeSet<String>,
 }
 
-/// Programs that load files of the folder they run in, or those they are given.
-const LOADERS: &[&str] = &[
-    ".",
-    "ash",
-    "bash",
-    "bun",
-    "bundle",
-    "cargo",
-    "composer",
-    "csh",
-    "dash",
-    "deno",
-    "fish",
-    "go",
-    "gradle",
-    "gulp",
-    "invoke",
-    "jest",
-    "julia",
-    "just",
-    "ksh",
-    "lua",
-    "make",
-    "gmake",
-    "mocha",
-    "mvn",
-    "node",
-    "nodejs",
-    "nox",
-    "npm",
-    "npx",
-    "perl",
-    "php",
-    "pipenv",
-    "pnpm",
-    "poetry",
-    "pre-commit",
-    "pytest",
-    "rake",
-    "Rscript",
-    "ruby",
-    "run-parts",
-    "sh",
-    "source",
-    "task",
-    "tclsh",
-    "tox",
-    "tsx",
-    "ts-node",
-    "uv",
-    "yarn",
-    "zsh",
-];
-/// They set variables; what they set is looked at.
-const DECLARERS: &[&str] = &["declare", "env", "export", "local", "readonly", "typeset"];
-/// What they are given at run time is no file that they run.
-const TALKERS: &[&str] = &[
-    "[",
-    "[[",
-    "awk",
-    "echo",
-    "eval",
-    "exit",
-    "gawk",
-    "getopts",
-    "kill",
-    "let",
-    "mapfile",
-    "mawk",
-    "printf",
-    "read",
-    "readarray",
-    "return",
-    "sed",
-    "set",
-    "shift",
-    "test",
-    "trap",
-    "ulimit",
-    "unset",
-];
-/// Modules of Python that run any file they find.
-const FINDERS: &[&str] =
-    &["coverage", "doctest", "invoke", "nose2", "nox", "pre_commit", "pytest", "tox", "unittest"];
-/// Programs that build or test a whole project, and so run any file of it: always, or by one of these words.
-const PROJECT_RUNNERS: &[(&str, &[&str])] = &[
-    ("cargo", &["b", "bench", "build", "c", "check", "clippy", "doc", "r", "run", "t", "test"]),
-    ("go", &["generate", "run", "test"]),
-    ("gradle", &[]),
-    ("gradlew", &[]),
-    ("jest", &[]),
-    ("mocha", &[]),
-    ("mvn", &[]),
-    ("nox", &[]),
-    ("pre-commit", &[]),
-    ("pytest", &[]),
-    ("tox", &[]),
-    ("vitest", &[]),
-];
 /// So many texts of a script are read as lines for a shell; of further ones every word may be a folder.
 const MOST_LINES: usize = 500;
-/// What folders are called in which scripts keep what they write. Only of a shell script it is known what it does with one.
-pub(super) const KEPT: &[&str] =
-    &["cache", "log", "logs", "out", "output", "state", "temp", "tmp", "var"];
-/// They list what is in a folder.
-const LISTERS: &[&str] = &["", "fd", "fdfind", "find", "ls"];
 
 enum Language {
     Shell,
@@ -455,24 +350,6 @@ fn is_beside(command: &str) -> bool {
         starts.iter().find_map(|start| command.split_once(start)).map(|(_, behind)| behind);
     let name = behind.map(|it| it.split(['"', ' ']).next().unwrap_or_default());
     name.is_some_and(|it| !it.is_empty() && !it.contains("..") && it.chars().all(is_part_of_a_path))
-}
-
-/// Whether it loads files: one that it is given, or those that lie there.
-fn is_loader(command: &SimpleCommand) -> bool {
-    let Some(name) = command.name.literal() else { return false };
-    let program = command.program().unwrap_or_default();
-    let is_own = name.contains('/') && !is_of_the_system(Path::new(name));
-    let is_python = program.starts_with("python") || program.starts_with("pypy");
-    let has_modules = program == "jq" && loads(command) == Loads::Anything;
-    is_own || is_python || has_modules || LOADERS.contains(&program)
-}
-
-fn runs_the_project(command: &SimpleCommand) -> bool {
-    let program = command.program().unwrap_or_default();
-    let known = PROJECT_RUNNERS.iter().find(|(name, _)| *name == program);
-    known.is_some_and(|(_, words)| {
-        words.is_empty() || command.args.iter().any(|arg| words.contains(&arg.text()))
-    })
 }
 
 fn language(file: &Path, text: &str) -> Option<Language> {

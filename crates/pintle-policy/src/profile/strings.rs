@@ -1,6 +1,6 @@
 //! The texts in a script, whatever its language: what stands between quotes.
 
-use super::reaches::KEPT;
+use super::loaders::KEPT;
 
 const QUOTES: [char; 3] = ['"', '\'', '`'];
 /// How far back what is done with a text is looked for.
