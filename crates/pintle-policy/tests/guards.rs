@@ -425,6 +425,19 @@ fn a_refusal_names_the_line_of_the_rule_that_decided() {
     assert_eq!(line("$X"), "agent.json:2", "no rule at all");
 }
 
+#[test]
+fn a_program_behind_one_that_runs_it_is_no_way_around() {
+    let guard = guard(GuardKind::Shell, &[], &["rm *"]);
+    let folder = tempfile::tempdir().unwrap();
+    for command in ["run0 rm x", "proot rm x", "dotenv -- rm x", "dotenv run rm x"] {
+        let input = json!({ "command": command });
+        assert!(judge(&guard, "terminal", &input, folder.path()).is_some(), "{command}");
+        let reach = Reach::of(&input, folder.path());
+        let judged = pintle_policy::zone_of("terminal", pintle_policy::Zone::Build, &input, &reach);
+        assert!(judged.zone == pintle_policy::Zone::Machine || !command.starts_with("run0"));
+    }
+}
+
 // P6: whoever is refused can see what to write out.
 #[test]
 fn a_refusal_says_which_word_only_running_it_tells() {

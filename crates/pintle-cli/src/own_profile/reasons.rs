@@ -85,6 +85,12 @@ impl Look<'_> {
         let unknown = found == NOBODY_KNOWS;
         let because = self.own.counts.iter().find(|it| (unknown && it.whole) || is_it(it));
         let why = because.map(|counts| format!("; {}", counts.why)).unwrap_or_default();
-        format!("it may change the rules the agent works under ({found}{why})")
+        // What the reader of commands calls these is no word of the line.
+        let shown = match found {
+            "$(input of xargs)" => "whatever `xargs` reads, which may be one of their files",
+            "{}" => "whatever `find` finds, which may be one of their files",
+            found => found,
+        };
+        format!("it may change the rules the agent works under ({shown}{why})")
     }
 }

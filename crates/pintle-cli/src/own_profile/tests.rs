@@ -72,6 +72,18 @@ fn a_command_that_may_reach_the_agents_own_files_is_a_concern() {
 }
 
 #[test]
+fn a_concern_is_said_in_words_of_the_line() {
+    let world = World::new("");
+    for (command, said) in [
+        ("find . -name '*.json' | xargs sed -i s/a/b/", "whatever `xargs` reads"),
+        ("find . -name '*.json' -exec sed -i s/a/b/ {} +", "whatever `find` finds"),
+    ] {
+        let concern = world.concern(command).unwrap();
+        assert!(concern.contains(said), "{command}: {concern}");
+    }
+}
+
+#[test]
 fn an_everyday_command_is_no_concern_where_the_rules_lie() {
     for place in ["", "profile"] {
         let world = World::new(place);
