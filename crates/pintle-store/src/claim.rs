@@ -29,11 +29,13 @@ impl SqliteStore {
     /// The same, waiting as long as [`Options::claim_patience`](crate::Options) for whoever uses it.
     pub(crate) async fn claim_session(&self, session: &Session) -> Result<Claim, StoreError> {
         let given_up = Instant::now() + self.claim_patience();
+        let mut owner = None;
         loop {
-            let owner = match self.try_lock(&session.id)? {
+            match self.try_lock(&session.id)? {
                 Ok(lock) => return Ok(Claim::held_by(lock)),
-                Err(owner) => owner,
-            };
+                // The system's list of locks may leave one out while others come and go: what was seen once holds.
+                Err(seen) => owner = seen.or(owner),
+            }
             if Instant::now() >= given_up {
                 let by = owner.map(|pid| format!(" (process {pid})")).unwrap_or_default();
                 return Err(StoreError::InUse { session: session.key.clone(), by });
