@@ -59,7 +59,7 @@ fn a_deny_rule_means_a_file_from_wherever_the_command_runs() {
         ("cat .env", "cat WORK/.env", true),
         ("cat .env", "cd src && cat ../.env", true),
         ("cat .env", "cat ./.e*", true),
-        ("cat .env", "cat ~/work/.env", true),
+        ("cat .env", "cat ~/project/.env", true),
         ("cat .env", "cat src/.env", false),
         ("cat .env", "cat a < b", false),
         ("rm config/a", "cd config && rm -f b a", true),
