@@ -30,15 +30,21 @@ fn forbidden_v4(address: Ipv4Addr) -> bool {
 
 fn forbidden_v6(address: Ipv6Addr) -> bool {
     if let Some(inner) = embedded_v4(address) {
-        return forbidden_v4(inner);
+        // Such an address is routed like any other: whoever answers to 127.0.0.1 in it is not this machine.
+        let is_a_trick = inner.is_loopback() && address.to_ipv4_mapped().is_none();
+        return forbidden_v4(inner) || is_a_trick;
     }
-    let aws = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
-    let google = Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254);
-    let oracle = Ipv6Addr::new(0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe);
+    let metadata = [
+        Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254), // AWS
+        Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23), // and what hands credentials to its pods
+        Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254), // Google
+        Ipv6Addr::new(0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe), // Oracle
+        Ipv6Addr::new(0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42),  // Scaleway
+    ];
     address.is_unicast_link_local()
         || address.is_unspecified()
         || address.is_multicast()
-        || [aws, google, oracle].contains(&address)
+        || metadata.contains(&address)
 }
 
 /// The IPv4 address inside `::ffff:a.b.c.d`, `::a.b.c.d`, `64:ff9b::a.b.c.d`, `64:ff9b:1:…:a.b.c.d` or `2002:…`.
@@ -57,13 +63,10 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// Whether the address is this machine itself, also in its IPv6 clothes.
+/// Whether the address is this machine itself: `127.…`, `::1`, or the first as `::ffff:127.…`.
 #[must_use]
 pub fn is_loopback(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => v4.is_loopback(),
-        IpAddr::V6(v6) => v6.is_loopback() || embedded_v4(v6).is_some_and(|v4| v4.is_loopback()),
-    }
+    address.to_canonical().is_loopback()
 }
 
 /// What the host of this URL is, as written, if it is one that must never be called.
@@ -86,7 +89,10 @@ pub(crate) fn forbidden_host(url: &Url) -> Option<&'static str> {
     };
     let nowhere = v4.is_some_and(|v4| v4.octets().first() == Some(&0));
     let everyone = v4.is_some_and(|v4| v4.is_broadcast() || v4.is_multicast());
-    Some(if nowhere || address.is_unspecified() {
+    let elsewhere = v4.is_some_and(|v4| v4.is_loopback());
+    Some(if elsewhere {
+        "another machine's address that looks like this one's (this one is 127.0.0.1 or [::1])"
+    } else if nowhere || address.is_unspecified() {
         "the address of no machine (this one is 127.0.0.1)"
     } else if everyone || address.is_multicast() {
         "the address of many machines at once"

@@ -41,7 +41,8 @@ level = "strict"
 // R10.5: what cannot be a proxy is told before a webhook is sent.
 #[test]
 fn a_proxy_has_an_address() {
-    for wrong in ["not a url", "ftp://x", "proxy.example.com:3128", " "] {
+    for wrong in ["not a url", "ftp://x", "proxy.example.com:3128", " ", "http://169.254.169.254/"]
+    {
         let told = errors(&format!("webhook_proxy = \"{wrong}\"\n"));
         insta::assert_snapshot!(told);
     }

@@ -312,12 +312,16 @@ fn no_event_is_saved_to_a_file_that_may_be_run() {
         std::fs::write(folder.path().join("agent.json"), agent).unwrap();
         pintle_policy::Profile::load(folder.path()).map(|_| ()).map_err(|it| it.to_string())
     };
-    assert_eq!(loads("events", "{}\n", 0o644), Ok(()));
+    assert_eq!(loads("events.log", "{}\n", 0o644), Ok(()));
     assert_eq!(loads("empty.jsonl", "", 0o600), Ok(()));
-    for (path, text, mode) in
-        [("build.sh", "make\n", 0o644), ("build", "make\n", 0o755), ("run", "#!/bin/sh\n", 0o644)]
-    {
+    for (path, text, mode) in [("build.log", "make\n", 0o755), ("run.txt", "#!/bin/sh\n", 0o644)] {
         let told = loads(path, text, mode).unwrap_err();
         assert!(told.contains(&format!("`{path}` is a program")), "{told}");
+    }
+    for path in
+        ["build.sh", "BUILD.SH", "Makefile", ".bashrc", ".envrc", "justfile", "x.mk", "build.rs"]
+    {
+        let told = loads(path, "", 0o644).unwrap_err();
+        assert!(told.contains(&format!("`{path}` is not named like a list of events")), "{told}");
     }
 }

@@ -188,6 +188,47 @@ fn whatever_a_writer_chooses_to_escape_hides_nothing() {
     }
 }
 
+// R10.7: a form is put into a URL, a JSON text into a form, and so on.
+#[test]
+fn a_form_in_another_encoding_hides_nothing() {
+    let scrubber = Scrubber::new(["my pass \"phrase\" 9k"]);
+    for form in [
+        "my+pass+%22phrase%22+9k",
+        "my%2Bpass%2B%2522phrase%2522%2B9k",
+        "my%252Bpass%252B%252522phrase%252522%252B9k",
+        r"my\x2bpass\x2b%22phrase%22\x2b9k",
+        r"my\053pass\053%22phrase%22\0539k",
+        "my+pass+%5C%22phrase%5C%22+9k",
+        "my%2Bpass%2B%255C%2522phrase%255C%2522%2B9k",
+    ] {
+        assert_eq!(scrubber.scrub(&format!("x={form}&y")), "x=[secret]&y", "{form}");
+    }
+}
+
+// R10.7
+#[test]
+fn digits_that_a_form_or_a_writer_dressed_up_hide_nothing() {
+    let secret = "a-long-enough-secret-of-many-letters";
+    let scrubber = Scrubber::new([secret]);
+    let base64 = BASE64_STANDARD.encode(secret);
+    let (start, end) = base64.split_at(20);
+    let numbers: Vec<String> = secret.bytes().map(|b| format!("0x{b:02x}")).collect();
+    let either = |(at, b): (usize, u8)| match at % 2 {
+        0 => format!("{b:02x}"),
+        _ => format!("{b:02X}"),
+    };
+    for form in [
+        format!("{start}%0A{end}"),
+        format!("{start}%0D%0A{end}"),
+        format!("{start}\r{end}"),
+        numbers.join("%2C+"),
+        secret.bytes().enumerate().map(either).collect(),
+    ] {
+        let clean = scrubber.scrub(&form).into_owned();
+        assert!(clean.contains(SCRUBBED) && clean.len() < 16, "{form} -> {clean}");
+    }
+}
+
 // R10.7: as `base64` and `xxd -p` write it, and as such a text looks in JSON.
 #[test]
 fn digits_in_several_lines_hide_nothing() {

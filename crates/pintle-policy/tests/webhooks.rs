@@ -78,6 +78,12 @@ fn only_https_or_this_machine_can_be_a_webhook() {
         ("http://2130706433/x", true), // 127.0.0.1 as one number
         ("http://0x7f000001/x", true), // and in hex
         ("http://[::ffff:127.0.0.1]/x", true),
+        // Routed like any other address, whatever is in it.
+        ("http://[2002:7f00:1::5]/x", false),
+        ("http://[64:ff9b::7f00:1]/x", false),
+        ("http://[64:ff9b:1::7f00:1]/x", false),
+        ("http://[::127.0.0.5]/x", false),
+        ("https://[2002:7f00:1::5]/x", false),
         ("http://example.com/x", false),
         ("http://localhost.example.com/x", false),
         ("http://127.0.0.1.example.com/x", false),
@@ -123,6 +129,11 @@ fn link_local_and_metadata_addresses_are_forbidden_in_every_dress() {
         "ff02::1",
         "fd00:ec2::254",
         "fd20:ce::254",
+        "fd00:ec2::23",
+        "fd00:42::42",
+        "2002:7f00:1::5",
+        "64:ff9b::127.0.0.1",
+        "::127.0.0.5",
         "::ffff:169.254.169.254",
         "::169.254.169.254",
         "64:ff9b::169.254.169.254",
@@ -140,6 +151,7 @@ fn link_local_and_metadata_addresses_are_forbidden_in_every_dress() {
         "93.184.216.34",
         "2606:4700::1111",
         "::ffff:93.184.216.34",
+        "::ffff:127.0.0.1",
         "192.168.1.1",
     ] {
         assert!(!is_forbidden_address(address.parse().unwrap()), "{address}");

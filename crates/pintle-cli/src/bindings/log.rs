@@ -16,6 +16,9 @@ use crate::{
 const SHOWN: [&str; 8] =
     ["toolName", "toolCallId", "model", "stopReason", "durationMs", "isError", "reason", "code"];
 
+/// Of a value no more is shown: a model chooses how long its names are.
+const LONGEST: usize = 200;
+
 pub(super) fn handler(name: String, level: LogLevel, scrubber: Arc<Scrubber>) -> impl DynHandler {
     Log { name, level, scrubber }
 }
@@ -32,6 +35,12 @@ impl DynHandler for Log {
             let mut value = event.json.get(*key)?.clone();
             // Before it is written as JSON: a secret that was escaped already would be so once more.
             self.scrubber.scrub_json(&mut value);
+            if let Value::String(text) = &mut value
+                && let Some((end, _)) = text.char_indices().nth(LONGEST)
+            {
+                text.truncate(end);
+                text.push('…');
+            }
             Some(format!(" {key}={value}"))
         };
         let fields: String = SHOWN.iter().filter_map(shown).collect();

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{Error, ErrorKind, Write},
+    io::{Error, ErrorKind, Read, Seek, SeekFrom, Write},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
@@ -22,7 +22,8 @@ use serde_json::{Value, json};
 pub(super) struct SaveJson(Arc<Inner>);
 
 struct Inner {
-    dir: PathBuf,
+    /// The folder that the profile was read from, also when another has its name by now.
+    dir: Dir,
     path: PathBuf,
     scrubber: Arc<Scrubber>,
     /// One line at a time: lines of concurrent runs never interleave.
@@ -30,13 +31,13 @@ struct Inner {
 }
 
 impl SaveJson {
-    pub(super) fn new(dir: &Path, path: &str, scrubber: Arc<Scrubber>) -> Self {
-        Self(Arc::new(Inner {
-            dir: dir.to_path_buf(),
+    pub(super) fn new(dir: &Path, path: &str, scrubber: Arc<Scrubber>) -> std::io::Result<Self> {
+        Ok(Self(Arc::new(Inner {
+            dir: Dir::open_ambient_dir(dir, ambient_authority())?,
             path: Path::new(path).components().collect(),
             scrubber,
             turn: Mutex::default(),
-        }))
+        })))
     }
 
     pub(super) async fn append(self, event: DynEvent) -> Result<Value, Failure> {
@@ -61,13 +62,20 @@ impl Inner {
         let mut file = self.open()?;
         // Another process may append to the same file: the lock keeps its lines whole too.
         file.lock()?;
-        file.write_all(line.as_bytes())
+        let length = file.metadata()?.len();
+        if !is_whole(&mut file, length)? {
+            line.insert(0, '\n');
+        }
+        file.write_all(line.as_bytes()).inspect_err(|_| {
+            // A half line is worse than none, and if this fails too the next one still begins a line of its own.
+            drop(file.set_len(length));
+        })
     }
 
     /// Opened anew each time, part by part below the folder's own handle: no link, also one made since, can lead to another
     /// file than the one that is written in agent.json.
     fn open(&self) -> std::io::Result<File> {
-        let mut dir = Dir::open_ambient_dir(&self.dir, ambient_authority())?;
+        let mut dir = self.dir.try_clone()?;
         let mut parts = self.path.iter().peekable();
         while let Some(part) = parts.next() {
             if parts.peek().is_none() {
@@ -83,16 +91,18 @@ impl Inner {
 
     fn open_in(dir: &Dir, name: &Path) -> std::io::Result<File> {
         let mut options = OpenOptions::new();
-        options.append(true).create(true).follow(FollowSymlinks::No);
+        options.read(true).append(true).create(true).follow(FollowSymlinks::No);
         // A pipe is not waited for, and nothing but a file is written to.
         options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
-        let file = dir.open_with(name, &options)?.into_std();
+        let mut file = dir.open_with(name, &options)?.into_std();
         let meta = file.metadata()?;
         if !meta.is_file() {
             return Err(Error::other("it is not an ordinary file"));
         }
         // What is no program when the profile is read may be made one.
-        if meta.mode() & 0o111 != 0 {
+        let mut start = Vec::new();
+        std::io::Read::by_ref(&mut file).take(2).read_to_end(&mut start)?;
+        if meta.mode() & 0o111 != 0 || start == b"#!" {
             return Err(Error::other("it may be run, and events would become commands"));
         }
         if meta.nlink() > 1 {
@@ -100,4 +110,13 @@ impl Inner {
         }
         Ok(file)
     }
+}
+
+/// Whether the last line has an end: who wrote it may have been killed, or the disk full.
+fn is_whole(file: &mut File, length: u64) -> std::io::Result<bool> {
+    let Some(last) = length.checked_sub(1) else { return Ok(true) };
+    let mut end = [0];
+    file.seek(SeekFrom::Start(last))?;
+    file.read_exact(&mut end)?;
+    Ok(end == *b"\n")
 }

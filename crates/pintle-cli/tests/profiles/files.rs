@@ -137,3 +137,60 @@ fn lines_of_programs_that_run_at_once_never_mix() {
         assert_eq!(line["context"]["toolInput"]["content"].as_str().unwrap().len(), 20_000);
     }
 }
+
+// R10.6: whoever wrote the last line may have been killed in the middle of it.
+#[test]
+fn a_half_line_swallows_no_event() {
+    let world = saving("log.jsonl");
+    let saved = world.path("profile/log.jsonl");
+    std::fs::write(&saved, "{\"half").unwrap();
+    world.ask("write a.txt: x");
+    let text = std::fs::read_to_string(saved).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!((lines.len(), lines[0]), (2, "{\"half"), "{text}");
+    let event: Value = serde_json::from_str(lines[1]).unwrap();
+    assert_eq!(event["context"]["toolName"], "write_file");
+}
+
+// R10.6: by what it begins with, too, a file is no program.
+#[test]
+fn no_event_is_added_to_what_became_a_script() {
+    let world = saving("log.jsonl");
+    let mut talk = world.talk(&["--json"]);
+    talk.settle("before.txt");
+    let saved = world.path("profile/log.jsonl");
+    std::fs::write(&saved, "#!/bin/sh\n").unwrap();
+    talk.say("write a.txt: x");
+    talk.end();
+    assert_eq!(std::fs::read_to_string(saved).unwrap(), "#!/bin/sh\n");
+    assert!(!world.path("a.txt").exists(), "an audit that cannot be kept is a gate that fails");
+}
+
+// R10.6: the folder is the one that was read, whatever has its name by now.
+#[test]
+fn a_folder_that_takes_the_profiles_place_gets_no_events() {
+    let world = saving("log.jsonl");
+    let mut talk = world.talk(&["--json"]);
+    talk.settle("before.txt");
+    std::fs::rename(world.path("profile"), world.path("moved")).unwrap();
+    symlink(world.path("elsewhere"), world.path("profile")).unwrap();
+    talk.settle("after.txt");
+    talk.end();
+    let saved = std::fs::read_to_string(world.path("moved/log.jsonl")).unwrap();
+    assert!(saved.lines().count() == 2 && saved.contains("after.txt"), "{saved}");
+    assert_eq!(std::fs::read_dir(world.path("elsewhere")).unwrap().count(), 0);
+}
+
+// R10.2: a model chooses how long its names are.
+#[test]
+fn a_log_line_stays_one_that_somebody_reads() {
+    let hook = json!({ "action": "log", "name": "seen" });
+    let world = World::new(&json!({ "hooks": { "onToolCall": [hook] } }));
+    let call = json!({ "id": "x".repeat(100_000), "name": "list_dir", "input": { "path": "." } });
+    let script = json!([{ "toolCalls": [call] }, { "text": "done" }]);
+    std::fs::write(world.path("script.json"), script.to_string()).unwrap();
+    let said =
+        world.run(&["chat", "--profile", "profile", "--model", "scripted:script.json", "-q", "go"]);
+    let line = said.err.lines().find(|line| line.contains("seen ")).unwrap();
+    assert!(line.len() < 1000 && line.contains('…'), "{} bytes", line.len());
+}

@@ -54,22 +54,24 @@ impl Target {
 fn literal(ip: IpAddr) -> Result<bool, String> {
     match forbidden(ip) {
         Some(why) => Err(format!("{ip} is {why}")),
-        None => Ok(plain(ip).is_loopback()),
+        None => Ok(is_loopback(ip)),
     }
 }
 
 /// What is wrong with sending to this address, if anything.
 pub(super) fn forbidden(ip: IpAddr) -> Option<&'static str> {
-    const METADATA: [IpAddr; 7] = [
+    const METADATA: [IpAddr; 9] = [
         IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254)),
         IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
         IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
         IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
         IpAddr::V6(Ipv6Addr::new(0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x0254)),
+        IpAddr::V6(Ipv6Addr::new(0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x0023)),
+        IpAddr::V6(Ipv6Addr::new(0xfd00, 0x0042, 0, 0, 0, 0, 0, 0x0042)),
         IpAddr::V6(Ipv6Addr::new(0xfd20, 0x00ce, 0, 0, 0, 0, 0, 0x0254)),
         IpAddr::V6(Ipv6Addr::new(0xfd00, 0x00c1, 0, 0, 0, 0, 0xa9fe, 0xa9fe)),
     ];
-    let ip = plain(ip);
+    let (written, ip) = (ip, plain(ip));
     let (link_local, broadcast) = match ip {
         IpAddr::V4(ip) => (ip.is_link_local(), ip.is_broadcast() || ip.octets().starts_with(&[0])),
         IpAddr::V6(ip) => (ip.is_unicast_link_local(), false),
@@ -80,9 +82,16 @@ pub(super) fn forbidden(ip: IpAddr) -> Option<&'static str> {
         Some("a link-local address")
     } else if ip.is_unspecified() || ip.is_multicast() || broadcast {
         Some("no address of a single host")
+    } else if ip.is_loopback() && !is_loopback(written) {
+        Some("another machine's address that looks like this one's")
     } else {
         None
     }
+}
+
+/// Whether it is this machine. Other addresses with 127.0.0.1 in them are routed like any.
+fn is_loopback(ip: IpAddr) -> bool {
+    ip.to_canonical().is_loopback()
 }
 
 /// The IPv4 address an IPv6 one stands for (mapped, compatible, NAT64, 6to4), or the address itself.
@@ -128,10 +137,8 @@ fn checked(host: &str, found: Vec<IpAddr>, loopback: bool) -> Result<Vec<IpAddr>
     for ip in &found {
         let why = match forbidden(*ip) {
             Some(why) => why,
-            None if plain(*ip).is_loopback() && !loopback => {
-                "this machine, which the URL does not say"
-            }
-            None if !plain(*ip).is_loopback() && loopback => "not this machine, as the URL says",
+            None if is_loopback(*ip) && !loopback => "this machine, which the URL does not say",
+            None if !is_loopback(*ip) && loopback => "not this machine, as the URL says",
             None => continue,
         };
         return Err(RefusedAddress { host: host.into(), ip: *ip, why });

@@ -318,6 +318,7 @@ impl WebhookQueue {
     pub fn webhook(&self, spec: WebhookSpec) -> Result<Webhook, WebhookError> {
         let endpoint = self.inner.endpoint(&spec)?;
         let WebhookSpec { profile, secret, scrub, .. } = spec;
+        let profile = scrub.as_ref().map_or_else(|| profile.clone(), |scrub| scrub(&profile));
         let about = About { profile, secret: secret.map(|secret| secret.name.into()), scrub };
         Ok(Webhook { endpoint, about: Arc::new(about), _queue: self.inner.clone() })
     }

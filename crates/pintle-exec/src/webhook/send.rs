@@ -48,7 +48,8 @@ impl Sender {
             .connect_timeout(options.request_timeout / 2)
             .dns_resolver(dns)
             .user_agent(concat!("pintle/", env!("CARGO_PKG_VERSION")));
-        if let Some(proxy) = &spec.proxy {
+        // `127.0.0.1` is this machine, and not the proxy's.
+        if let Some(proxy) = spec.proxy.as_ref().filter(|_| !target.loopback) {
             client = client.proxy(Proxy::all(proxy).map_err(bad)?);
         }
         let (secret, proxy) = (spec.secret.clone(), spec.proxy.clone());

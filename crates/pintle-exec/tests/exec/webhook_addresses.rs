@@ -55,6 +55,13 @@ async fn look_alikes_and_the_machines_own_addresses_are_refused() {
         "https://[64:ff9b:1::a9fe:a9fe]/",
         "https://[2002:a9fe:a9fe::1]/",
         "https://[::a9fe:a9fe]/",
+        // Routed like any other address, whatever is in it.
+        "http://[2002:7f00:1::5]/",
+        "http://[64:ff9b::7f00:1]/",
+        "http://[64:ff9b:1::7f00:1]/",
+        "http://[::127.0.0.5]/",
+        "https://[fd00:ec2::23]/",
+        "https://[fd00:42::42]/",
         "https://[fe80::1]/",
         "https://[fd00:ec2::254]/",
         "https://[fd20:ce::254]/",

@@ -5,6 +5,7 @@ use std::time::Duration;
 use pintle::{Hooks, ModelKind};
 use pintle_exec::{WebhookOptions, WebhookQueue, WebhookSecret, WebhookSpec};
 use serde_json::json;
+use tokio::io::AsyncBufReadExt;
 
 use crate::{
     support::{SLACK, cx},
@@ -72,11 +73,12 @@ async fn a_signature_is_the_hmac_of_the_very_bytes() {
 async fn known_secrets_are_scrubbed_from_the_body() {
     let server = Server::start([]).await;
     let queue = WebhookQueue::open(quick()).unwrap();
-    let mut spec = WebhookSpec::new(server.url(), "p");
+    let mut spec = WebhookSpec::new(server.url(), "profile hunter2");
     spec.scrub = Some(std::sync::Arc::new(|text: &str| text.replace("hunter2", "[secret]")));
     prompt(&observe(&queue, spec), "log in with hunter2").await;
     let received = server.wait_for(1).await;
     assert_eq!(received[0].json()["context"]["prompt"], "log in with [secret]"); // R10.7
+    assert_eq!(received[0].json()["profile"], "profile [secret]");
 }
 
 #[tokio::test]
@@ -241,12 +243,26 @@ async fn what_is_not_written_down_yet_counts_too() {
 
 #[tokio::test]
 async fn the_operators_proxy_is_used() {
-    let proxy = Server::start([]).await;
+    let proxy = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}/", proxy.local_addr().unwrap());
     let queue = WebhookQueue::open(quick()).unwrap();
-    let spec = WebhookSpec::new("http://localhost:1/hook", "p");
+    let spec = WebhookSpec::new("https://hooks.example.com/hook", "p");
+    prompt(&observe(&queue, WebhookSpec { proxy: Some(address), ..spec }), "hello").await;
+    let (stream, _) = tokio::time::timeout(SLACK, proxy.accept()).await.unwrap().unwrap();
+    let mut first = String::new();
+    tokio::io::BufReader::new(stream).read_line(&mut first).await.unwrap();
+    assert!(first.starts_with("CONNECT hooks.example.com:443 "), "{first}");
+}
+
+// R10.5: `127.0.0.1` is this machine; at the proxy it would be another, and plain http would leave this one.
+#[tokio::test]
+async fn what_stays_on_this_machine_goes_through_no_proxy() {
+    let (proxy, server) = (Server::start([]).await, Server::start([]).await);
+    let queue = WebhookQueue::open(quick()).unwrap();
+    let spec = WebhookSpec::new(server.url(), "p");
     prompt(&observe(&queue, WebhookSpec { proxy: Some(proxy.url()), ..spec }), "hello").await;
-    let received = proxy.wait_for(1).await;
-    assert!(received[0].head.starts_with("POST http://localhost:1/hook"), "{}", received[0].head);
+    server.wait_for(1).await;
+    assert!(proxy.received().is_empty());
 }
 
 /// The test runs itself again: only that process has a proxy in its environment.

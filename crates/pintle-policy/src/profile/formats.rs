@@ -113,7 +113,9 @@ fn bad_http_url(text: &str, span: Range<usize>) -> Option<Problem> {
 }
 
 fn bad_proxy(text: &str, span: Range<usize>) -> Option<Problem> {
-    let is_one = |url: &url::Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+    let is_one = |url: &url::Url| {
+        matches!(url.scheme(), "http" | "https") && url.has_host() && forbidden_host(url).is_none()
+    };
     if url::Url::parse(text).is_ok_and(|url| is_one(&url)) {
         return None;
     }
@@ -147,6 +149,14 @@ pub(crate) fn bad_inner_path(text: &str, span: &Range<usize>, folder: &Path) -> 
 
 /// File systems take no longer name.
 const LONGEST_NAME: usize = 255;
+
+/// No runner and no shell takes a file of these kinds for a program.
+const SAVED_AS: [&str; 5] = ["json", "jsonl", "log", "ndjson", "txt"];
+
+pub(super) fn is_saved_as(file: &str) -> bool {
+    let kind = Path::new(file).extension().and_then(|kind| kind.to_str());
+    kind.is_some_and(|kind| SAVED_AS.contains(&kind))
+}
 
 fn bad_save_path(text: &str, span: Range<usize>, folder: &Path) -> Option<Problem> {
     if let Some(problem) = bad_inner_path(text, &span, folder) {
@@ -185,6 +195,12 @@ fn bad_save_path(text: &str, span: Range<usize>, folder: &Path) -> Option<Proble
     if plain.is_empty() || text.ends_with('/') || folder.join(&plain).is_dir() {
         let problem = Problem::new(span, format!("`{text}` is a folder")).label("expected a file");
         return Some(problem.help("name the file too, like `logs/events.jsonl`"));
+    }
+    if !is_saved_as(&plain) {
+        // A program is made by its name too: `Makefile`, `.bashrc`, `BUILD.SH`.
+        let problem = Problem::new(span, format!("`{text}` is not named like a list of events"))
+            .label("expected a name that ends in .jsonl, .ndjson, .json, .log or .txt");
+        return Some(problem.help("save to a file of its own, like `logs/events.jsonl`"));
     }
     None
 }

@@ -1,8 +1,8 @@
 //! Rules between fields, which no schema can say.
 
 use super::document::{Field, Kind, Node};
-use super::formats::bad_program;
-use super::mentions::{is_named_like_a_program, is_program};
+use super::formats::{bad_program, is_saved_as};
+use super::mentions::is_program;
 use super::report::{Problem, nearest};
 use super::{Bucket, Scripts};
 use crate::guard::{Guard, GuardKind};
@@ -135,6 +135,10 @@ fn save(action: &Node, folder: &Path, scripts: &Scripts, problems: &mut Vec<Prob
     let Some(path) = action.get("path") else { return };
     let Some(text) = path.text() else { return };
     let target = normal(text);
+    // Told already.
+    if !is_saved_as(&target) {
+        return;
+    }
     let help = "save to a file of its own, like `logs/events.jsonl`";
     if scripts.saved_among_data.contains(&target) {
         let problem =
@@ -162,14 +166,14 @@ fn save(action: &Node, folder: &Path, scripts: &Scripts, problems: &mut Vec<Prob
     problems.push(problem.help(help));
 }
 
-/// Whether somebody may run the file: by its name, also before it is there, or as it is.
+/// Whether somebody may run the file as it is.
 fn may_be_run(path: &Path) -> bool {
     let begins_so = || {
         let mut start = [0; 2];
         let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
         read.is_ok() && start == *b"#!"
     };
-    is_named_like_a_program(path) || is_program(path) || (path.is_file() && begins_so())
+    is_program(path) || (path.is_file() && begins_so())
 }
 
 fn is_a_list_of_events(file: &str) -> bool {

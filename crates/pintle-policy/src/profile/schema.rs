@@ -156,9 +156,9 @@ fn pattern(format: &str) -> Option<&'static str> {
             forbidden_host!(),
             r")[Hh][Tt][Tt][Pp]([Ss]://[^/]|://([^/?#]*[Ll][Oo][Cc][Aa][Ll][Hh][Oo][Ss][Tt]\.?|[0-9][0-9A-Fa-fXx.]*|\[[0-9A-Fa-f:.]+\])(:[0-9]*)?([/?#]|$))"
         ),
-        // No folder, no name longer than any file's, nothing of git's and nothing of the profile itself.
+        // Named like a list of events; no folder, no name longer than any file's, nothing of git's or of the profile itself.
         "save-path" => concat!(
-            r"^(?!.*/$)(?!(?!.*\.\.)(.*[^/]{256}|(.*/)?\.[Gg][Ii][Tt](/|$)|(\./+)*([Aa][Gg][Ee][Nn][Tt]\.[Jj][Ss][Oo][Nn](/|$)|[Pp][Ee][Rr][Ss][Oo][Nn][Aa][Ll][Ii][Tt][Ii][Ee][Ss]/)))",
+            r"^(?=.*\.(jsonl?|ndjson|log|txt)$)(?!.*/$)(?!(?!.*\.\.)(.*[^/]{256}|(.*/)?\.[Gg][Ii][Tt](/|$)|(\./+)*([Aa][Gg][Ee][Nn][Tt]\.[Jj][Ss][Oo][Nn](/|$)|[Pp][Ee][Rr][Ss][Oo][Nn][Aa][Ll][Ii][Tt][Ii][Ee][Ss]/)))",
             inner_path!()
         ),
         "inside-folder" => concat!("^", inner_path!()),

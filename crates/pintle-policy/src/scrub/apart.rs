@@ -1,4 +1,5 @@
-//! Digits in hex that a writer set apart: `de:ad`, `DE-AD`, `dead beef`, `0xde, 0xad`, and hexdumps over many lines.
+//! Digits in hex, in either case, also those that a writer set apart: `de:ad`, `DE-AD`, `dead beef`, `0xde, 0xad`, and hexdumps
+//! over many lines.
 //!
 //! Most of any text is none of that: the digits are gathered run by run, so that no text is copied for it.
 
@@ -30,13 +31,11 @@ impl Apart {
 
     /// Where they are, in order; those that overlap are one place.
     pub(super) fn find(&self, text: &[u8]) -> Vec<Range<usize>> {
-        let mut run =
-            Run { of: self, digits: Vec::new(), at: Vec::new(), apart: false, places: Vec::new() };
+        let mut run = Run { of: self, digits: Vec::new(), at: Vec::new(), places: Vec::new() };
         let mut since = 0_usize;
         for (at, byte) in text.iter().enumerate() {
             match byte {
                 _ if byte.is_ascii_hexdigit() => {
-                    run.apart |= since > 0 && !run.digits.is_empty();
                     run.add(*byte, at);
                     since = 0;
                 }
@@ -58,8 +57,6 @@ struct Run<'n> {
     digits: Vec<u8>,
     /// Where each digit stands.
     at: Vec<usize>,
-    /// Whether something stood between two of them.
-    apart: bool,
     places: Vec<Range<usize>>,
 }
 
@@ -89,12 +86,11 @@ impl Run<'_> {
     }
 
     fn end(&mut self) {
-        if self.apart && self.digits.len() >= self.of.shortest {
+        if self.digits.len() >= self.of.shortest {
             self.search();
         }
         self.digits.clear();
         self.at.clear();
-        self.apart = false;
     }
 
     fn search(&mut self) {

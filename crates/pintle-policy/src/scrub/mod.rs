@@ -35,11 +35,11 @@ const SHORTEST_BROKEN: usize = 12;
 /// the secret encoded.
 #[derive(Clone, Default)]
 pub struct Scrubber {
-    /// The secrets, and then their digits in hex and base64.
+    /// The secrets, and then their digits in base64.
     needles: Option<AhoCorasick>,
     /// How many of them are no digits.
     plain: usize,
-    /// The digits in hex that a writer may have set apart.
+    /// Their digits in hex, which a writer may have set apart.
     apart: Option<Apart>,
 }
 
@@ -78,35 +78,14 @@ impl Scrubber {
         let Some(needles) = &self.needles else { return Cow::Borrowed(text) };
         let mut places = found_by(needles, text.as_bytes(), |_| true);
         places.extend(self.apart.iter().flat_map(|apart| apart.find(text.as_bytes())));
-        if text.contains(['\\', '%', '+', '\n']) {
-            self.find_encoded(needles, text.as_bytes(), &mut places);
+        if text.contains(['\\', '%', '+', '\n', '\r']) {
+            self.find_encoded(needles, text.as_bytes(), None, DEPTH, &mut places);
         }
         without(text, places)
     }
 
-    fn find_encoded(&self, needles: &AhoCorasick, text: &[u8], places: &mut Vec<Range<usize>>) {
-        // Each view is as long as the text: one is gone before the next is made.
-        {
-            let lines = Decoded::of(text, Coding::Lines, None);
-            let whole = lines.as_ref().map_or(text, |lines| &lines.bytes);
-            let unbroken = Decoded::of(whole, Coding::EscapedLines, lines.as_ref());
-            if let Some(view) = unbroken.as_ref().or(lines.as_ref()) {
-                // Fewer digits could be words of two lines.
-                let is_long = |found: &Match| {
-                    found.pattern().as_usize() >= self.plain && found.len() >= SHORTEST_BROKEN
-                };
-                places.extend(view.out(found_by(needles, &view.bytes, is_long)));
-            }
-        }
-        if let Some(form) = Decoded::of(text, Coding::Form, None) {
-            let inner = Decoded::of(&form.bytes, Coding::Url, Some(&form));
-            places.extend(inner.as_ref().unwrap_or(&form).find(needles));
-        }
-        self.find_within(needles, text, None, DEPTH, places);
-    }
-
     /// A writer may have put a text that was encoded already into another, and so on.
-    fn find_within(
+    fn find_encoded(
         &self,
         needles: &AhoCorasick,
         text: &[u8],
@@ -114,16 +93,38 @@ impl Scrubber {
         depth: usize,
         places: &mut Vec<Range<usize>>,
     ) {
+        self.find_broken(needles, text, outer, places);
         let Some(deeper) = depth.checked_sub(1) else { return };
-        for coding in [Coding::Json, Coding::Url] {
-            let inner = Decoded::of(text, coding, outer);
-            if let Some(inner) = inner.filter(|inner| inner.bytes.len() < text.len()) {
-                places.extend(inner.find(needles));
-                let apart = self.apart.as_ref().map(|apart| apart.find(&inner.bytes));
-                places.extend(inner.out(apart.unwrap_or_default()));
-                self.find_within(needles, &inner.bytes, Some(&inner), deeper, places);
+        for coding in [Coding::Json, Coding::Url, Coding::Form] {
+            // Each view is as long as the text: one is gone before the next is made.
+            let Some(inner) = Decoded::of(text, coding, outer) else { continue };
+            if inner.bytes == text {
+                continue;
             }
+            places.extend(inner.find(needles));
+            let apart = self.apart.as_ref().map(|apart| apart.find(&inner.bytes));
+            places.extend(inner.out(apart.unwrap_or_default()));
+            self.find_encoded(needles, &inner.bytes, Some(&inner), deeper, places);
         }
+    }
+
+    /// Digits with line breaks among them, also if these are escaped.
+    fn find_broken(
+        &self,
+        needles: &AhoCorasick,
+        text: &[u8],
+        outer: Option<&Decoded<'_>>,
+        places: &mut Vec<Range<usize>>,
+    ) {
+        let lines = Decoded::of(text, Coding::Lines, outer);
+        let (whole, outer) = lines.as_ref().map_or((text, outer), |it| (&it.bytes, Some(it)));
+        let unbroken = Decoded::of(whole, Coding::EscapedLines, outer);
+        let Some(view) = unbroken.as_ref().or(lines.as_ref()) else { return };
+        // Fewer digits could be words of two lines.
+        let is_long = |found: &Match| {
+            found.pattern().as_usize() >= self.plain && found.len() >= SHORTEST_BROKEN
+        };
+        places.extend(view.out(found_by(needles, &view.bytes, is_long)));
     }
 
     /// Takes the secrets out of every text in a value, keys included.
@@ -242,14 +243,13 @@ fn hex_of(secret: &str) -> String {
     secret.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A secret in digits: hex, base64, and base64 of base64.
+/// A secret in digits of base64, and of base64 of that.
 fn digits_of(secret: &str) -> Vec<String> {
-    let hex = hex_of(secret);
     let once = base64_pieces(secret.as_bytes());
     let inner = once.iter().filter(|_| secret.len() <= LONGEST_TWICE);
     let twice = inner.flat_map(|piece| base64_pieces(piece.as_bytes()));
     let twice: Vec<String> = twice.filter(|piece| piece.len() >= SHORTEST_TWICE).collect();
-    [vec![hex.to_uppercase(), hex], once, twice].concat()
+    [once, twice].concat()
 }
 
 /// Wherever it starts in a longer text, in both alphabets.

@@ -12,7 +12,7 @@ pub(super) enum Coding {
     Json,
     /// The escapes of a URL, whichever of them a writer used.
     Url,
-    /// A form's: a plus is a space.
+    /// A form's: those of a URL, and a plus is a space.
     Form,
     /// Line breaks and blanks between groups of digits.
     Lines,
@@ -36,7 +36,7 @@ struct Meaning {
 impl Coding {
     /// The bytes decoded; `None` when there is no sign that anything is encoded.
     pub(super) fn decoded(self, bytes: &[u8]) -> Option<Vec<u8>> {
-        if !bytes.contains(&self.sign()) {
+        if !bytes.iter().any(|byte| self.is_sign(*byte)) {
             return None;
         }
         let mut decoded = Vec::with_capacity(bytes.len());
@@ -89,19 +89,20 @@ impl Coding {
     }
 
     /// What is in every text that is encoded so.
-    fn sign(self) -> u8 {
+    fn is_sign(self, byte: u8) -> bool {
         match self {
-            Self::Json | Self::EscapedLines => b'\\',
-            Self::Url => b'%',
-            Self::Form => b'+',
-            Self::Lines => b'\n',
+            Self::Json | Self::EscapedLines => byte == b'\\',
+            Self::Url => byte == b'%',
+            Self::Form => byte == b'+',
+            Self::Lines => matches!(byte, b'\n' | b'\r'),
         }
     }
 
     fn may_begin_with(self, byte: u8) -> bool {
         match self {
             Self::Lines => matches!(byte, b'\n' | b'\r' | b' ' | b'\t'),
-            other => byte == other.sign(),
+            Self::Form => matches!(byte, b'+' | b'%'),
+            other => other.is_sign(byte),
         }
     }
 
@@ -150,7 +151,7 @@ impl Coding {
                 };
                 Some((Meaning::byte(means), 2))
             }
-            (Self::Url, [b'%', high, low, ..]) => {
+            (Self::Url | Self::Form, [b'%', high, low, ..]) => {
                 Some((Meaning::byte(digit(*high)?.checked_mul(16)?.checked_add(digit(*low)?)?), 3))
             }
             (Self::Form, [b'+', ..]) => Some((Meaning::byte(b' '), 1)),

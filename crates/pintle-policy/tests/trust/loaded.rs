@@ -163,12 +163,12 @@ fn what_a_text_beside_a_script_lists_does_not_count() {
 #[test]
 fn no_event_is_saved_to_what_a_script_names() {
     let agent = r#"{ "hooks": { "onToolCall": [{ "action": "command", "argv": ["sh", "hooks/check.sh"] },
-        { "action": "save_json", "path": "etc/c.conf" }] } }"#;
-    let folder = profile(agent, &[("hooks/check.sh", ". \"$PINTLE_PROFILE_DIR/etc/c.conf\"")]);
+        { "action": "save_json", "path": "etc/c.txt" }] } }"#;
+    let folder = profile(agent, &[("hooks/check.sh", ". \"$PINTLE_PROFILE_DIR/etc/c.txt\"")]);
     for _ in 0..2 {
         let error = Profile::load(folder.path()).unwrap_err().to_string();
-        assert!(error.contains("`etc/c.conf` is a script that a hook runs"), "{error}");
-        write(folder.path(), "etc/c.conf", "");
+        assert!(error.contains("`etc/c.txt` is a script that a hook runs"), "{error}");
+        write(folder.path(), "etc/c.txt", "");
     }
 }
 
@@ -176,14 +176,11 @@ fn no_event_is_saved_to_what_a_script_names() {
 #[test]
 fn no_event_is_saved_among_the_operators_data() {
     for (data, path) in [
-        ("data", "data/pintle.toml"),
         ("data", "data/trust.json"),
-        ("data", "./data//pintle.db"),
+        ("data", "./data//x.jsonl"),
         ("data", "data/more/events.jsonl"),
         ("data", "link/events.jsonl"),
-        ("", "pintle.toml"),
         ("", "trust.json"),
-        ("", "pintle.db-wal"),
         ("", "webhooks/x.jsonl"),
     ] {
         let agent = format!(

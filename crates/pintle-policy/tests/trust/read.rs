@@ -93,8 +93,8 @@ fn what_a_line_writes_to_lists_or_saves_does_not_count() {
         assert!(counts(&line(command)).is_empty(), "{command}");
     }
     let saves = json!({ "hooks": { "onToolCall": [
-        { "action": "save_json", "path": "log" },
-        { "action": "command", "command": "tail -n 1 log" }
+        { "action": "save_json", "path": "log.txt" },
+        { "action": "command", "command": "tail -n 1 log.txt" }
     ] } });
     assert!(counts(&saves).is_empty());
 }
