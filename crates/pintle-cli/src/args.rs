@@ -232,14 +232,15 @@ pub(crate) struct Trust {
 /// See what waits for a person's yes, and answer it
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pintle approvals list\n  pintle approvals approve 3f9c21d0\n  pintle approvals deny 3f9c21d0 --reason 'not on a Friday'
+    after_help = "Examples:\n  pintle approvals\n  pintle approvals approve 3f9c21d0\n  pintle approvals deny 3f9c21d0 --reason 'not on a Friday'
 
 You answer as the system's user you are, and as `operator`: whoever runs pintle.
 Where pintle.toml names `approvers`, one of these has to be among them."
 )]
 pub(crate) struct Approvals {
+    /// Without one: `list`
     #[command(subcommand)]
-    pub(crate) command: ApprovalsCommand,
+    pub(crate) command: Option<ApprovalsCommand>,
 }
 
 #[derive(Subcommand)]

@@ -91,6 +91,28 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+// A person who is told that something waits types the least there is.
+#[test]
+fn approvals_alone_lists_what_waits_and_says_how_to_answer() {
+    let world = World::new();
+    let none = world.run(&["approvals"]);
+    assert!(none.status.success(), "{none:?}");
+    assert_eq!(text(&none.stdout), "nothing waits for an answer\n");
+    let mut asking = world.ask();
+    let question = id(&world.pending());
+    let list = world.run(&["approvals"]);
+    let short = &question[question.len() - 8..];
+    assert!(text(&list.stdout).contains("echo ran >> marker"), "{list:?}");
+    let how = format!("`pintle approvals approve {short}`");
+    assert!(text(&list.stderr).contains(&how), "{list:?}");
+    let json = world.run(&["approvals", "--json"]);
+    assert_eq!(serde_json::from_slice::<Value>(&json.stdout).unwrap()[0]["id"], question);
+    // What it says is what works.
+    assert!(world.run(&["approvals", "approve", short]).status.success());
+    assert!(asking.wait().unwrap().success());
+    assert_eq!(text(&world.run(&["approvals"]).stdout), "nothing waits for an answer\n");
+}
+
 // R11.4
 #[test]
 fn the_question_is_stored_with_the_real_arguments_before_it_is_answered() {

@@ -60,7 +60,8 @@ enum Done {
 async fn look_or_answer(environment: &Environment, approvals: Approvals) -> Result<Done, Problem> {
     let store = SqliteStore::open(environment.database()?).await?;
     store.expire_approvals(now_ms()).await?;
-    let (id, said, who) = match approvals.command {
+    let command = approvals.command.unwrap_or(ApprovalsCommand::List { all: false });
+    let (id, said, who) = match command {
         ApprovalsCommand::List { all } => {
             list(environment, &store, all).await?;
             return Ok(Done::Said);

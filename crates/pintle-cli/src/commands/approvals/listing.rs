@@ -7,7 +7,7 @@ use super::shows_something_else;
 use crate::{
     chat::now_ms,
     environment::Environment,
-    out::{say, say_pretty_json},
+    out::{say, say_pretty_json, tell},
     problem::Problem,
     shown::{bold, cyan, dim, pretty_json, text, yellow},
 };
@@ -67,6 +67,15 @@ async fn print_list(
             say!("          {}", goes_on);
         }
     }
+    let waits: Vec<_> = approvals.iter().filter(|it| it.state == ApprovalState::Pending).collect();
+    let id = match waits.as_slice() {
+        [] => return Ok(()),
+        [one] => short(&one.id),
+        _ => "ID",
+    };
+    // Not among the questions: a script that cuts the ids out of the list finds only those.
+    let how = text!("answer with `pintle approvals approve {}`, or `deny {} --reason '…'`", id, id);
+    tell!("{}", dim(how));
     Ok(())
 }
 
