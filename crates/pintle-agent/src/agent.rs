@@ -135,6 +135,11 @@ impl Agent {
         &self.inner.personalities
     }
 
+    /// The names of all its tools, whoever may use them.
+    pub fn tool_names(&self) -> impl Iterator<Item = &str> {
+        self.inner.tools.iter().map(|known| known.spec.name.as_str())
+    }
+
     /// Waits for the handlers that still run after their runs' `done`. Call it before the process exits.
     pub async fn settle(&self) {
         self.inner.background.close();

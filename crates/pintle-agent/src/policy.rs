@@ -10,6 +10,8 @@ use pintle_policy::{Guard, Level};
 pub struct Policy {
     /// What runs by itself, what is asked, what never runs.
     pub level: Level,
+    /// Where the level is written down, for whoever is refused by it.
+    pub level_written: Option<String>,
     /// The folder the agent works in.
     pub workspace: PathBuf,
     /// Patterns that reject input.
@@ -27,6 +29,7 @@ impl Policy {
     pub fn standard(workspace: impl Into<PathBuf>) -> Self {
         Self {
             level: Level::Standard,
+            level_written: None,
             workspace: workspace.into(),
             guards: Vec::new(),
             allow: None,

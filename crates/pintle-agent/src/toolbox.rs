@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use jsonschema::Validator;
-use pintle_policy::Zone;
+use pintle_policy::{Zone, profile::tool_meant};
 use serde_json::Value;
 
 use crate::{llm::ToolSpec, personality::nearest, tool::Tool};
@@ -57,7 +57,8 @@ impl ToolBox {
     pub(crate) fn check(&self, tool: &str, args: &Value) -> Result<&Known, String> {
         let Some(known) = self.0.get(tool) else {
             let names = || self.0.keys().map(String::as_str);
-            let hint = nearest(tool, names())
+            let hint = tool_meant(tool, names())
+                .or_else(|| nearest(tool, names()))
                 .map(|name| format!("; did you mean `{name}`?"))
                 .unwrap_or_default();
             return Err(format!("there is no tool `{tool}`{hint}"));

@@ -69,6 +69,7 @@ impl Plan {
         let personalities = Personalities::new(personality("default", plain)?);
         let mut policy = Policy::standard(workspace);
         policy.level = operator.level;
+        policy.level_written = Some(level_written(&operator, None));
         policy.approval_timeout = Duration::from_millis(operator.approval_timeout_ms);
         let approvers = operator.approvers.clone();
         Ok(Self {
@@ -105,6 +106,7 @@ impl Plan {
         };
         let mut policy = Policy::standard(workspace);
         policy.level = effective.level;
+        policy.level_written = Some(level_written(&operator, Some(&profile)));
         policy.approval_timeout = Duration::from_millis(effective.approval_timeout_ms);
         policy.guards = profile.guards.clone();
         policy.allow = profile.tools.allow.as_deref().map(globs).transpose()?;
@@ -113,6 +115,18 @@ impl Plan {
         let personalities = personalities(&profile)?;
         let approvers = effective.approvers;
         Ok(Self { personalities, policy, limits, profile: Some(profile), approvers, operator })
+    }
+}
+
+/// The profile's word where it is the stricter one, else the operator's.
+fn level_written(operator: &Operator, profile: Option<&Profile>) -> String {
+    let own = profile.and_then(|profile| {
+        Some((profile.security.level?, profile.written(&["security", "level"])?))
+    });
+    match (own, operator.written("level")) {
+        (Some((level, at)), _) if level > operator.level => at,
+        (_, Some(at)) | (Some((_, at)), None) => at,
+        (None, None) => "the default level".into(),
     }
 }
 

@@ -82,53 +82,61 @@ impl Inner {
         trail: &mut Vec<JudgedStep>,
     ) -> Result<Ground<'_>, String> {
         let tool = call.tool();
-        let mut step = |step, found: Result<String, (String, Option<String>)>| {
-            let (finding, detail, source) = match found.clone() {
-                Ok(detail) => (Finding::Passes, detail, None),
-                Err((reason, source)) => (Finding::Stops, reason, source),
+        let mut step = |step, found: Result<String, String>, source| {
+            let (finding, detail) = match found.clone() {
+                Ok(detail) => (Finding::Passes, detail),
+                Err(reason) => (Finding::Stops, reason),
             };
             trail.push(JudgedStep { step, finding, detail, source });
-            found.map(drop).map_err(|(reason, _)| reason)
+            found.map(drop)
         };
 
         let known = self.tools.check(tool, call.args());
         let found = known.as_ref().map(|_| format!("`{tool}` is there, and the arguments fit it"));
-        step("known tool", found.map_err(|reason| (reason.clone(), None)))?;
-        step("toolset", self.toolset(lineage, tool).map_err(|reason| (reason, None)))?;
+        step("known tool", found.map_err(Clone::clone), None)?;
+        step("toolset", self.toolset(lineage, tool), None)?;
 
         let policy = &self.policy;
         let reach = Reach::of(call.args(), &policy.workspace);
-        let found = match guard::judge_all(&policy.guards, tool, call.args(), &reach) {
+        let (found, source) = match guard::judge_all(&policy.guards, tool, call.args(), &reach) {
             Some(denial) => {
-                Err((format!("{} ({})", denial.reason, denial.source), Some(denial.source)))
+                (Err(format!("{} ({})", denial.reason, denial.source)), Some(denial.source))
             }
-            None => Ok(match policy.guards.len() {
-                0 => "there are no guards".to_string(),
-                1 => "the one guard does not refuse it".to_string(),
-                several => format!("none of {several} guards refuses it"),
-            }),
+            None => match policy.guards.len() {
+                0 => (Ok("there are no guards".to_string()), None),
+                1 => (Ok("the one guard does not refuse it".to_string()), None),
+                several => (Ok(format!("none of {several} guards refuses it")), None),
+            },
         };
-        step("guards", found)?;
+        step("guards", found, source)?;
 
         let known = known?;
         let judged = zone_of(tool, known.zone, call.args(), &reach);
-        let (zone, why) = (judged.zone.name(), &judged.why);
+        let (zone, why, level) = (judged.zone.name(), &judged.why, policy.level.name());
         let floor = policy.level.floor(judged.zone);
-        let found = match floor {
+        let written = policy.level_written.clone();
+        let (found, source) = match floor {
             Floor::Run => {
-                Ok(format!("`{zone}` runs by itself at level `{}`: {why}", policy.level.name()))
+                (Ok(format!("`{zone}` runs by itself at level `{level}`: {why}")), written)
             }
             Floor::Ask => {
-                Ok(format!("`{zone}` is asked about at level `{}`: {why}", policy.level.name()))
+                (Ok(format!("`{zone}` is asked about at level `{level}`: {why}")), written)
+            }
+            // No level decides about the last zone.
+            Floor::Never if judged.zone == Zone::Never => {
+                let never =
+                    format!("this call is in zone `{zone}` ({why}), which runs at no level");
+                (Err(never), Some(BUILT_IN.to_string()))
             }
             Floor::Never => {
-                // No level decides about the last zone.
-                let source = (judged.zone == Zone::Never).then(|| BUILT_IN.to_string());
-                let never = format!("this call is in zone `{zone}` ({why}), which never runs here");
-                Err((never, source))
+                let at = written.as_deref().map(|at| format!(" ({at})")).unwrap_or_default();
+                let never = format!(
+                    "this call is in zone `{zone}` ({why}), which never runs at level `{level}`{at}"
+                );
+                (Err(never), written)
             }
         };
-        step("zone", found)?;
+        step("zone", found, source)?;
         Ok(Ground { known, reach, judged, floor })
     }
 

@@ -193,7 +193,8 @@ async fn talk(
             }
             ("/hooks", _) => {
                 current.say_what_is_in_force();
-                crate::commands::hooks::print_list(&current.assembled.agent.hooks().list());
+                let Assembled { profile, agent, .. } = &current.assembled;
+                crate::commands::hooks::print_list(profile.as_ref(), &agent.hooks().list());
             }
             ("/personality", name) => {
                 match personality::look_or_switch(&current.assembled, &key, &mut next, name).await {

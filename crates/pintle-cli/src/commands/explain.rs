@@ -27,8 +27,7 @@ pub(crate) async fn run(
         .map_err(|error| Problem::new(format!("`--args` is not JSON: {error}")))?;
     let assembled = Assembled::new(environment, who, Extras::mute()).await?;
     let explained = assembled.agent.explain(who.personality.as_deref(), tool, args).await;
-    let steps =
-        explained.map(|steps| with_sources(&assembled, who, tool, watched(&assembled, steps)));
+    let steps = explained.map(|steps| completed(&assembled, who, tool, watched(&assembled, steps)));
     let in_force = profile::in_force(assembled.profile.as_ref());
     let rules = assembled.profile.as_ref().map(|it| json!({ "name": it.name, "dir": it.dir }));
     assembled.close().await;
@@ -66,34 +65,24 @@ fn watched(assembled: &Assembled, mut steps: Vec<JudgedStep>) -> Vec<JudgedStep>
     steps
 }
 
-/// Where the rules are written that the judge goes by without a name: the level and the selection of tools.
-fn with_sources(
+/// What the judge does not say itself: where the selection of tools is written, and which tools there are.
+fn completed(
     assembled: &Assembled,
     who: &Who,
     tool: &str,
     mut steps: Vec<JudgedStep>,
 ) -> Vec<JudgedStep> {
-    for step in steps.iter_mut().filter(|step| step.source.is_none()) {
-        step.source = match step.step {
-            "zone" => Some(level_written(assembled)),
-            "toolset" => toolset_written(assembled, who, tool),
-            _ => None,
-        };
+    let there: Vec<&str> = assembled.agent.tool_names().collect();
+    for step in &mut steps {
+        match step.step {
+            "toolset" => step.source = toolset_written(assembled, who, tool),
+            "known tool" if !there.contains(&tool) => {
+                step.detail = format!("{} (the tools are {})", step.detail, there.join(", "));
+            }
+            _ => {}
+        }
     }
     steps
-}
-
-/// The profile's word where it is the stricter one, else the operator's.
-fn level_written(assembled: &Assembled) -> String {
-    let Assembled { operator, profile, .. } = assembled;
-    let own = profile.as_ref().and_then(|profile| {
-        Some((profile.security.level?, profile.written(&["security", "level"])?))
-    });
-    match (own, operator.written("level")) {
-        (Some((level, at)), _) if level > operator.level => at,
-        (_, Some(at)) | (Some((_, at)), None) => at,
-        (None, None) => "the default level".into(),
-    }
 }
 
 /// What refuses the tool; or the narrowest of what lets it pass.

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::{
     args::{Hooks, HooksCommand},
+    bindings::is_observer,
     environment::Environment,
     out::{say, say_json, say_pretty_json},
     problem::Problem,
@@ -89,25 +90,32 @@ pub(super) fn binding(point: &str) -> Option<bool> {
     points.iter().find(|known| known.name == point)?.binding
 }
 
-/// A point's model, and at a gate whether it can stop anything.
-pub(super) fn model(model: ModelKind, binding: Option<bool>) -> String {
+/// A point's model, and what a hook there can stop: an observer nothing, whatever the point.
+pub(super) fn model(model: ModelKind, binding: Option<bool>, observes: bool) -> String {
     match binding {
+        Some(_) if observes => format!("{model}, observer"),
         Some(false) => format!("{model}, advisory"),
         _ => model.to_string(),
     }
 }
 
-pub(crate) fn print_list(list: &[HandlerInfo]) {
+/// Whether this hook is one of the profile's that only watch.
+pub(super) fn observes(profile: Option<&Profile>, info: &HandlerInfo) -> bool {
+    let mut hooks = profile.iter().flat_map(|profile| &profile.hooks);
+    hooks.any(|hook| hook.name == *info.name && is_observer(hook.action.name()))
+}
+
+pub(crate) fn print_list(profile: Option<&Profile>, list: &[HandlerInfo]) {
     if list.is_empty() {
         say!("no hooks are bound");
     }
     for info in list {
-        say!("{}", line(info));
+        say!("{}", line(info, observes(profile, info)));
     }
 }
 
 /// A handler on one line: where, what, whose, in which order.
-pub(super) fn line(info: &HandlerInfo) -> Shown {
+pub(super) fn line(info: &HandlerInfo, observes: bool) -> Shown {
     let deadline = info.deadline.map(|deadline| format!(" · {deadline:?}")).unwrap_or_default();
     let source = info.source.to_string();
     let whose = match info.plugin.as_deref() {
@@ -116,7 +124,8 @@ pub(super) fn line(info: &HandlerInfo) -> Shown {
         None => "built-in",
     };
     let order = format!("{whose} · priority {}{deadline} · {source}", info.priority);
-    written_line(info.point, &model(info.model, binding(info.point)), &info.name, &order)
+    let model = model(info.model, binding(info.point), observes);
+    written_line(info.point, &model, &info.name, &order)
 }
 
 pub(super) fn written_line(point: &str, model: &str, name: &str, order: &str) -> Shown {
@@ -130,7 +139,7 @@ fn points(environment: &Environment) -> Result<(), Problem> {
         return say_pretty_json(&points);
     }
     for PointInfo { name, model: kind, binding, doc, .. } in points {
-        let (kind, when) = (model(kind, binding), first_sentence(doc));
+        let (kind, when) = (model(kind, binding, false), first_sentence(doc));
         say!("{} {:<14} {}", cyan(text!("{:<24}", name)), kind, dim(when));
     }
     Ok(())

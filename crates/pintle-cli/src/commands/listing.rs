@@ -14,6 +14,7 @@ use crate::{
     args::Who,
     assembly::{Assembled, Extras, bind_built_ins},
     bindings::is_observer,
+    commands::hooks::observes,
     environment::Environment,
     out::{say, say_pretty_json, tell},
     problem::{Problem, facts},
@@ -49,8 +50,10 @@ pub(crate) async fn run(environment: &Environment, who: &Who) -> Result<ExitCode
         name if bound.untrusted.iter().any(|untrusted| untrusted == name) => "untrusted",
         name => by_records(&fired, info.point, name),
     };
+    let observes = |info: &HandlerInfo| observes(assembled.profile.as_ref(), info);
+    let list = assembled.agent.hooks().list();
     let mut rows: Vec<Row> =
-        assembled.agent.hooks().list().iter().map(|info| Row::bound(info, state(info))).collect();
+        list.iter().map(|info| Row::bound(info, state(info), observes(info))).collect();
     rows.extend(bound.disabled.iter().map(Row::disabled));
     if !environment.json {
         say!("{}", dim(profile::in_force(assembled.profile.as_ref())));
@@ -74,7 +77,7 @@ async fn of_broken(
     let mut rows: Vec<Row> = built_ins
         .list()
         .iter()
-        .map(|info| Row::bound(info, by_records(&fired, info.point, &info.name)))
+        .map(|info| Row::bound(info, by_records(&fired, info.point, &info.name), false))
         .collect();
     rows.extend(declared_hooks(dir, errors).iter().map(|hook| {
         let observer = hook.action.as_deref().is_some_and(is_observer);
@@ -107,14 +110,14 @@ fn by_records(fired: &HashSet<(String, String)>, point: &str, name: &str) -> &'s
 }
 
 impl Row {
-    fn bound(info: &HandlerInfo, state: &'static str) -> Self {
+    fn bound(info: &HandlerInfo, state: &'static str, observes: bool) -> Self {
         let facts = serde_json::to_value(info).ok().and_then(|facts| facts.as_object().cloned());
-        let (facts, line) = (facts.unwrap_or_default(), super::hooks::line(info));
-        Self { line, facts, state, why: Vec::new() }.with_binding(Some(info.point))
+        let (facts, line) = (facts.unwrap_or_default(), super::hooks::line(info, observes));
+        Self { line, facts, state, why: Vec::new() }.with_say(Some(info.point), observes)
     }
 
     fn disabled(hook: &Hook) -> Self {
-        let mut row = Self::written(&hook.name, &hook.source, Some(hook.bucket.point()), "");
+        let mut row = Self::written(&hook.name, &hook.source, Some(hook.bucket.point()), "", true);
         if !hook.tools.is_empty() {
             row.facts.insert("tools".into(), json!(hook.tools));
         }
@@ -122,7 +125,8 @@ impl Row {
     }
 
     fn declared(hook: &DeclaredHook, state: &'static str) -> Self {
-        let mut row = Self::written(&hook.name, &hook.source, hook.point, &hook.bucket);
+        let observes = hook.action.as_deref().is_some_and(is_observer);
+        let mut row = Self::written(&hook.name, &hook.source, hook.point, &hook.bucket, observes);
         row.facts.insert("bucket".into(), json!(hook.bucket));
         if state == "invalid" {
             row.facts.insert("errors".into(), hook.errors.iter().map(facts).collect());
@@ -135,18 +139,26 @@ impl Row {
         Self { state, why, ..row }
     }
 
-    /// A hook that is not bound; all those of a profile are gates.
-    fn written(name: &str, source: &str, point: Option<&str>, bucket: &str) -> Self {
+    /// A hook that is not bound; all those of a profile stand at gates.
+    fn written(
+        name: &str,
+        source: &str,
+        point: Option<&str>,
+        bucket: &str,
+        observes: bool,
+    ) -> Self {
         let model = ModelKind::Gate;
         let facts = json!({ "point": point, "model": model, "name": name, "priority": 0, "source": source });
         let order = format!("profile · priority 0 · {source}");
-        let shown = super::hooks::model(model, point.and_then(super::hooks::binding));
+        let shown = super::hooks::model(model, point.and_then(super::hooks::binding), observes);
         let line = super::hooks::written_line(point.unwrap_or(bucket), &shown, name, &order);
         let facts = facts.as_object().cloned().unwrap_or_default();
-        Self { line, facts, state: "", why: Vec::new() }.with_binding(point)
+        Self { line, facts, state: "", why: Vec::new() }.with_say(point, observes)
     }
 
-    fn with_binding(mut self, point: Option<&str>) -> Self {
+    /// What it can stop: at a gate whether a no binds, and whether the hook ever says one.
+    fn with_say(mut self, point: Option<&str>, observes: bool) -> Self {
+        self.facts.insert("observer".into(), observes.into());
         if let Some(binding) = point.and_then(super::hooks::binding) {
             self.facts.insert("binding".into(), binding.into());
         }

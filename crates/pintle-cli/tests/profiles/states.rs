@@ -89,6 +89,8 @@ fn a_hook_whose_no_stops_nothing_is_said_to_be_one() {
         let line = list.lines().find(|line| line.contains(&format!(" {name} "))).unwrap();
         assert_eq!(line.contains("Gate, advisory"), advisory, "{line}");
     }
+    assert_eq!(row(&rows, "watches")["observer"], true);
+    assert_eq!(row(&rows, "before")["observer"], false);
     let lint = world.run(&["hooks", "lint", "profile"]).out;
     let notes: Vec<_> = lint.lines().filter(|line| line.starts_with("note: ")).collect();
     assert_eq!(notes.len(), 1, "{lint}");
@@ -98,6 +100,30 @@ fn a_hook_whose_no_stops_nothing_is_said_to_be_one() {
     for other in ["before", "watches"] {
         assert!(!notes[0].contains(other), "{other}: {lint}");
     }
+}
+
+// P6: nobody should take what only watches for a guard, whatever state it is in.
+#[test]
+fn a_hook_that_only_watches_is_said_to_be_an_observer() {
+    let hooks = json!([{ "action": "log", "name": "told" }, { "action": "approve", "name": "ask" },
+        { "action": "save_json", "path": "log.jsonl", "name": "kept" }]);
+    let world = World::new(&json!({ "hooks": { "onToolCall": hooks } }));
+    let watching = |world: &World| {
+        let list = world.run(&["hooks", "list", "--profile", "profile"]).out;
+        ["told", "kept", "ask"].map(|name| {
+            let line = list.lines().find(|line| line.contains(&format!(" {name} "))).unwrap();
+            line.contains("Gate, observer ")
+        })
+    };
+    assert_eq!(watching(&world), [true, true, false]);
+    let mut talk = world.talk(&[]);
+    talk.say("/hooks");
+    assert_eq!(talk.end().out.matches("Gate, observer ").count(), 2);
+    world.agent(&json!({ "nmae": "x", "hooks": { "onToolCall": hooks } }));
+    assert_eq!(watching(&world), [true, true, false], "also when the profile does not load");
+    world.agent(&json!({ "hooks": { "onToolCall": hooks } }));
+    let world = world.operator("PINTLE_DISABLE_HOOKS", "1");
+    assert_eq!(watching(&world), [true, true, false], "also when they are switched off");
 }
 
 #[test]

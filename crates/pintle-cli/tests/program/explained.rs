@@ -190,3 +190,35 @@ fn a_secret_that_is_not_set_is_told_by_doctor() {
     assert!(said.out.contains("pintle.toml:2:20: `A_KYE` in `secrets` is not set"), "{said}");
     assert!(!said.out.contains("all is well") && said.code == Some(0), "{said}");
 }
+
+#[test]
+fn a_tool_that_is_not_there_is_answered_with_the_one_that_was_meant_and_all_there_are() {
+    let world = world();
+    for (named, meant) in
+        [("Bash", "`terminal`"), ("Read", "`read_file`"), ("writefile", "`write_file`")]
+    {
+        let found = step(&world, "known tool", named, "{}", &["--profile", "guide"]);
+        let detail = found["detail"].as_str().unwrap();
+        assert!(detail.contains(&format!("did you mean {meant}?")), "{detail}");
+        assert!(detail.contains("the tools are delegate, edit_file, list_dir,"), "{detail}");
+    }
+    let strange = step(&world, "known tool", "weather", "{}", &[]);
+    assert!(!strange["detail"].as_str().unwrap().contains("did you mean"), "{strange}");
+}
+
+// R11.3, P6: whoever is refused by a level can find it.
+#[test]
+fn a_refusal_by_level_names_the_level_and_where_it_is_written() {
+    let world = world();
+    let refused = "which never runs at level `strict` (agent.json:16)";
+    let outside = r#"{"path": "/etc/hostname"}"#;
+    let zone = step(&world, "zone", "read_file", outside, &["--profile", "guide"]);
+    assert!(zone["detail"].as_str().unwrap().ends_with(refused), "{zone}");
+    assert_eq!(zone["source"], "agent.json:16");
+    let asks = ["chat", "-q", "read /etc/hostname", "--profile", "guide"];
+    let said = world.run(&asks);
+    assert!(said.out.contains(refused), "the model is told: {said}");
+    let said = world.piped(&["chat", "--profile", "guide"], b"read /etc/hostname\n");
+    assert!(said.err.contains("blocked: this call is in zone `machine`"), "{said}");
+    assert!(said.err.contains(refused), "and so is the person: {said}");
+}

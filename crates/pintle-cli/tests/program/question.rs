@@ -42,7 +42,7 @@ fn a_blocked_call_never_runs_and_the_answer_says_why() {
     let wipe = format!("run rm -rf / --no-preserve-root; rm {}", world.file("*").display());
     let said = world.run(&["chat", "-q", &wipe]);
     assert_eq!(said.code, Some(0));
-    assert!(said.out.contains("never runs here"), "{said}");
+    assert!(said.out.contains("runs at no level"), "{said}");
     assert!(world.file("precious.txt").exists());
 }
 

@@ -159,7 +159,7 @@ fn a_yes_that_the_operator_overrules_is_said_to_be() {
     let said = crashed.answer(&["approve", "--model", "offline", "--json"]);
     assert_eq!(said.code, Some(3), "{said}");
     let refused = said.json()["refused"].as_str().unwrap().to_string();
-    assert!(refused.contains("never runs here"), "{said}");
+    assert!(refused.contains("never runs at level `strict` (pintle.toml:1)"), "{said}");
     assert!(!crashed.world.file("../outside.txt").exists() && !crashed.is_open(), "{said}");
 }
 

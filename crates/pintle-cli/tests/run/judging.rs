@@ -42,7 +42,7 @@ async fn a_call_that_cannot_run_is_not_put_to_the_gates() {
         ),
         ("list_dir", json!({"path": "."}), "the profile's `tools` do not offer `list_dir`"),
         ("read_file", json!({"path": "secret/key"}), "agent.json:3"),
-        ("read_file", json!({"path": "/etc/hostname"}), "which never runs here"),
+        ("read_file", json!({"path": "/etc/hostname"}), "which never runs at level"),
     ] {
         let mut world = World::new(json!([calls(&[("t1", tool, args)]), says("No.")])).await;
         let tools = ["write_file", "read_file", "list_dir"];

@@ -94,7 +94,7 @@ async fn whoever_says_no_to_a_call_is_obeyed() {
         ("gate", "not today"),
         ("guard", "agent.json:7"),
         ("toolset", "do not offer"),
-        ("level", "never runs here"),
+        ("level", "never runs at level"),
         ("schema", "invalid arguments"),
     ] {
         let mut world = world(Level::Standard).await;

@@ -38,6 +38,26 @@ pub(super) fn action(written: &str) -> Option<&'static str> {
     })
 }
 
+/// The tool that goes by this name in other agents, if it is one of `there`; else the one that is spelt nearly so.
+#[must_use]
+pub fn tool_meant<'t>(written: &str, there: impl IntoIterator<Item = &'t str>) -> Option<&'t str> {
+    let there: Vec<&str> = there.into_iter().collect();
+    let plain = written.to_lowercase().replace(['_', '-'], "");
+    let elsewhere = match plain.as_str() {
+        "bash" | "shell" | "sh" | "exec" | "runcommand" | "execcommand" | "runshellcommand"
+        | "executecommand" | "runterminalcmd" | "powershell" => "terminal",
+        "read" | "view" | "cat" | "openfile" | "readmanyfiles" => "read_file",
+        "write" | "create" | "createfile" | "savefile" => "write_file",
+        "edit" | "multiedit" | "strreplace" | "applypatch" | "searchreplace" | "replace"
+        | "applydiff" => "edit_file",
+        "ls" | "list" | "listfiles" | "listdirectory" | "readdir" => "list_dir",
+        "task" | "agent" | "subagent" | "spawnagent" => "delegate",
+        _ => "",
+    };
+    let known = there.iter().copied().find(|name| *name == elsewhere);
+    known.or_else(|| nearest(written, there))
+}
+
 /// How to write an action that was written some other way, without `key`.
 pub(super) fn action_without(node: &Node, key: &str, names: &[&str]) -> Option<String> {
     let fields = node.fields();

@@ -35,6 +35,7 @@ mod unready;
 pub use declared::{DeclaredHook, declared_hooks};
 pub use file::{Channel, ChannelKind, Limits, LogLevel, McpServer, Security, ToolSelection};
 pub use hook::{Action, Bucket, Hook, Run};
+pub use meant::tool_meant;
 pub use personality::Personality;
 pub use reached::is_module_here;
 pub use read::read_inside;

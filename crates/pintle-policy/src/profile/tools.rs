@@ -1,8 +1,9 @@
 //! Holds what a profile says of tools against the tools there are: a rule that can never apply guards nothing.
 
 use super::document::Node;
+use super::meant::tool_meant;
 use super::read::read_text;
-use super::report::{Problem, ProfileErrors, nearest, place};
+use super::report::{Problem, ProfileErrors, place};
 use super::{AGENT_FILE, Personality, Profile, parse, surprises, written_at};
 use crate::Zone;
 use crate::reach::PATH_FIELDS;
@@ -107,7 +108,7 @@ impl<'t> Tools<'t> {
 
     /// What a glob that fits no tool nearly says: a tool's name, or a glob that fits one.
     fn meant_by(&self, glob: &str) -> Option<String> {
-        let name = nearest(glob, self.names()).map(str::to_owned);
+        let name = tool_meant(glob, self.names()).map(str::to_owned);
         name.or_else(|| nearest_glob(glob, self.names()))
     }
 
