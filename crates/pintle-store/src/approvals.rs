@@ -117,8 +117,8 @@ impl SqliteStore {
         Ok(changed)
     }
 
-    /// Calls off every question of a session, because the conversation went on without their answers. An answer that was
-    /// not acted on is used up with them: it was for a call that no longer comes.
+    /// Calls off every question of a session and of its sub-agents, because the conversation went on without their
+    /// answers. An answer that was not acted on is used up with them: it was for a call that no longer comes.
     pub async fn withdraw_approvals(
         &self,
         session_id: &str,
@@ -128,18 +128,17 @@ impl SqliteStore {
         self.worker()
             .write("withdrawing approvals", move |conn| {
                 let now = to_sql(now_ms());
-                conn.prepare_cached(
-                    "UPDATE approvals SET state = 'cancelled', answer_reason = ?2, answered_at = ?3
-                     WHERE session_id = ?1 AND state = 'pending'",
-                )?
-                .execute(params![session_id, reason, now])?;
-                for used_up in [
-                    "UPDATE approvals SET consumed_at = ?2
-                     WHERE session_id = ?1 AND state = 'approved' AND consumed_at IS NULL",
-                    "UPDATE approvals SET heard_at = ?2
-                     WHERE session_id = ?1 AND state = 'denied' AND heard_at IS NULL",
-                ] {
-                    conn.prepare_cached(used_up)?.execute(params![session_id, now])?;
+                for id in open_in(conn, &session_id)? {
+                    conn.prepare_cached(
+                        "UPDATE approvals SET
+                             consumed_at = CASE state WHEN 'approved' THEN ?3 ELSE consumed_at END,
+                             heard_at = CASE state WHEN 'denied' THEN ?3 ELSE heard_at END,
+                             answer_reason = CASE state WHEN 'pending' THEN ?2 ELSE answer_reason END,
+                             answered_at = CASE state WHEN 'pending' THEN ?3 ELSE answered_at END,
+                             state = CASE state WHEN 'pending' THEN 'cancelled' ELSE state END
+                         WHERE id = ?1",
+                    )?
+                    .execute(params![id, reason, now])?;
                 }
                 Ok(())
             })
@@ -231,6 +230,24 @@ pub(crate) fn expire(conn: &Connection, now: u64) -> rusqlite::Result<Vec<Approv
          WHERE state = 'pending' AND expires_at <= ?1 RETURNING {COLUMNS}"
     ))?
     .query_map([to_sql(now)], approval_from)?
+    .collect()
+}
+
+/// The questions of a session and of its sub-agents that nobody answered, or whose answer nobody acted on.
+fn open_in(conn: &Connection, session_id: &str) -> rusqlite::Result<Vec<String>> {
+    let open = "(state = 'pending' OR state = 'approved' AND consumed_at IS NULL
+                 OR state = 'denied' AND heard_at IS NULL)";
+    // From the few open questions upwards: a session knows its parent, and not its children.
+    conn.prepare_cached(&format!(
+        "WITH RECURSIVE above (approval, session) AS (
+             SELECT id, session_id FROM approvals WHERE {open}
+             UNION
+             SELECT above.approval, sessions.parent FROM above JOIN sessions ON sessions.id = above.session
+             WHERE sessions.parent IS NOT NULL
+         )
+         SELECT approval FROM above WHERE session = ?1"
+    ))?
+    .query_map([session_id], |row| row.get(0))?
     .collect()
 }
 

@@ -94,6 +94,8 @@ async fn delete(
     let session = find(store, named).await?;
     // Not under the feet of a run that uses it.
     let _claim = store.claim(&session).await?;
+    // Its own questions go with it; nobody is to answer those of its sub-agents any more.
+    store.withdraw_approvals(&session.id, "its conversation was deleted").await?;
     store.delete(&session.id).await?;
     if environment.json {
         return say_json(&json!({ "deleted": session.id }));

@@ -385,3 +385,45 @@ fn a_conversation_elsewhere_goes_on_with_it_where_it_was() {
     assert!(world.file("../other/marker").exists(), "{}", screen.text);
     assert!(!world.file("marker").exists() && !world.file("../other/secret.txt").exists());
 }
+
+/// A sub-agent asks, and everything dies.
+fn crashed_in_a_sub_agent() -> Crashed {
+    let world = world();
+    world.script("ap1.json", &script(&[("delegate", json!({"task": "mark it"})), mark()]));
+    Crashed::of(world, &["--session", "mine"])
+}
+
+// R11.6
+#[test]
+fn a_sub_agents_question_survives_a_crash_and_says_whose_it_is() {
+    let crashed = crashed_in_a_sub_agent();
+    for look in [&["approvals"][..], &["approvals", "show", &crashed.id]] {
+        let said = crashed.world.run(look);
+        assert!(said.out.contains("mine, a sub-agent of it"), "{said}");
+    }
+    let said = crashed.answer(&["approve", "--model", "offline"]);
+    assert!(said.code == Some(0) && crashed.ran(), "{said}");
+    // P6
+    assert!(
+        said.err.contains("the conversation that waited for it does not hear of this"),
+        "{said}"
+    );
+    let again = crashed.answer(&["approve", "--model", "offline"]);
+    assert!(again.err.contains("already"), "{again}");
+    assert_eq!(std::fs::read_to_string(crashed.world.file("marker")).unwrap(), "ran\n");
+}
+
+// R11.6: whoever went on without the sub-agent does not want its call any more.
+#[test]
+fn a_conversation_that_goes_on_or_goes_away_calls_its_sub_agents_questions_off() {
+    let goes_on = ["chat", "-q", "list .", "--session", "mine", "--model", "offline"];
+    for over in [&goes_on[..], &["sessions", "delete", "mine"]] {
+        let crashed = crashed_in_a_sub_agent();
+        assert_eq!(crashed.world.run(over).code, Some(0), "{over:?}");
+        assert!(!crashed.is_open(), "{over:?}");
+        let said = crashed.answer(&["approve", "--model", "offline"]);
+        assert_eq!(said.code, Some(1), "{over:?}: {said}");
+        assert!(said.err.contains("it was cancelled already"), "{over:?}: {said}");
+        assert!(!crashed.ran(), "{over:?}: {said}");
+    }
+}

@@ -1,6 +1,6 @@
 //! The life of a question.
 
-use pintle_agent::{Store, StoreError};
+use pintle_agent::{NewSession, Session, Store, StoreError};
 use pintle_store::{
     AnswerResult, ApprovalFilter, ApprovalState, Decision, NewApproval, Scope, args_hash,
 };
@@ -303,9 +303,15 @@ async fn a_conversation_that_goes_on_leaves_no_question_and_no_yes_behind() {
     let approved = store.request_approval(question(&mine)).await.unwrap();
     store.answer_approval(yes(&approved), now()).await.unwrap();
     let elsewhere = store.request_approval(question(&other)).await.unwrap();
+    let below = |parent: &Session| NewSession { parent: Some(parent.id.clone()), ..key("sub") };
+    let child = store.create(below(&mine)).await.unwrap();
+    let grandchild = store.create(below(&child)).await.unwrap();
+    let of_a_sub_agent = store.request_approval(question(&grandchild)).await.unwrap();
     store.withdraw_approvals(&mine.id, "went on").await.unwrap();
     let state = async |id: &str| store.approval(id).await.unwrap().unwrap().state;
     assert_eq!(state(&pending.id).await, ApprovalState::Cancelled);
+    assert_eq!(state(&of_a_sub_agent.id).await, ApprovalState::Cancelled);
+    assert_eq!(state(&approved.id).await, ApprovalState::Approved, "that it was stays known");
     assert_eq!(state(&elsewhere.id).await, ApprovalState::Pending);
     assert!(!store.consume_approval(&approved.id, &approved.args_hash).await.unwrap());
 }

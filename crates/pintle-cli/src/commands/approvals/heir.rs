@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use pintle_agent::{Claim, RunOutcome};
+use pintle_agent::{Claim, RunOutcome, Store};
 use pintle_store::{Approval, ApprovalState, Origin};
 use serde_json::json;
 
@@ -57,7 +57,9 @@ impl Heir {
                     store.consume_approval(&approval.id, hash).await?;
                 }
                 let answered = late.is_none().then_some(approval.id.as_str());
-                let done = Went { answered, origin, text: &text, outcome, refused };
+                let session = assembled.store.session(&approval.session_id).await?;
+                let of_sub_agent = session.is_some_and(|session| session.parent.is_some());
+                let done = Went { answered, origin, text: &text, outcome, refused, of_sub_agent };
                 (done.say(environment, &approval)?, None)
             }
         };
@@ -79,11 +81,12 @@ struct Went<'a> {
     outcome: RunOutcome,
     /// Why the call did not run after all.
     refused: Option<&'a str>,
+    of_sub_agent: bool,
 }
 
 impl Went<'_> {
     fn say(&self, environment: &Environment, approval: &Approval) -> Result<ExitCode, Problem> {
-        let Self { answered, origin, text, outcome, refused } = self;
+        let Self { answered, origin, text, outcome, refused, of_sub_agent } = self;
         let code = match (refused, outcome) {
             (Some(_), _) => REFUSED.into(),
             (None, RunOutcome::EndTurn) => ExitCode::SUCCESS,
@@ -101,6 +104,15 @@ impl Went<'_> {
         let folder = origin.workspace.display();
         let here = dim(text!("its run had stopped; it went on here, in {}:", folder));
         say!("{}\n{}", here, lines(text));
+        if *of_sub_agent {
+            // P6: its parent's run died with it, and only a new message makes another.
+            tell!(
+                "{}",
+                dim(
+                    "it was a sub-agent's run: the conversation that waited for it does not hear of this"
+                )
+            );
+        }
         if let Some(refused) = refused {
             let tool = &approval.tool;
             let problem = Problem::new(format!("{tool} did not run, in spite of the yes: {refused}"))

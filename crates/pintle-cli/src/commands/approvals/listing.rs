@@ -136,9 +136,18 @@ fn place(approval: &Approval) -> (String, String) {
     (origin.workspace.display().to_string(), profile)
 }
 
+/// The conversation a person knows: a sub-agent's own says nothing to anybody.
 async fn key_of(store: &SqliteStore, approval: &Approval) -> Result<String, Problem> {
-    let session = store.session(&approval.session_id).await?;
-    Ok(session.map_or_else(|| approval.session_id.clone(), |session| session.key))
+    let Some(mut session) = store.session(&approval.session_id).await? else {
+        return Ok(approval.session_id.clone());
+    };
+    let is_sub_agent = session.parent.is_some();
+    while let Some(id) = &session.parent
+        && let Some(parent) = store.session(id).await?
+    {
+        session = parent;
+    }
+    Ok(if is_sub_agent { format!("{}, a sub-agent of it", session.key) } else { session.key })
 }
 
 fn lapses(approval: &Approval) -> String {
