@@ -183,7 +183,19 @@ async fn talk(
         };
         warned = false;
         let text = line.trim();
-        match text.split_once(' ').map_or((text, ""), |(command, rest)| (command, rest.trim())) {
+        let said = text.split_once(' ').map_or((text, ""), |(word, rest)| (word, rest.trim()));
+        if goes_by_the_profile(said.0) {
+            let refreshed = current.refresh(environment, chat);
+            match player.interrupts.unless_told(refreshed).await {
+                Err(code) => return Ok(Ended::Quit(code)),
+                Ok(Err(problem)) => {
+                    tell!("{}", problem);
+                    continue;
+                }
+                Ok(Ok(())) => {}
+            }
+        }
+        match said {
             ("", _) => {}
             ("/quit" | "/exit", _) => break,
             ("/help", _) => help(),
@@ -207,15 +219,6 @@ async fn talk(
                 tell!("{}", problem.hint("/help lists them"));
             }
             _ => {
-                let refreshed = current.refresh(environment, chat);
-                match player.interrupts.unless_told(refreshed).await {
-                    Err(code) => return Ok(Ended::Quit(code)),
-                    Ok(Err(problem)) => {
-                        tell!("{}", problem);
-                        continue;
-                    }
-                    Ok(Ok(())) => {}
-                }
                 let personality = next.personality.as_deref();
                 let ask = ask(&key, personality, text.to_string(), next.begins);
                 next.begins = false;
@@ -229,6 +232,11 @@ async fn talk(
         }
     }
     Ok(ended)
+}
+
+/// A message, and what is told or chosen of the profile: all of it of the profile as it is now.
+fn goes_by_the_profile(word: &str) -> bool {
+    matches!(word, "/hooks" | "/personality") || !(word.is_empty() || word.starts_with('/'))
 }
 
 /// Goes on with the run that asked, made of what it was made of: not of what this conversation is.

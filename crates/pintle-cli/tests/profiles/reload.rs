@@ -248,3 +248,47 @@ fn an_approve_hook_that_goes_while_its_question_is_open_leaves_the_question_open
     let said = talk.end();
     assert!(!world.path("asked.txt").exists() && said.err.contains(TAKEN), "{said:?}");
 }
+
+// P6: what is told of the profile is told of the one that the next message meets.
+#[test]
+fn what_is_shown_and_chosen_in_a_chat_is_of_the_profile_as_it_is_now() {
+    let world = World::new(&json!({ "personalities": { "one": { "prompt": "One." } } }));
+    let mut talk = world.talk(&[]);
+    talk.settle("begun.txt");
+    world.agent(&json!({
+        "personality": "one",
+        "personalities": { "one": { "prompt": "One." }, "two": { "prompt": "Two." } },
+        "hooks": { "onToolCall": [{ "action": "log", "name": "newcomer" }] },
+    }));
+    talk.say("/personality two");
+    talk.settle("as-two.txt");
+    world.agent(&json!({ "nmae": "broken" }));
+    talk.say("/hooks");
+    talk.settle("still.txt");
+    let said = talk.end();
+    assert!(said.err.contains("now two") && !said.err.contains("no personality"), "{said:?}");
+    for told in ["newcomer", "an older one is in force"] {
+        assert!(said.out.contains(told), "{told}: {said:?}");
+    }
+    assert!(said.err.contains(KEPT), "{said:?}");
+}
+
+// An editor that writes in place is caught in the middle of it: at no length is half a file a profile.
+#[test]
+fn a_profile_that_is_only_half_written_is_not_taken() {
+    let world = World::new(&denying("denied-*"));
+    let whole = denying("forbidden-*").to_string();
+    let mut talk = world.talk(&[]);
+    talk.settle("begun.txt");
+    for length in (0..whole.len()).step_by(9) {
+        world.write("profile/agent.json", &whole[..length]);
+        talk.say("write denied-1.txt: x");
+        talk.settle(&format!("forbidden-{length}.txt"));
+    }
+    world.write("profile/agent.json", &whole);
+    talk.say("write forbidden-1.txt: x");
+    talk.settle("denied-2.txt");
+    let said = talk.end();
+    assert!(!world.path("denied-1.txt").exists() && !world.path("forbidden-1.txt").exists());
+    assert_eq!(said.err.matches(TAKEN).count(), 1, "{said:?}");
+}
