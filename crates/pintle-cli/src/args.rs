@@ -52,7 +52,7 @@ pub(crate) struct Init {
 /// Talk to the agent, or ask one question
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pintle chat\n  pintle chat -q 'list .'\n  pintle chat --model anthropic/claude-sonnet-4-5 --profile my-agent\n  pintle chat --json -q 'read README.md' | jq .type
+    after_help = "Examples:\n  pintle chat\n  pintle chat -q 'list .'\n  pintle chat --profile . --session mine\n  pintle chat --json -q 'list .' | jq .type\n  pintle chat --model anthropic/claude-sonnet-4-5   # wants ANTHROPIC_API_KEY
 
 A person at the terminal is asked before a call that needs a yes. Lines of a
 pipe are messages, never answers: there, `pintle approvals` answers.
@@ -93,9 +93,7 @@ pub(crate) struct Who {
 
 /// Check the set-up
 #[derive(Args)]
-#[command(
-    after_help = "Examples:\n  pintle doctor\n  pintle doctor --show-prompt --profile my-agent"
-)]
+#[command(after_help = "Examples:\n  pintle doctor\n  pintle doctor --show-prompt --profile .")]
 pub(crate) struct Doctor {
     /// Print the assembled system prompt: each part, and who contributed it
     #[arg(long)]
@@ -107,7 +105,7 @@ pub(crate) struct Doctor {
 /// Look at conversations
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pintle sessions list\n  pintle sessions export 0190… > conversation.json"
+    after_help = "Examples:\n  pintle sessions list\n  pintle chat --session mine -q 'list .'\n  pintle sessions show mine"
 )]
 pub(crate) struct Sessions {
     #[command(subcommand)]
@@ -120,21 +118,27 @@ pub(crate) enum SessionsCommand {
     #[command(after_help = "Example:\n  pintle sessions list --json")]
     List,
     /// One conversation, for reading
-    #[command(after_help = "Example:\n  pintle sessions show 0190a1b2")]
+    #[command(
+        after_help = "Example:\n  pintle chat --session mine -q 'list .'\n  pintle sessions show mine"
+    )]
     Show {
         /// Its id, the start or end of it, or its key
         session: String,
     },
     /// One conversation as JSON, on standard output
-    #[command(after_help = "Example:\n  pintle sessions export 0190a1b2 > conversation.json")]
+    #[command(
+        after_help = "Example:\n  pintle chat --session mine -q 'list .'\n  pintle sessions export mine > conversation.json"
+    )]
     Export {
         /// Its id, the start or end of it, or its key
         session: String,
     },
     /// Remove one conversation
-    #[command(after_help = "Example:\n  pintle sessions delete 0190a1b2")]
+    #[command(
+        after_help = "Example:\n  pintle chat --session mine -q 'list .'\n  pintle sessions delete mine"
+    )]
     Delete {
-        /// Its id, or the start or end of it
+        /// Its id, the start or end of it, or its key
         session: String,
     },
 }
@@ -150,13 +154,13 @@ pub(crate) struct Hooks {
 #[derive(Subcommand)]
 pub(crate) enum HooksCommand {
     /// Every hook that is bound: point, model, source, order
-    #[command(after_help = "Example:\n  pintle hooks list --profile my-agent")]
+    #[command(after_help = "Example:\n  pintle hooks list --profile .")]
     List {
         #[command(flatten)]
         who: Who,
     },
     /// Everything that is wrong with a profile, at once
-    #[command(after_help = "Example:\n  pintle hooks lint my-agent")]
+    #[command(after_help = "Example:\n  pintle hooks lint .")]
     Lint {
         /// The profile's folder
         #[arg(default_value = ".", value_name = "DIR")]
@@ -164,7 +168,7 @@ pub(crate) enum HooksCommand {
     },
     /// Fire one point with a payload of yours, and show who ran, who won and what was decided
     #[command(
-        after_help = "Examples:\n  echo '{\"prompt\": \"hi\"}' | pintle hooks fire user.prompt.submit --payload -\n  pintle hooks fire tool.pre --payload call.json --profile my-agent
+        after_help = "Examples:\n  echo '{\"prompt\": \"hi\"}' | pintle hooks fire user.prompt.submit --payload -\n  echo '{\"model\": \"offline\", \"newSession\": true}' > start.json\n  pintle hooks fire session.start --payload start.json --profile .
 
 Hooks alone are asked. Whether a call may run is for `tools`, `policies` and
 zones to say as well: `pintle hooks explain` goes through all of it."
@@ -183,7 +187,7 @@ zones to say as well: `pintle hooks explain` goes through all of it."
     },
     /// What would happen to a tool call, step by step, without running it
     #[command(
-        after_help = "Example:\n  pintle hooks explain --tool terminal --args '{\"command\": \"git push\"}'
+        after_help = "Examples:\n  pintle hooks explain --tool terminal --args '{\"command\": \"git push\"}'\n  pintle hooks explain --profile . --tool read_file --args '{\"path\": \".env\"}'
 
 The tool is not run, and observers (log, save_json, webhook) are only shown.
 Command hooks do run, as their answer is part of the judgement; so do the
@@ -209,7 +213,7 @@ profile's MCP servers, as only they know their tools."
 
 /// Show the last run, or a given one, as a waterfall
 #[derive(Args)]
-#[command(after_help = "Example:\n  pintle trace")]
+#[command(after_help = "Example:\n  pintle chat -q 'list .'\n  pintle trace")]
 pub(crate) struct Trace {
     /// The run's id, or the start or end of it
     pub(crate) run: Option<String>,
@@ -218,7 +222,7 @@ pub(crate) struct Trace {
 /// Show what changed in a profile since it was trusted, and trust it as it is now
 #[derive(Args)]
 #[command(
-    after_help = "Example:\n  pintle trust my-agent            # what changed\n  pintle trust my-agent --accept   # and run it"
+    after_help = "Example:\n  pintle trust .            # what changed\n  pintle trust . --accept   # and run it"
 )]
 pub(crate) struct Trust {
     /// The profile's folder
@@ -232,7 +236,7 @@ pub(crate) struct Trust {
 /// See what waits for a person's yes, and answer it
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pintle approvals\n  pintle approvals approve 3f9c21d0\n  pintle approvals deny 3f9c21d0 --reason 'not on a Friday'
+    after_help = "Examples:\n  pintle approvals\n  pintle approvals approve 3f9c21d0   # an id of that list\n  pintle approvals deny 3f9c21d0 --reason 'not on a Friday'
 
 You answer as the system's user you are, and as `operator`: whoever runs pintle.
 Where pintle.toml names `approvers`, one of these has to be among them."

@@ -13,6 +13,7 @@ use crate::{
     environment::Environment,
     problem::Problem,
     profile::{Model, Plan},
+    shown::typed,
 };
 
 /// What an agent of this plan is made of; personality and platform are those of a session that names none.
@@ -112,6 +113,7 @@ pub(crate) async fn assemble(
             "the profile in {dir} is not trusted as it is now: its hook `{hook}` would not run"
         ));
         assembled.close().await;
+        let dir = typed(origin.profile.as_deref().unwrap_or(Path::new(".")));
         return Err(problem.hint(format!("look at it with `pintle trust {dir}`, then `--accept`")));
     }
     Ok(assembled)

@@ -19,6 +19,17 @@ use crate::problem::{BOLD, CYAN, DIM, GREEN, RED, YELLOW};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Shown(String);
 
+/// A path as somebody types it at a shell, in a command that is there to be pasted.
+pub(crate) fn typed(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+:@%,=".contains(c);
+    let path = if path.starts_with('-') { Cow::from(format!("./{path}")) } else { path };
+    if !path.is_empty() && path.chars().all(plain) {
+        return path.into_owned();
+    }
+    format!("'{}'", path.replace('\'', "'\\''"))
+}
+
 /// How something is seen on one line.
 pub(crate) trait Show {
     fn shown(&self) -> Shown;

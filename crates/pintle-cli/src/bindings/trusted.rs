@@ -12,7 +12,7 @@ use pintle_policy::{
 };
 use serde_json::Value;
 
-use crate::{environment::Environment, problem::Problem};
+use crate::{environment::Environment, problem::Problem, shown::typed};
 
 /// What was trusted of a profile, and how to see whether it still is so.
 pub(crate) struct Trust {
@@ -88,7 +88,7 @@ impl Trust {
 
     /// What to do about it.
     pub(crate) fn way_out(&self) -> String {
-        let dir = self.profile.dir.display();
+        let dir = typed(&self.profile.dir);
         format!("look at it with `pintle trust {dir}`, then add `--accept`")
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     environment::Environment,
     out::{say, say_json},
     problem::Problem,
-    shown::{cyan, green, text},
+    shown::{cyan, green, text, typed},
 };
 
 pub(crate) fn run(environment: &Environment, init: &Init) -> Result<ExitCode, Problem> {
@@ -51,7 +51,12 @@ pub(crate) fn run(environment: &Environment, init: &Init) -> Result<ExitCode, Pr
     if environment.json {
         say_json(&json!({ "profile": dir, "files": files.map(|(name, _)| name) }))?;
     } else {
-        say!("\nnext: {}", cyan(text!("pintle chat --profile {}", init.dir.display())));
+        let dir = typed(&init.dir);
+        say!("\nnext:");
+        for (command, rest) in [("chat", ""), ("chat", " -q 'run git push'"), ("hooks list", "")] {
+            say!("  {}", cyan(text!("pintle {} --profile {}{}", command, dir, rest)));
+        }
+        say!("\nPROFILE.md says what each part is for. In a chat, try: write hello.txt: hi");
     }
     Ok(ExitCode::SUCCESS)
 }

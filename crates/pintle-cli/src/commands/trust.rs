@@ -13,7 +13,7 @@ use crate::{
     out::{say, say_json},
     problem::Problem,
     profile,
-    shown::{cyan, green, red, text, yellow},
+    shown::{cyan, green, red, text, typed, yellow},
 };
 
 pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, Problem> {
@@ -54,7 +54,7 @@ pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, 
         (true, false) => say!("{}: nothing changed", green("trusted")),
         (_, true) => say!("{} as it is now", green("trusted")),
         (false, false) => {
-            let accept = cyan(text!("pintle trust {} --accept", trust.dir.display()));
+            let accept = cyan(text!("pintle trust {} --accept", typed(&trust.dir)));
             say!("\nlook at these, then: {}", accept);
         }
     }

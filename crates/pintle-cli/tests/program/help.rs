@@ -59,3 +59,48 @@ fn asking_for_help_leaves_no_trace() {
     all(&world);
     assert!(!world.data().exists());
 }
+
+/// An id in an example, in place of one that nobody knows beforehand.
+const SOME_ID: &str = "3f9c21d0";
+
+/// The lines under `Example:` or `Examples:`.
+fn examples(help: &str) -> Vec<String> {
+    let lines = help.lines().skip_while(|line| !line.starts_with("Example")).skip(1);
+    lines.map_while(|line| line.strip_prefix("  ").map(str::to_string)).collect()
+}
+
+// §16: a newcomer pastes them, one after the other, in a folder that `pintle init` made.
+#[test]
+fn every_example_works_when_it_is_pasted() {
+    let mut tried = 0;
+    for (command, text) in all(&World::new()) {
+        let world = World::new();
+        assert_eq!(world.run(&["init"]).code, Some(0));
+        for example in examples(&text) {
+            // Only a question that waits can be looked at and answered.
+            let asking = example.contains(SOME_ID).then(|| {
+                let asking = ["chat", "-q", "run echo hi", "--wait-for-approval"];
+                let asking = world.start(&asking);
+                (asking, world.pending()["id"].as_str().unwrap().to_string())
+            });
+            let line = match &asking {
+                Some((_, id)) => example.replace(SOME_ID, &id[id.len() - SOME_ID.len()..]),
+                None => example.clone(),
+            };
+            let said = world.pasted(&line, &[]);
+            if let Some((mut asking, _)) = asking {
+                asking.kill().unwrap();
+                asking.wait().unwrap();
+                // Calls off what was only looked at: the next example has a question of its own.
+                world.run(&["chat", "-q", "list ."]);
+            }
+            tried += 1;
+            if example.contains("ANTHROPIC_API_KEY") {
+                assert!(said.err.contains("set ANTHROPIC_API_KEY"), "{example}: {said}");
+                continue;
+            }
+            assert_eq!(said.code, Some(0), "`pintle {}`: {example}\n{said}", command.join(" "));
+        }
+    }
+    assert!(tried > 25, "the examples are found: {tried}");
+}

@@ -22,7 +22,7 @@ fn it_writes_a_profile_that_loads_and_says_what_to_do_next() {
     let world = World::new();
     let said = world.run(&["init", "my-agent"]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said}");
-    assert!(said.out.ends_with("next: pintle chat --profile my-agent\n"), "{said}");
+    assert!(said.out.contains("next:\n  pintle chat --profile my-agent\n"), "{said}");
     let wrote: Vec<_> = said.out.lines().filter_map(|line| line.strip_prefix("wrote ")).collect();
     assert!(wrote.contains(&"my-agent/agent.json"), "{said}");
     assert_eq!(wrote.len(), files(&world.file("my-agent")).len(), "each file is named");
@@ -167,4 +167,23 @@ fn a_project_with_files_of_its_own_gets_a_profile_too() {
     let said = world.run(&["init"]);
     assert_eq!(said.code, Some(0), "{said}");
     assert_eq!(std::fs::read_to_string(world.file("README.md")).unwrap(), "mine");
+}
+
+// Whatever the folder is called, what it says to do next can be pasted.
+#[test]
+fn what_it_says_to_do_next_works_as_it_stands() {
+    for folder in ["my-agent", "my agent", "it's $HOME; mine", "./-x"] {
+        let world = World::new();
+        let said = world.run(&["init", folder]);
+        assert_eq!(said.code, Some(0), "{said}");
+        let next: Vec<_> = said.out.lines().filter(|line| line.starts_with("  pintle ")).collect();
+        assert_eq!(next.len(), 3, "{said}");
+        for command in next {
+            let pasted = world.pasted(command, &[]);
+            assert_eq!(pasted.code, Some(0), "{command}: {pasted}");
+        }
+        let trust = world.run(&["trust", folder]);
+        let accept = trust.out.lines().find_map(|line| line.strip_prefix("look at these, then: "));
+        assert_eq!(world.pasted(accept.unwrap(), &[]).code, Some(0), "{trust}");
+    }
 }

@@ -95,6 +95,16 @@ impl World {
         self.said(command.output().unwrap())
     }
 
+    /// A line that a person copies from what the program said into a shell.
+    pub(crate) fn pasted(&self, line: &str, more: &[(&str, &str)]) -> Said {
+        let program = Path::new(env!("CARGO_BIN_EXE_pintle")).parent().unwrap().display();
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", line]).env_clear().envs(self.environment()).stdin(Stdio::null());
+        shell.env("PATH", format!("{program}:{}", std::env::var("PATH").unwrap()));
+        shell.env("PINTLE_DATA", self.data()).envs(more.iter().copied());
+        self.said(shell.current_dir(self.file("")).output().unwrap())
+    }
+
     /// The same with something on standard input.
     pub(crate) fn piped(&self, arguments: &[&str], input: &[u8]) -> Said {
         let mut command = self.command(arguments);
