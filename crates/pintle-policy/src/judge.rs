@@ -145,7 +145,7 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
         return judged.raise(Zone::Machine, || "nobody knows in which folder it starts".into());
     };
     let followed = places(&script, start).map(|places| {
-        let texts = Texts::of(&commands, &places.each);
+        let texts = Texts::of(&script, &commands, &places.each);
         (places, texts)
     });
     let known = followed.as_ref().ok().map(|(places, texts)| (places.each.as_slice(), texts));

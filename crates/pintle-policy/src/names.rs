@@ -1,12 +1,17 @@
 //! Texts in a line that become the names of files later: what a variable is set to, what `xargs` is given to read.
 
+mod code;
+mod printers;
+mod sed;
+mod used;
 mod worked;
 
 use crate::cuts::left_of;
 use crate::folders::Place;
-use crate::shell::{Cut, SimpleCommand, Word, is_variable_name, unescaped};
+use crate::shell::{Cut, Script, SimpleCommand, Word, is_variable_name, unescaped};
 use crate::spoken::message;
 use std::collections::HashSet;
+use used::Used;
 use worked::{Cutting, Work, work};
 
 /// Programs, variables and options that say where something is from the root on.
@@ -40,12 +45,17 @@ pub(crate) struct Texts {
     said_pipes: HashSet<Option<usize>>,
     /// The pipes that begin with the whole name of a folder.
     folder_pipes: HashSet<usize>,
-    /// What substitutions print is more than spoken of.
-    are_words_used: bool,
+    used: Used,
+    /// The functions that the line has and calls.
+    functions: HashSet<String>,
+    /// What is said about a change stays in the repository.
+    keeps_messages: bool,
+    /// Something runs beside the line and prints for it.
+    runs_beside: bool,
 }
 
 impl Texts {
-    pub(crate) fn of(commands: &[&SimpleCommand], places: &[Place]) -> Self {
+    pub(crate) fn of(script: &Script, commands: &[&SimpleCommand], places: &[Place]) -> Self {
         let mut pairs = commands.iter().zip(places);
         // The words of a function are its `$1`, `$2`…
         let in_function = places.iter().any(|place| place.is_later);
@@ -63,14 +73,24 @@ impl Texts {
             takers: Vec::new(),
             said_pipes: HashSet::new(),
             folder_pipes: HashSet::new(),
-            are_words_used: commands.iter().any(|command| uses(command, &["$(", "`"]))
-                || (commands.iter().any(|command| keeps_words(command))
-                    && commands.iter().any(|command| uses(command, &["$"]))),
+            used: Used::of(&script.steps, commands, places),
+            functions: commands
+                .iter()
+                .filter_map(|command| command.program())
+                .filter(|program| script.values.is_function(program))
+                .map(str::to_owned)
+                .collect(),
+            keeps_messages: commands.iter().any(|command| message(command).is_some()),
+            runs_beside: commands.iter().any(|command| command.program() == Some("coproc")),
         };
-        let uses_values = commands.iter().any(|command| uses(command, &["$"]));
         for (command, place) in commands.iter().zip(places) {
             let reads = matches!(command.program(), Some("read" | "mapfile" | "readarray"));
-            if takes_names(command) && (uses_values || !reads) {
+            let reads_words = reads_back(command, place)
+                && place.pipe.is_some()
+                && command.args.iter().all(|arg| arg.text().starts_with('-'))
+                && texts.used.prints_names(place.at);
+            let takes = takes_names(command) && (!reads || texts.used.reads_names(command));
+            if takes || reads_words {
                 texts.takers.push(Place { folders: Vec::new(), ..place.clone() });
             }
             if names_this_folder(command) || command.program() == Some("dirs") {
@@ -134,16 +154,22 @@ impl Texts {
             let is_before = place.pipe.is_some() && place.at < taker.at;
             place.pipe == taker.pipe && (is_apart || is_before)
         };
-        let in_pipe = self.takers.iter().any(prints_for);
+        // Where a here-document is, the rest of its line is no part of the pipe to the grammar.
+        let in_pipe = self.takers.iter().any(prints_for)
+            || ((!command.documents.is_empty() || self.runs_beside) && !self.takers.is_empty());
         let is_kept = command.redirects.iter().any(|redirect| redirect.writes());
         let becomes_names = in_pipe
-            || (in_words && self.are_words_used)
+            || (in_words && (place.is_later || self.used.prints_names(place.at)))
             || (is_kept && (self.are_names || self.are_read_back));
         if !becomes_names {
             return Vec::new();
         }
         let anywhere = || vec![(Word::ANYWHERE.to_owned(), true)];
+        let is_function = command.program().is_some_and(|it| self.functions.contains(it));
         match work(command) {
+            // What is in a function is looked at by itself.
+            _ if is_function => Vec::new(),
+            _ if self.keeps_messages && shows_messages(command) => anywhere(),
             Work::Keeps => Vec::new(),
             Work::Makes => anywhere(),
             Work::Cuts(_) if place.pipe.is_some_and(|it| self.folder_pipes.contains(&it)) => {
@@ -160,7 +186,13 @@ impl Texts {
 
     /// What these cuts leave of the texts that have a way in them; `None` when nobody can tell.
     fn left_of_all(&self, cuts: &[Cutting]) -> Option<Vec<String>> {
-        let is_way = |text: &&String| text.contains('/') && !text.contains(['$', '*', '?', '[']);
+        let is_open = cuts.contains(&Cutting::Unknown);
+        let is_way = |text: &&String| {
+            let is_pattern =
+                text.contains(['$', '*', '?']) || text.contains('[') && !text.contains('"');
+            let has_dots = is_open && text.contains("..");
+            (text.contains(['/', '"', '\\']) || has_dots) && !is_pattern
+        };
         let ways: Vec<&String> = self.values()?.iter().filter(is_way).collect();
         let mut found = Vec::new();
         for way in ways {
@@ -226,23 +258,6 @@ impl Texts {
     }
 }
 
-/// Whether the command has such a text in a word that is more than spoken of: it may be a file there.
-fn uses(command: &SimpleCommand, texts: &[&str]) -> bool {
-    let program = command.program().unwrap_or_default();
-    let is_spoken = matches!(program, "" | "[" | "[[" | "echo" | "gh" | "glab" | "printf" | "test");
-    let args = command.args.iter().filter(|_| !is_spoken);
-    let said = message(command);
-    let args = args.filter(|arg| !said.is_some_and(|said| std::ptr::eq(said, *arg)));
-    let targets = command.redirects.iter().map(|redirect| &redirect.target);
-    let mut words = args.chain(targets).chain([&command.name]).filter(|word| word.is_dynamic());
-    words.any(|word| texts.iter().any(|text| word.text().contains(text)))
-}
-
-/// Whether a variable will hold what a substitution prints: `x=$(…)`, `for x in $(…)`.
-fn keeps_words(command: &SimpleCommand) -> bool {
-    held(command).iter().any(|word| word.is_dynamic() && word.text().contains(['(', '`']))
-}
-
 /// Texts that a variable, or the shell's own list of words, will hold.
 fn held(command: &SimpleCommand) -> Vec<&Word> {
     let sets = match command.program() {
@@ -295,6 +310,14 @@ fn repeats(command: &SimpleCommand) -> bool {
         text.match_indices("$_").any(ends)
             || ["${_", "BASH_COMMAND", "BASH_ARGV"].iter().any(|name| text.contains(name))
     })
+}
+
+/// Whether it prints what was said about changes.
+fn shows_messages(command: &SimpleCommand) -> bool {
+    const VERBS: &[&str] =
+        &["cat-file", "for-each-ref", "log", "notes", "shortlog", "show", "stash", "tag"];
+    let is_verb = |arg: &Word| VERBS.contains(&arg.text());
+    command.program() == Some("git") && command.args.iter().any(is_verb)
 }
 
 /// Whether a variable will hold what the command prints.
@@ -406,7 +429,8 @@ fn said(command: &SimpleCommand) -> Vec<&Word> {
 fn takes_names(command: &SimpleCommand) -> bool {
     let is = |arg: &Word| {
         let text = arg.text();
-        let long = ["--files-from", "--files0-from", "--pathspec-from-file", "--from-file"];
+        let long =
+            ["--files-from", "--files0-from", "--pathspec-from-file", "--from-file", "--stdin"];
         long.iter().any(|option| text.starts_with(option)) || matches!(text, "-@" | "-T-" | "-i-")
     };
     let lists = |pair: &[Word]| {
@@ -424,6 +448,7 @@ fn takes_names(command: &SimpleCommand) -> bool {
             true
         }
         Some("wget") if ends('i') => true,
+        Some("file") if ends('f') => true,
         Some("xargs" | "read" | "mapfile" | "readarray" | "cpio" | "pax" | "select") => true,
         _ => command.args.iter().any(is) || command.args.windows(2).any(lists),
     }

@@ -153,8 +153,11 @@ fn candidates(text: &str) -> Vec<&str> {
             parts.extend(piece.split([':', '@']).map(|part| part.trim_matches('"')));
         }
     }
-    let option = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-    if let Some(rest) = option {
+    // `x=-f/etc/y` is one by the time it is used.
+    let value = text.split_once('=').map(|(_, value)| value);
+    let options = [Some(text), value].into_iter().flatten();
+    let options = options.filter_map(|it| it.trim_matches('"').strip_prefix('-'));
+    for rest in options.filter(|rest| !rest.starts_with('-')) {
         let glued = rest.char_indices().skip(1).take(MOST_LETTERS);
         parts.extend(glued.filter_map(|(at, _)| rest.get(at..)));
         parts.extend(rest.find(['/', '~']).and_then(|at| rest.get(at..)));

@@ -3,7 +3,8 @@
 //! What a lister prints is what is there; what `sed`, `awk` and `tr` make of it is another name of the same kind, unless they put
 //! something to it that leads away, or cut a text of the line so that its rest does.
 
-use super::is_joint;
+use super::{code, is_joint, printers, sed};
+use crate::outside::PROGRAM_FOLDERS;
 use crate::shell::{SimpleCommand, Word};
 
 /// What a program makes of the names that it reads.
@@ -26,6 +27,8 @@ pub(super) enum Cutting {
     Letters(String),
     /// Its ends, so that one text becomes of several.
     Joins,
+    /// It calculates, as long as it reads no text in quotes.
+    Quotes,
     /// In a way that only running it would tell.
     Unknown,
 }
@@ -43,226 +46,164 @@ impl Cutting {
             }
             Self::Joins if is_joint(text) => None,
             Self::Joins => Some(text.to_owned()),
+            Self::Quotes if text.contains('"') => None,
+            Self::Quotes => Some(text.to_owned()),
             Self::Unknown => None,
         }
     }
 }
 
+/// What this command makes of what it reads. Of a program that nobody knows, what it prints may be any name.
 pub(super) fn work(command: &SimpleCommand) -> Work {
     let args: Vec<&str> = command.args.iter().map(Word::text).collect();
     let has = |options: &[&str]| args.iter().any(|arg| options.contains(arg));
-    let is_bare = args.iter().all(|arg| arg.starts_with('-') || arg.contains('='));
-    match command.program().unwrap_or_default() {
-        "sed" | "gsed" => sed(&args),
+    let short = |letter: char| {
+        let is =
+            |arg: &&str| arg.starts_with('-') && !arg.starts_with("--") && arg.contains(letter);
+        args.iter().any(is)
+    };
+    let unknown = || Work::Cuts(vec![Cutting::Unknown]);
+    let name = command.name.text();
+    if name.contains('/') && !PROGRAM_FOLDERS.iter().any(|folder| name.starts_with(folder)) {
+        return Work::Makes;
+    }
+    match command.program().unwrap_or("?") {
+        "sed" | "gsed" => sed::work(command),
         "awk" | "gawk" | "mawk" | "nawk" => awk(&args),
         "tr" => tr(&args),
-        // All of them print variables.
-        "printenv" | "getent" => Work::Makes,
-        "env" | "export" | "declare" | "typeset" | "set"
-            if is_bare && args.iter().all(|a| !a.contains('=')) =>
-        {
-            Work::Makes
-        }
-        "compgen" if has(&["-v", "-e"]) => Work::Makes,
-        "base64" | "base32" | "basenc" if has(&["-d", "-D", "--decode", "-di"]) => Work::Makes,
-        "xxd" if args.iter().any(|arg| arg.starts_with("-r")) => Work::Makes,
-        "openssl" if has(&["-d"]) => Work::Makes,
-        "date" if args.iter().any(|arg| arg.starts_with("+/") || arg.contains("..")) => Work::Makes,
-        "git" if args.iter().any(|arg| arg.contains("%x2")) => Work::Makes,
-        "jq" | "yq" if args.iter().any(|arg| arg.contains("env")) => Work::Makes,
+        "printf" => printf(command),
         "paste" => Work::Cuts(vec![Cutting::Joins]),
-        "rev" | "fold" | "colrm" => Work::Cuts(vec![Cutting::Unknown]),
+        "rev" | "fold" | "colrm" | "dd" => unknown(),
+        "head" | "tail" if short('c') || has(&["--bytes"]) => unknown(),
+        "rg" if short('r') || args.iter().any(|arg| arg.starts_with("--r")) => Work::Makes,
+        "grep" | "egrep" | "fgrep" | "rg" if short('o') || has(&["--only-matching"]) => unknown(),
         "cut" => {
             let by_place = |arg: &&str| arg.starts_with("-c") || arg.starts_with("-b");
             let at_dots = args.join(" ").contains("-d.") || has(&["."]);
+            let joins = args.iter().any(|arg| arg.starts_with("--o"));
             let is_open = args.iter().any(by_place) || at_dots;
-            Work::Cuts(is_open.then_some(Cutting::Unknown).into_iter().collect())
+            match joins {
+                true => Work::Makes,
+                false => Work::Cuts(is_open.then_some(Cutting::Unknown).into_iter().collect()),
+            }
         }
-        "expr" if has(&[":", "substr", "match"]) && args.iter().any(|arg| arg.contains('/')) => {
-            Work::Makes
-        }
-        program if speaks_another_language(program) => {
-            let mut texts = args.iter().copied().chain(command.documents.iter().map(Word::text));
-            if texts.any(says_a_place) { Work::Makes } else { Work::Keeps }
-        }
-        _ => Work::Keeps,
+        "jq" | "yq" if walks(&args) => unknown(),
+        program if code::is_language(program) && code::says_no_place(command) => Work::Keeps,
+        "bc" if args.iter().all(|arg| *arg == "-l") => Work::Cuts(vec![Cutting::Quotes]),
+        _ if printers::is_known(command) => Work::Keeps,
+        _ => Work::Makes,
     }
 }
 
-fn speaks_another_language(program: &str) -> bool {
-    let name = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    matches!(
-        name,
-        "python"
-            | "pypy"
-            | "perl"
-            | "ruby"
-            | "node"
-            | "nodejs"
-            | "deno"
-            | "bun"
-            | "php"
-            | "lua"
-            | "jq"
-            | "yq"
-            | "m4"
-            | "dc"
-            | "bc"
-            | "sqlite"
-            | "tclsh"
-            | "osascript"
-    )
+/// What `printf` fills in is known, unless it is cut or only running the line tells how it is filled in.
+fn printf(command: &SimpleCommand) -> Work {
+    let format = command.args.iter().find(|arg| !matches!(arg.text(), "--" | "-v"));
+    let is_cut = |format: &&Word| {
+        let cuts = |part: &str| {
+            let end = part.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(part.len());
+            let (flags, letter) = part.split_at_checked(end).unwrap_or((part, ""));
+            flags.contains(['.', '*']) || letter.starts_with('c')
+        };
+        format.text().split('%').skip(1).any(cuts)
+    };
+    let is_open = |format: &&Word| format.is_dynamic() && format.text().contains(['$', '`']);
+    match format.filter(|format| is_cut(format) || is_open(format)) {
+        Some(_) => Work::Makes,
+        None => Work::Keeps,
+    }
 }
 
-/// Whether a program's text may put a place together: it has one in quotes, a way up, a letter by its number, or the environment.
-fn says_a_place(text: &str) -> bool {
-    const SAYS: &[&str] = &[
-        "\"/",
-        "'/",
-        "`/",
-        "\"~",
-        "'~",
-        "../",
-        "/..",
-        "'..'",
-        "\"..\"",
-        "chr(",
-        "CharCode",
-        "\\x2",
-        "\\057",
-        "\\056",
-        "\\u002",
-        "environ",
-        "process.env",
-        "ENV",
-        "getenv",
-        "expanduser",
-        "home()",
-        "homedir",
-        "implode",
-        "b64decode",
-        "unhex",
-        "fromhex",
+/// Whether `jq` only goes to fields of what it reads: `.a.b[]`, `.scripts | keys[]`.
+fn walks(args: &[&str]) -> bool {
+    const KNOWN: &[&str] = &[
+        "first",
+        "keys",
+        "last",
+        "length",
+        "map",
+        "not",
+        "select",
+        "sort",
+        "to_entries",
+        "unique",
+        "values",
     ];
-    SAYS.iter().any(|it| text.contains(it))
+    let is_walk = |arg: &str| {
+        let mut before = ' ';
+        let mut words = Vec::new();
+        for part in arg.split_inclusive(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
+            let word = part.trim_end_matches(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            let is_number = word.bytes().all(|b| b.is_ascii_digit());
+            if before != '.' && !is_number {
+                words.push(word);
+            }
+            before = part.chars().next_back().unwrap_or(' ');
+        }
+        arg.chars().all(|c| c.is_ascii_alphanumeric() || "_.[]|()? =!<>-".contains(c))
+            && words.iter().all(|word| KNOWN.contains(word))
+    };
+    let mut operands = args.iter().filter(|arg| !arg.starts_with('-'));
+    let options = args.iter().filter(|arg| arg.starts_with('-'));
+    let plain = ["-r", "-e", "-c", "-s", "-M", "-er", "-cr", "-rc", "-re", "--raw-output", "-rM"];
+    operands.next().is_some_and(|filter| is_walk(filter))
+        && options.into_iter().all(|option| plain.contains(option))
 }
 
 /// Whether a text that is put to a name may lead away.
-fn leads_away(put: &str, at_start: bool) -> bool {
+pub(super) fn leads_away(put: &str, at_start: bool) -> bool {
     let is_dots = !put.is_empty() && put.chars().all(|c| c == '.');
     let goes_on = put.starts_with("./") && !at_start;
     put.starts_with(['/', '~']) || put.contains("..") || is_dots || goes_on
 }
 
-fn sed(args: &[&str]) -> Work {
-    let (mut cuts, mut substitutes) = (Vec::new(), false);
-    for script in args.iter().filter(|arg| !arg.starts_with('-') || arg.starts_with("--e")) {
-        let is_said =
-            ["../", "/..", "a /", "i /", "c /", "\\\n/"].iter().any(|it| script.contains(it));
-        if is_said {
-            return Work::Makes;
-        }
-        for (letter, from, to) in substitutions(script) {
-            let put = to.replace('\\', "");
-            let takes_a_piece = to.starts_with('&') || to.starts_with("\\1");
-            let is_open = to.contains('$');
-            let adds = takes_a_piece && put.get(1..).is_some_and(|it| it.starts_with('/'));
-            let is_number = |pair: &[u8]| matches!(pair, [b'\\', b'd' | b'o' | b'x', digit] if digit.is_ascii_hexdigit());
-            let is_open = is_open || to.as_bytes().windows(3).any(is_number);
-            substitutes = true;
-            let by_letters = letter == 'y' && put.contains(['/', '.']);
-            if leads_away(&put, from.starts_with('^')) || adds || by_letters || is_open {
-                return Work::Makes;
-            }
-            if letter == 's' {
-                cuts.extend(cutting(&from, &put));
-            }
-        }
-    }
-    if substitutes { Work::Cuts(cuts) } else { Work::Keeps }
-}
-
-/// The `s` and `y` in a script of `sed`, with what they look for and what they put there.
-fn substitutions(script: &str) -> Vec<(char, String, String)> {
-    let mut found = Vec::new();
-    let mut before = ';';
-    let mut rest = script;
-    while let Some(letter) = rest.chars().next() {
-        rest = rest.get(letter.len_utf8()..).unwrap_or_default();
-        let starts = matches!(letter, 's' | 'y') && !before.is_ascii_alphabetic() && before != '\\';
-        let mark = rest.chars().next().filter(|c| starts && c.is_ascii_punctuation() && *c != ';');
-        before = letter;
-        let Some(mark) = mark else { continue };
-        let after = rest.get(1..).unwrap_or_default();
-        let Some((from, after)) = until(after, mark) else { continue };
-        let Some((to, after)) = until(after, mark) else { continue };
-        found.push((letter, from, to));
-        (before, rest) = (mark, after);
-    }
-    found
-}
-
-/// What stands before the next mark that is not escaped, and what follows it. An escaped mark is the mark.
-fn until(text: &str, mark: char) -> Option<(String, &str)> {
-    let mut found = String::new();
-    let mut chars = text.char_indices();
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '\\' => {
-                let (_, next) = chars.next()?;
-                if next != mark {
-                    found.push('\\');
-                }
-                found.push(next);
-            }
-            c if c == mark => return Some((found, text.get(at.saturating_add(c.len_utf8())..)?)),
-            c => found.push(c),
-        }
-    }
-    None
-}
-
-/// How `s` cuts a text; `None` when it takes away its end, or all folders before a name.
-fn cutting(from: &str, put: &str) -> Option<Cutting> {
-    let starts = from.strip_prefix('^');
-    let inner = starts.unwrap_or(from);
-    let is_wide = |text: &str| text.contains(['*', '+', '{', '?', '|', '[', '(']);
-    let at_end = inner.strip_suffix('$').filter(|it| !it.ends_with('\\'));
-    let to_the_end = inner.strip_suffix(".*$").or_else(|| inner.strip_suffix(".*"));
-    let takes_the_end = at_end.is_some_and(|it| !is_wide(it))
-        || (put.is_empty()
-            && starts.is_none()
-            && to_the_end.is_some_and(|it| !it.is_empty() && !is_wide(it)));
-    let takes_the_folders = inner.strip_prefix(".*").is_some_and(|it| it == "/");
-    if takes_the_end || takes_the_folders {
-        return None;
-    }
-    let plain = inner.replace("\\.", "\u{0}");
-    if plain.contains(['.', '\\', '$']) || is_wide(&plain) || put.contains(['&', '\\']) {
-        return Some(Cutting::Unknown);
-    }
-    let taken = plain.replace('\u{0}', ".");
-    Some(Cutting::Text { taken, at_start: starts.is_some(), put: put.to_owned() })
-}
-
 fn awk(args: &[&str]) -> Work {
+    const CUTS: &[&str] =
+        &["substr", "sub(", "split(", "match(", "printf", "FS", "RS", "ARGV", "FILENAME"];
     let mut cuts = Vec::new();
+    let works = args.iter().any(|text| CUTS.iter().any(|it| text.contains(it)));
     for text in args {
         let sets = text.split_once("OFS=").or_else(|| text.split_once("ORS="));
         let is_set = sets.is_some_and(|(_, value)| value.starts_with(['/', '.']));
         let mut strings = text.split('"').skip(1).step_by(2);
         let is_made = |it: &str| {
-            leads_away(it, true) || ["%c", "\\0", "\\1", "\\x"].iter().any(|c| it.contains(c))
+            leads_away(it, true)
+                || ["%c", "%.", "\\0", "\\1", "\\x", "\\/"].iter().any(|c| it.contains(c))
+                || (works && it.contains(['/', '.']))
         };
-        if is_set || text.contains("ENVIRON") || strings.any(is_made) {
+        let is_given = works
+            && text.split_once('=').is_some_and(|(name, value)| {
+                name.bytes().all(|b| b.is_ascii_alphanumeric()) && value.contains(['/', '.'])
+            });
+        if is_set || is_given || text.contains("ENVIRON") || strings.any(is_made) {
             return Work::Makes;
         }
-        if ["substr", "sub(", "split(", "match(", "FS", "RS"].iter().any(|it| text.contains(it)) {
+        if works {
             cuts.push(Cutting::Unknown);
+        } else if !prints_fields(text) || assigns(text) {
+            cuts.push(Cutting::Joins);
         }
     }
     let cuts_at = args.iter().any(|arg| arg.starts_with("-F"));
     if cuts.is_empty() && !cuts_at { Work::Keeps } else { Work::Cuts(cuts) }
+}
+
+/// `x = $1`, but not `$1 == x`.
+fn assigns(program: &str) -> bool {
+    let compares = ["==", "!=", "<=", ">="];
+    compares.iter().fold(program.to_owned(), |text, it| text.replace(it, "")).contains('=')
+}
+
+/// `{print $1, $2}`: nothing stands beside a field but a comma.
+fn prints_fields(program: &str) -> bool {
+    let is_field = |field: &str| {
+        let number = field.trim().strip_prefix('$').unwrap_or_default();
+        !number.is_empty() && number.bytes().all(|b| b.is_ascii_alphanumeric())
+    };
+    let printed = program.split("print").skip(1).map(|after| {
+        let end = after.find(['}', ';', '\n']).unwrap_or(after.len());
+        after.get(..end).unwrap_or_default().trim()
+    });
+    printed.into_iter().all(|fields| fields.is_empty() || fields.split(',').all(is_field))
 }
 
 fn tr(args: &[&str]) -> Work {
@@ -332,6 +273,28 @@ mod tests {
             ("env", &[]),
             ("base64", &["-d"]),
             ("python3", &["-c", "print('/etc/x')"]),
+            ("python3", &["script.py"]),
+            ("anything", &[]),
+            ("./ls", &[]),
+            ("date", &["+%n/etc/x"]),
+            ("date", &["+%H /etc/x"]),
+            ("jq", &["-rn", "\".\"+\"./x\""]),
+            ("dc", &["-e", "[/etc/x]p"]),
+            ("m4", &[]),
+            ("find", &[".", "-printf", "x\\n/etc/x"]),
+            ("ls", &["--time-style=+/etc/x", "-l"]),
+            ("git", &["log", "--format=x%n/etc/x"]),
+            ("git", &["rev-parse", "--show-toplevel"]),
+            ("git", &["ls-files", ".."]),
+            ("docker", &["ps", "--format", "{{\"/etc\"}}"]),
+            ("realpath", &["--relative-to=src", "."]),
+            ("readlink", &["link"]),
+            ("basename", &["src/.."]),
+            ("seq", &["-f", "/x%g", "1"]),
+            ("which", &["ls"]),
+            ("sed", &["1i\\/etc/x"]),
+            ("printf", &["%.2s", "..x"]),
+            ("awk", &["BEGIN{print substr(\"x/etc\", 2)}"]),
         ];
         for (program, args) in makes {
             assert_eq!(of(program, args), Work::Makes, "{program} {args:?}");
@@ -341,11 +304,19 @@ mod tests {
             ("sed", &["-n", "/a/,/b/p"]),
             ("awk", &["{print $1}"]),
             ("awk", &["/x/{print $2}"]),
+            ("awk", &["{print $1, $NF}"]),
             ("tr", &[" ", "\\n"]),
             ("tr", &["a-z", "A-Z"]),
             ("env", &["A=1"]),
             ("python3", &["-c", "print(1/2)"]),
             ("date", &["+%Y/%m/%d"]),
+            ("ls", &["-t"]),
+            ("find", &[".", "-printf", "%f\\n"]),
+            ("git", &["log", "--format=%h %s", "-3"]),
+            ("git", &["-C", "sub", "ls-files"]),
+            ("docker", &["ps", "-q", "--format", "{{.Names}}"]),
+            ("seq", &["1", "5"]),
+            ("/usr/bin/ls", &[]),
         ];
         for (program, args) in keeps {
             assert_eq!(of(program, args), Work::Keeps, "{program} {args:?}");
