@@ -1,5 +1,6 @@
 //! Which zone a call is really in: the tool's, raised by what its input reaches for (R11.2).
 
+mod machine;
 mod network;
 mod never;
 
@@ -8,7 +9,7 @@ use crate::guard::strange;
 use crate::links;
 use crate::names::Texts;
 use crate::outside::{self, Outside};
-use crate::shell::{self, SimpleCommand, Values, Word};
+use crate::shell::{self, SimpleCommand};
 use crate::spoken;
 use crate::{Reach, Zone};
 use network::uses_network;
@@ -158,16 +159,9 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
             judged.raise(Zone::Machine, || script.undecided(simple));
         }
         if let Some(program) = simple.program() {
-            if sets_for_all(simple) {
-                judged.raise(Zone::Machine, || {
-                    format!("`{}` changes settings outside the workspace", simple.summary())
-                });
-            } else if is_machine_program(program) && !ends_own_jobs(simple, &script.values) {
-                judged.raise(Zone::Machine, || format!("`{program}` acts on the machine"));
-            } else if rules_containers(program) && !only_asks(program, &simple.args) {
-                judged
-                    .raise(Zone::Machine, || format!("`{}` acts on the machine", simple.summary()));
-            } else if rules_containers(program) || uses_network(program, &simple.args) {
+            if let Some(deed) = machine::deed(simple, &script.values) {
+                judged.raise(Zone::Machine, || format!("`{}` {deed}", simple.summary()));
+            } else if machine::rules_containers(program) || uses_network(program, &simple.args) {
                 judged.raise(Zone::Network, || format!("`{}` uses the network", simple.summary()));
             }
         }
@@ -204,142 +198,6 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
             });
         }
     }
-}
-
-/// `git config --global`, `npm config set … --location=user`: settings of the person or the machine.
-fn sets_for_all(command: &SimpleCommand) -> bool {
-    let has = |words: &[&str]| {
-        let is = |arg: &Word| words.iter().any(|word| arg.text() == *word);
-        command.args.iter().any(is)
-    };
-    let long = |word: &str| {
-        let is = |arg: &Word| arg.text().len() > 3 && shell::may_be_long(arg.text(), word);
-        command.args.iter().any(is)
-    };
-    let writes = has(&["config"]) && !has(&["get", "list", "-l", "--get", "--list"]);
-    match command.program() {
-        Some("git") => writes && (long("global") || long("system")),
-        Some("npm" | "pnpm" | "yarn") => {
-            writes && (long("location") || long("global") || has(&["-g"]))
-        }
-        _ => false,
-    }
-}
-
-/// `kill %1`, `kill $!`, `kill $PID`: what this very command has started, or nothing if it has not.
-fn ends_own_jobs(command: &SimpleCommand, values: &Values) -> bool {
-    let is_job = |word: &Word| word.text().trim_matches('"') == "$!";
-    let is_own = |word: &Word| {
-        let text = word.text().trim_matches('"');
-        let name = text.strip_prefix('$').filter(|name| shell::is_variable_name(name));
-        let set = name.map(|name| values.of(name));
-        text.starts_with(['-', '%'])
-            || is_job(word)
-            || set.is_some_and(|set| set.is_some_and(|set| set.into_iter().all(is_job)))
-    };
-    let signals = |word: &&Word| word.text().starts_with('-');
-    command.program() == Some("kill")
-        && command.args.iter().all(is_own)
-        && !command.args.iter().skip_while(signals).any(|word| word.text().starts_with('-'))
-        && command.args.iter().filter(signals).count() < command.args.len()
-}
-
-fn is_machine_program(program: &str) -> bool {
-    matches!(
-        program,
-        "sudo"
-            | "doas"
-            | "su"
-            | "run0"
-            | "runuser"
-            | "sudoedit"
-            | "pkexec"
-            | "systemctl"
-            | "service"
-            | "launchctl"
-            | "loginctl"
-            | "journalctl"
-            | "mount"
-            | "umount"
-            | "losetup"
-            | "swapon"
-            | "swapoff"
-            | "insmod"
-            | "rmmod"
-            | "modprobe"
-            | "sysctl"
-            | "chroot"
-            | "nsenter"
-            | "unshare"
-            | "useradd"
-            | "userdel"
-            | "usermod"
-            | "groupadd"
-            | "passwd"
-            | "chsh"
-            | "visudo"
-            | "crontab"
-            | "at"
-            | "batch"
-            | "apt"
-            | "apt-get"
-            | "dpkg"
-            | "yum"
-            | "dnf"
-            | "rpm"
-            | "pacman"
-            | "apk"
-            | "zypper"
-            | "snap"
-            | "flatpak"
-            | "brew"
-            | "iptables"
-            | "nft"
-            | "ufw"
-            | "ip"
-            | "ifconfig"
-            | "route"
-            | "kill"
-            | "killall"
-            | "pkill"
-            | "pintle"
-            | "virsh"
-            | "fdisk"
-            | "parted"
-            | "hostnamectl"
-            | "timedatectl"
-    )
-}
-
-fn rules_containers(program: &str) -> bool {
-    matches!(program, "docker" | "podman" | "kubectl")
-}
-
-/// `docker compose ps`, `kubectl -n web get pods`: questions to a server that change nothing.
-fn only_asks(program: &str, args: &[Word]) -> bool {
-    const DOCKER: &[&str] =
-        &["diff", "history", "images", "info", "inspect", "logs", "port", "ps", "top", "version"];
-    const COMPOSE: &[&str] = &["config", "images", "logs", "ls", "port", "ps", "top", "version"];
-    const KUBECTL: &[&str] =
-        &["api-resources", "cluster-info", "describe", "explain", "get", "logs", "top", "version"];
-    // Another server, or a setting of the client, which may name a program.
-    let is_strange = |arg: &Word| {
-        let text = arg.text();
-        let long = ["config", "kubeconfig", "host", "server", "tls", "output=", "-raw", "raw"];
-        let is_long = |name: &&str| text.strip_prefix("--").is_some_and(|it| it.starts_with(*name));
-        text.starts_with("-H") || long.iter().any(is_long)
-    };
-    let words: Option<Vec<&str>> = args.iter().take(3).map(Word::literal).collect();
-    let asks = match (program, words.unwrap_or_default().as_slice()) {
-        ("docker" | "podman", ["compose", verb, ..]) => COMPOSE.contains(verb),
-        ("docker" | "podman", ["container" | "image" | "network" | "volume", verb, ..]) => {
-            matches!(*verb, "inspect" | "ls")
-        }
-        ("docker" | "podman", [verb, ..]) => DOCKER.contains(verb),
-        ("kubectl", ["-n" | "--namespace", _, verb] | [verb, ..]) => KUBECTL.contains(verb),
-        _ => false,
-    };
-    asks && !args.iter().any(is_strange)
 }
 
 #[cfg(test)]

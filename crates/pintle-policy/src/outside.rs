@@ -167,7 +167,34 @@ fn candidates(text: &str) -> Vec<&str> {
 
 /// Whether it is an address on the network, and no way out of a folder that is named like one.
 fn is_url(text: &str) -> bool {
-    const SCHEMES: &[&str] = &["http", "https", "ws", "wss", "ssh", "git", "ftp"];
+    const SCHEMES: &[&str] = &[
+        "amqp",
+        "docker",
+        "ftp",
+        "git",
+        "git+https",
+        "git+ssh",
+        "grpc",
+        "gs",
+        "http",
+        "https",
+        "ldap",
+        "ldaps",
+        "mongodb",
+        "mongodb+srv",
+        "mysql",
+        "oci",
+        "postgres",
+        "postgresql",
+        "redis",
+        "rediss",
+        "s3",
+        "sftp",
+        "ssh",
+        "tcp",
+        "ws",
+        "wss",
+    ];
     let known = |scheme: &str| SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known));
     text.split_once("://")
         .is_some_and(|(scheme, rest)| known(scheme) && rest.split('/').all(|part| part != ".."))

@@ -50,6 +50,20 @@ fn everyday_commands_run_unasked_at_permissive() {
     }
 }
 
+// R11.2: what is installed or set for the person, credentials, other processes, the desktop, the system.
+#[test]
+fn what_acts_on_the_machine_needs_no_place_to_be_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = workspace(folder.path());
+    let table: serde_json::Value = serde_json::from_str(include_str!("machine.json")).unwrap();
+    let lines = |name: &str| serde_json::from_value::<Vec<String>>(table[name].clone()).unwrap();
+    assert!(lines("machine").len() >= 100 && lines("others").len() >= 40);
+    all_are(Machine, &lines("machine"), &work);
+    let asked = |line: &String| Level::Permissive.floor(judged(line, &work).zone) != Floor::Run;
+    let asked: Vec<String> = lines("others").into_iter().filter(asked).collect();
+    assert!(asked.is_empty(), "{asked:#?}");
+}
+
 // R11.2: the same place, dressed in many ways.
 #[test]
 fn a_place_outside_is_seen_however_the_command_gets_there() {
