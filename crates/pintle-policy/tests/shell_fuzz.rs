@@ -12,6 +12,8 @@
 
 #[path = "shell_fuzz/grammar.rs"]
 mod grammar;
+#[path = "shell_fuzz/known.rs"]
+mod known;
 #[path = "shell_fuzz/options.rs"]
 mod options;
 #[path = "shell_fuzz/sandbox.rs"]
@@ -226,4 +228,45 @@ fn no_script_that_the_shell_puts_together_runs_a_program_unseen() {
 #[test]
 fn no_option_that_the_line_holds_runs_a_program_unseen() {
     hold(options::lines(), 150);
+}
+
+/// What the walker says that `rm` gets, each time; nothing when it does not know that of all of them.
+fn told(command: &str) -> Option<HashSet<String>> {
+    let found = simple_commands(command).ok()?;
+    let mut told = HashSet::new();
+    for command in &found {
+        if command.name.is_dynamic() {
+            return None;
+        }
+        if command.program() == Some("rm") {
+            let words: Option<Vec<&str>> = command.args.iter().map(|arg| arg.literal()).collect();
+            told.insert(words?.iter().map(|word| format!("<{word}>")).collect());
+        }
+    }
+    Some(told)
+}
+
+#[test]
+fn a_value_that_is_known_is_the_one_that_real_shells_have() {
+    let mut random = Random::new(number("PINTLE_FUZZ_SEED", 6));
+    let cases = number("PINTLE_FUZZ_CASES", 300);
+    let plain = known::USES.iter().map(|to| format!("v=a; {to}"));
+    let grown = (0..cases).map(|_| {
+        let (from, to) = (random.pick(known::SETTERS), random.pick(known::USES));
+        format!("{from} {to}")
+    });
+    let sandbox = Sandbox::new();
+    let (mut seen, mut is_known, mut wrong) = (HashSet::new(), 0, Vec::new());
+    for line in plain.chain(grown).filter(|line| seen.insert(line.clone())) {
+        let Some(told) = told(&line) else { continue };
+        is_known += 1;
+        for shell in ["bash", "sh"] {
+            let runs = sandbox.runs(shell, &line).unwrap_or_default();
+            if let Some(run) = runs.iter().find(|run| !told.contains(*run)) {
+                wrong.push(format!("{shell} {line:?}: {run}, but {told:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(is_known > 40, "only {is_known} were known");
 }

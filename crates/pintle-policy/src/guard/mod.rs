@@ -39,13 +39,16 @@
 //!   allow rule only `/dev/null` may be written to.
 //! - A program that runs others (`sudo`, `env`, `sh -c`) must be allowed, and so must what it runs.
 
+mod advice;
 mod globs;
 mod here;
 mod json;
+mod may_run;
 mod operands;
 mod path;
 mod shell;
 pub(crate) mod strange;
+mod written;
 
 use glob::Pattern;
 use schemars::JsonSchema;
@@ -217,6 +220,15 @@ impl Refusal {
 
     fn not_allowed(what: &str) -> Self {
         Self { reason: format!("{what} is not among what is allowed"), rule: None }
+    }
+
+    /// The same, with the rule that would allow it.
+    fn not_among(what: &str, rule: Option<&str>) -> Self {
+        let mut refusal = Self::not_allowed(what);
+        if let Some(rule) = rule {
+            refusal.reason.push_str(&format!(": to allow it, write `{rule}` in `allow`"));
+        }
+        refusal
     }
 
     fn unreadable(why: impl Into<String>) -> Self {

@@ -1,7 +1,8 @@
 //! Whether the words of a command may be those that a deny rule describes.
 
 use super::here::Here;
-use crate::shell::{SimpleCommand, Word, may_be_long};
+use super::written::may_end_like;
+use crate::shell::{SimpleCommand, Word, has_subcommands, is_one_word, may_be_long};
 use glob::Pattern;
 
 /// Whether the arguments could be the ones the patterns describe.
@@ -11,84 +12,20 @@ pub(super) fn may_follow(patterns: &[Pattern], command: &SimpleCommand, here: &H
     if first == First::Another {
         return false;
     }
-    if args.iter().any(is_anything) {
-        return true;
-    }
     let (options, operands): (Vec<&Pattern>, Vec<&Pattern>) =
         patterns.iter().partition(|pattern| is_option(pattern));
     let read = command.redirects.iter().filter(|it| it.operator == "<").map(|it| &it.target);
     let words: Vec<&Word> = args.iter().chain(read.filter(|_| first == First::Operand)).collect();
-    options.iter().all(|option| has_option(option, args))
-        && operands_in_order(&operands, &words, first == First::Operand, here)
+    let before_dashes = args.iter().take_while(|arg| arg.literal() != Some("--"));
+    let may_bring =
+        before_dashes.into_iter().any(|arg| is_anything(arg) && here.may_be_an_option(arg));
+    let has_all = may_bring || options.iter().all(|option| has_option(option, args));
+    has_all && operands_in_order(&operands, &words, first == First::Operand, here)
 }
 
 fn is_option(pattern: &Pattern) -> bool {
     pattern.as_str().starts_with('-') && pattern.as_str().len() > 1
 }
-
-/// Programs whose first word that is no option says what they do.
-const HAVE_SUBCOMMANDS: &[&str] = &[
-    "apk",
-    "apt",
-    "apt-get",
-    "aws",
-    "az",
-    "brew",
-    "buildah",
-    "bun",
-    "bundle",
-    "cargo",
-    "cdk",
-    "composer",
-    "conda",
-    "deno",
-    "dnf",
-    "docker",
-    "docker-compose",
-    "doctl",
-    "dotnet",
-    "firebase",
-    "fly",
-    "flyctl",
-    "gcloud",
-    "gem",
-    "gh",
-    "git",
-    "glab",
-    "go",
-    "helm",
-    "heroku",
-    "hg",
-    "jj",
-    "kubectl",
-    "minikube",
-    "netlify",
-    "nix",
-    "npm",
-    "oc",
-    "pip",
-    "pip3",
-    "pipenv",
-    "pixi",
-    "pnpm",
-    "podman",
-    "poetry",
-    "pulumi",
-    "rustup",
-    "snap",
-    "supabase",
-    "svn",
-    "systemctl",
-    "terraform",
-    "tofu",
-    "uv",
-    "vault",
-    "vercel",
-    "wrangler",
-    "yarn",
-    "yum",
-    "zypper",
-];
 
 /// Words of these after which the one that says what they do is still to come.
 const LEAD_ON: &[(&str, &[&str])] = &[
@@ -113,7 +50,7 @@ enum First {
 /// `git commit -m "$MESSAGE"` is not `git push`, whatever the message is; nor is it `git push*`.
 fn first_word(patterns: &[Pattern], command: &SimpleCommand) -> First {
     let program = command.program().unwrap_or_default();
-    if !HAVE_SUBCOMMANDS.contains(&program) {
+    if !has_subcommands(program) {
         return First::Operand;
     }
     let mut operands = patterns.iter().filter(|pattern| !is_option(pattern));
@@ -202,9 +139,15 @@ fn operands_in_order(
     let mut after_option = false;
     for word in words {
         let Some(pattern) = patterns.peek() else { return true };
+        if is_anything(word) && !is_one_word(word) {
+            return true;
+        }
         let text = word.text();
         let is_option = text.starts_with('-') && text.len() > 1;
-        if here.may_be(pattern, text) || could_find(word, pattern, here) || is_anything(word) {
+        if here.may_be(pattern, text)
+            || could_find(word, pattern, here)
+            || (is_anything(word) && may_end_like(word, pattern))
+        {
             patterns.next();
             after_option = false;
             anywhere = true;

@@ -1,11 +1,14 @@
 //! Guards on parsed commands. The rules are described in the module above.
 
+use super::advice::{needs_no_rule, rule_for};
 use super::globs::no_choices;
 use super::here::Here;
+use super::may_run::may_run;
 use super::operands::may_follow;
+use super::written::{is_writer, written};
 use super::{PatternError, Refusal, glob};
 use crate::Reach;
-use crate::shell::{Script, SimpleCommand, Word, read};
+use crate::shell::{Script, SimpleCommand, Word, read, runs_by_a_script, runs_only_its_words};
 use glob::Pattern;
 use serde_json::Value;
 
@@ -39,16 +42,65 @@ impl Rules {
             Ok(script) => script,
             Err(error) => return Some(Refusal::unreadable(error.to_string())),
         };
-        let places = Here::of_each(&script, input, reach);
+        let line = script.held();
+        let places = Here::of_each(&script, &line, input, reach);
         let mut commands = script.commands().zip(&places);
         let refusal = commands.find_map(|(command, here)| match command.name.is_dynamic() {
+            true if self.allow.is_empty() && stands_for_another(command, here) => None,
             true => {
                 let why = script.undecided(command);
                 Some(Refusal::unreadable(format!("the shell guard cannot judge it: {why}")))
             }
             false => self.judge_one(command, here),
         });
-        refusal.or_else(|| self.open_to_options(&script))
+        refusal
+            .or_else(|| self.judge_what_may_run(&script, &places))
+            .or_else(|| self.open_to_options(&script))
+    }
+
+    /// What a program of which nobody knows what it does with its words may run.
+    fn judge_what_may_run(&self, script: &Script, places: &[Here<'_>]) -> Option<Refusal> {
+        if self.deny.is_empty() {
+            return None;
+        }
+        let writes = self.deny.iter().any(|rule| rule.writes);
+        let is_first = |rule: &Rule, name: &str| {
+            !rule.writes && rule.words.first().is_some_and(|first| first.matches(name))
+        };
+        let wanted = |name: &str| {
+            self.deny.iter().any(|rule| is_first(rule, name))
+                || (writes && is_writer(name))
+                || name.starts_with("git-")
+        };
+        let commands: Vec<&SimpleCommand> = script.commands().collect();
+        may_run(script, &wanted).into_iter().find_map(|found| {
+            let by = commands.get(found.by)?;
+            let (line, program) = (by.summary(), by.name.text());
+            if found.command.name.is_dynamic() {
+                let reason = format!(
+                    "the shell guard cannot judge `{line}`: `{program}` may run what it is given, and only running it tells what that is"
+                );
+                return Some(Refusal::unreadable(reason));
+            }
+            let here = places.get(found.by)?;
+            let rule = self.denies(&found.command, here)?;
+            let inner = found.command.summary();
+            let shown = format!("`{line}`, as `{program}` may run `{inner}`,");
+            Some(Refusal::denied(&shown, &rule.written))
+        })
+    }
+
+    fn denies(&self, command: &SimpleCommand, here: &Here<'_>) -> Option<&Rule> {
+        let dashed = command.program().and_then(|name| name.strip_prefix("git-")).map(|verb| {
+            let mut whole = command.clone();
+            whole.name = Word::Literal("git".into());
+            whole.args.insert(0, Word::Literal(verb.to_owned()));
+            whole
+        });
+        self.deny.iter().find(|rule| {
+            rule.may_match(command, here)
+                || dashed.as_ref().is_some_and(|whole| rule.may_match(whole, here))
+        })
     }
 
     /// What is decided outside the line is not surely what was allowed, if it may make the program run another.
@@ -67,7 +119,7 @@ impl Rules {
 
     fn judge_one(&self, command: &SimpleCommand, here: &Here<'_>) -> Option<Refusal> {
         let shown = format!("`{}`", command.summary());
-        if let Some(rule) = self.deny.iter().find(|rule| rule.may_match(command, here)) {
+        if let Some(rule) = self.denies(command, here) {
             return Some(match rule.only_by(command, here) {
                 Some(word) => Refusal::denied(
                     &format!("{shown}, in which only running it tells what `{word}` is,"),
@@ -79,8 +131,11 @@ impl Rules {
         if self.allow.is_empty() {
             return None;
         }
-        if !is_empty(command) && !self.allow.iter().any(|rule| rule.surely_matches(command)) {
-            return Some(Refusal::not_allowed(&shown));
+        let is_allowed = is_empty(command)
+            || needs_no_rule(command)
+            || self.allow.iter().any(|rule| rule.surely_matches(command));
+        if !is_allowed {
+            return Some(Refusal::not_among(&shown, rule_for(command).as_deref()));
         }
         let writes = command
             .redirects
@@ -91,8 +146,28 @@ impl Rules {
         let is_allowed =
             |target: &Word| target.literal().is_some_and(|target| here.surely_is(&files, target));
         let mut stray = writes.filter(|r| !is_allowed(&r.target));
-        stray.next().map(|r| Refusal::not_allowed(&format!("writing to `{}`", r.target.text())))
+        stray.next().map(|r| {
+            let file = r.target.text();
+            let rule = r.target.literal().map(|file| format!("> {file}"));
+            Refusal::not_among(&format!("writing to `{file}`"), rule.as_deref())
+        })
     }
+}
+
+/// Whether the command only stands for what another one runs by words that are looked at one by one, or by what comes from outside
+/// the line: nobody there gets around a rule.
+fn stands_for_another(command: &SimpleCommand, here: &Here<'_>) -> bool {
+    let is_operand = |arg: &Word| !arg.text().starts_with('-');
+    // Without a program some of these start a shell, which reads what it is fed.
+    let is_given = |it: &SimpleCommand| {
+        let reads = it.redirects.iter().any(|it| it.operator.starts_with('<'));
+        it.args.iter().any(is_operand) || !(here.script.pipes || reads)
+    };
+    let mut others = here.script.commands().filter(|it| it.summary() == command.name.text());
+    others.any(|it| {
+        let is_script = it.program().is_some_and(runs_by_a_script) && !here.runs_by_own_texts(it);
+        is_script || (runs_only_its_words(it) && is_given(it))
+    })
 }
 
 fn is_empty(command: &SimpleCommand) -> bool {
@@ -179,8 +254,12 @@ impl Rule {
 
     fn may_match(&self, command: &SimpleCommand, here: &Here<'_>) -> bool {
         if self.writes {
-            return command.redirects.iter().filter(|r| r.writes()).any(|r| {
-                r.target.is_dynamic() || self.words.iter().any(|p| here.may_be(p, r.target.text()))
+            let mut targets =
+                command.redirects.iter().filter(|it| it.writes()).map(|it| &it.target);
+            let files = written(command, here.script);
+            return self.words.iter().any(|pattern| {
+                targets.any(|target| here.may_be_written(pattern, target))
+                    || files.iter().any(|file| here.may_name(pattern, file))
             });
         }
         let Some((first, rest)) = self.words.split_first() else { return false };

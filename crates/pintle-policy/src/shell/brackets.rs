@@ -39,6 +39,7 @@ impl Walk<'_> {
 
     /// `seq 5 | while read i`: what the loop reads is what stands before it.
     pub(super) fn piped(&mut self, node: &Node<'_>) {
+        self.found.pipes = true;
         let parts = children(node);
         let [.., printing, pipe, reader] = parts.as_slice() else { return };
         let mut cursor = reader.walk();

@@ -14,7 +14,7 @@ pub(super) const DEEPEST: usize = 8;
 const MOST_STEPS: usize = 1_000_000;
 
 /// A line, as far as what it holds is concerned.
-pub(super) struct Line<'v> {
+pub(crate) struct Line<'v> {
     pub(super) values: &'v Values,
     /// What it prints somewhere, or writes into a here-document: whole, and line by line.
     said: Vec<String>,
@@ -66,13 +66,13 @@ impl<'v> Line<'v> {
     }
 
     /// Where a text without quotes is cut into words.
-    pub(super) fn cuts(&self, c: char) -> bool {
+    pub(crate) fn cuts(&self, c: char) -> bool {
         let (separators, _) = self.values.known("IFS");
         c.is_whitespace() || separators.iter().any(|word| word.text().contains(c))
     }
 
     /// What it prints somewhere.
-    pub(super) fn said(&self) -> impl Iterator<Item = &String> {
+    pub(crate) fn said(&self) -> impl Iterator<Item = &String> {
         self.said.iter()
     }
 
@@ -83,7 +83,7 @@ impl<'v> Line<'v> {
 
     /// The texts that the word may become, [`OPEN`] in them for what the line does not hold; `None` when the line may make anything
     /// of what it holds.
-    pub(super) fn texts(&self, word: &Word) -> Option<Vec<String>> {
+    pub(crate) fn texts(&self, word: &Word) -> Option<Vec<String>> {
         match word {
             Word::Literal(text) => Some(vec![text.clone()]),
             Word::Dynamic(raw) => self.read(raw, false, 0),

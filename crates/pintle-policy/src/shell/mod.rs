@@ -8,6 +8,7 @@
 //! here-document must end where a shell would end it. Where the two disagree, the command counts as one that cannot be
 //! parsed. Its C scanner never sees a character outside ASCII (see `tree.rs`).
 
+mod alone;
 mod awk;
 mod brackets;
 mod check;
@@ -17,6 +18,7 @@ mod git;
 mod given;
 mod held;
 mod heredoc;
+mod known;
 mod later;
 mod loads;
 mod numbers;
@@ -39,16 +41,20 @@ mod wrappers;
 
 pub use destructive::destructive;
 
+pub(crate) use alone::{Use, gives_to_a_shell, has_subcommands, runs_only_its_words, use_of_words};
 pub(crate) use destructive::hopeless;
+pub(crate) use held::Line;
 pub(crate) use later::steers_programs;
 pub(crate) use loads::{Loads, is_wrapper, loads};
 pub(crate) use numbers::Values;
 pub(crate) use options::{is_one_word, may_be_long};
+pub(crate) use pieces::OPEN;
 
-pub(crate) use scripts::does;
+pub(crate) use scripts::{does, is_read as runs_by_a_script, runs_by_script};
 pub(crate) use steps::{Scope, Step};
 pub(crate) use told::{Telling, told};
 pub(crate) use values::Cut;
+pub(crate) use wrappers::is_shell;
 
 use thiserror::Error;
 
@@ -223,9 +229,16 @@ pub(crate) struct Script {
     /// A function that starts itself in a pipe or in the background.
     pub(crate) multiplies: bool,
     pub(crate) values: Values,
+    /// Some command gets what another prints.
+    pub(crate) pipes: bool,
 }
 
 impl Script {
+    /// The texts that the line holds.
+    pub(crate) fn held(&self) -> Line<'_> {
+        Line::new(&self.values, self.commands())
+    }
+
     /// Why nobody knows what such a command of it runs.
     pub(crate) fn undecided(&self, command: &SimpleCommand) -> String {
         let shown = command.summary();
@@ -237,6 +250,10 @@ impl Script {
                      calculate with `expr`, or take the value from `wc -l < file` or `seq`"
                 )
             }
+            _ if shown.split(' ').next().is_some_and(scripts::is_read) => format!(
+                "a script can run programs, and only running it tells the one in `{shown}`: \
+                 set its variables to plain texts in the same line, or write them out"
+            ),
             _ => format!("what `{shown}` runs is decided at run time"),
         }
     }
@@ -284,16 +301,30 @@ pub(crate) fn commands_of_words(words: &[String]) -> Result<Vec<SimpleCommand>, 
     let mut words = words.iter().cloned().map(Word::Literal);
     let Some(name) = words.next() else { return Ok(Vec::new()) };
     let command = SimpleCommand::new(name, words.collect());
-    read_all(Step::Command(command)).map(|script| script.commands().cloned().collect())
+    read_all(Step::Command(command), &[]).map(|script| script.commands().cloned().collect())
 }
 
 pub(crate) fn read(command: &str) -> Result<Script, ShellError> {
-    read_all(Step::Script(command.to_owned()))
+    let whole = || Step::Script(command.to_owned());
+    let script = read_all(whole(), &[])?;
+    let mut known = known::candidates(command, &script);
+    while !known.is_empty() {
+        let filled = read_all(whole(), &known)?;
+        // `x=read; v=a; $x v`: what is known may show that something else is not.
+        let still = known::candidates(command, &filled);
+        let before = known.len();
+        known.retain(|name| still.contains(name));
+        if known.len() == before {
+            return Ok(filled);
+        }
+    }
+    Ok(script)
 }
 
 /// Depth first by an explicit stack, so that the input's nesting never becomes ours.
-fn list_all(first: Step) -> Result<Script, ShellError> {
-    let mut script = Script { steps: Vec::new(), multiplies: false, values: Values::default() };
+fn list_all(first: Step, known: &[String]) -> Result<Script, ShellError> {
+    let mut script =
+        Script { steps: Vec::new(), multiplies: false, values: Values::default(), pipes: false };
     let mut pending = vec![(first, 0_usize)];
     let mut total = 0_usize;
     while let Some((step, level)) = pending.pop() {
@@ -307,9 +338,13 @@ fn list_all(first: Step) -> Result<Script, ShellError> {
                 if level > MAX_LEVELS {
                     return Err(ShellError::TooDeep);
                 }
-                let found = tree::walk(&text)?;
+                let mut found = tree::walk(&text)?;
+                if level == 0 && !known.is_empty() {
+                    known::fill(&mut found.steps, known, !text.contains("IFS"));
+                }
                 script.values.append(found.values);
                 script.multiplies |= found.multiplies;
+                script.pipes |= found.pipes;
                 (found.steps, level.saturating_add(1))
             }
             other => {
@@ -324,11 +359,11 @@ fn list_all(first: Step) -> Result<Script, ShellError> {
 
 /// The commands of a text, without those that only the values in it tell of.
 fn listed(text: &str) -> Result<Vec<SimpleCommand>, ShellError> {
-    list_all(Step::Script(text.to_owned())).map(|script| script.commands().cloned().collect())
+    list_all(Step::Script(text.to_owned()), &[]).map(|script| script.commands().cloned().collect())
 }
 
-fn read_all(first: Step) -> Result<Script, ShellError> {
-    let mut script = list_all(first)?;
+fn read_all(first: Step, known: &[String]) -> Result<Script, ShellError> {
+    let mut script = list_all(first, known)?;
     let Script { steps, values, .. } = &mut script;
     let commands = || steps.iter().filter_map(Step::command);
     commands().for_each(|command| values.of_command(command));

@@ -187,6 +187,11 @@ impl Values {
         }
     }
 
+    /// The texts that are taken for numbers, and the variables that are.
+    pub(super) fn calculations(&self) -> impl Iterator<Item = &String> {
+        self.calculated.iter().chain(&self.numbers)
+    }
+
     /// The variables that the line sets.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.set.iter().map(|(name, _)| name.as_str())

@@ -10,7 +10,7 @@ use super::{SimpleCommand, Word, simple_commands};
 use std::cell::Cell;
 
 /// Stands for what is open; no word holds such a character.
-pub(super) const OPEN: char = '\u{1}';
+pub(crate) const OPEN: char = '\u{1}';
 /// Stands for one or several numbers.
 pub(super) const NUMBERS: char = '\u{2}';
 

@@ -58,7 +58,7 @@ impl Line<'_> {
     }
 
     /// The texts that a command prints of its own accord; `None` when that is anything.
-    pub(super) fn said_by(&self, command: &SimpleCommand) -> Option<Vec<String>> {
+    pub(crate) fn said_by(&self, command: &SimpleCommand) -> Option<Vec<String>> {
         let strings = command.redirects.iter().filter(|redirect| redirect.operator == "<<<");
         let given = strings.map(|redirect| &redirect.target).chain(&command.documents);
         let mut said = Vec::new();

@@ -40,7 +40,7 @@ fn is_open(text: &str) -> bool {
 }
 
 /// Programs whose scripts are read here.
-pub(super) fn is_read(program: &str) -> bool {
+pub(crate) fn is_read(program: &str) -> bool {
     matches!(program, "sed" | "gsed" | "awk" | "gawk" | "mawk" | "nawk")
 }
 
@@ -53,6 +53,13 @@ pub(crate) fn runs(command: &SimpleCommand) -> bool {
         Telling::Unknown => true,
         Telling::Known(told) => is_known(&told) && does(command, &told, &Values::default()).runs,
     }
+}
+
+/// Whether such a program, started by another one with these words, runs a program by its script.
+pub(crate) fn runs_by_script(program: &str, args: &[Word]) -> bool {
+    let name = program.rsplit('/').next().unwrap_or_default();
+    let command = || SimpleCommand::new(Word::Literal(program.to_owned()), args.to_vec());
+    is_read(name) && runs(&command())
 }
 
 /// The same for a command of which words are decided at run time.

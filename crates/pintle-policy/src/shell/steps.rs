@@ -64,7 +64,13 @@ pub(super) fn scope_of(node: &Node<'_>, source: &str, quoted: bool) -> Option<Sc
         "for_statement" | "c_style_for_statement" | "while_statement" => Some(Scope::Loop),
         "function_definition" => Some(Scope::Later),
         "if_statement" | "case_statement" | "pipeline" | "negated_command" => Some(Scope::Branch),
-        "command" | "redirected_statement" | "compound_statement" if in_background() => {
+        "command"
+        | "redirected_statement"
+        | "compound_statement"
+        | "variable_assignment"
+        | "variable_assignments"
+            if in_background() =>
+        {
             Some(Scope::Branch)
         }
         // It does not run when its files cannot be opened.

@@ -23,6 +23,7 @@ pub(crate) struct Found {
     pub(crate) steps: Vec<Step>,
     pub(crate) multiplies: bool,
     pub(crate) values: Values,
+    pub(crate) pipes: bool,
 }
 
 pub(super) struct Walk<'s> {
@@ -58,7 +59,8 @@ pub(crate) fn walk(source: &str) -> Result<Found, ShellError> {
         .set_language(&tree_sitter_bash::LANGUAGE.into())
         .map_err(|_| unreadable("no grammar"))?;
     let tree = parser.parse(stand_in(source), None).ok_or_else(|| unreadable("no tree"))?;
-    let found = Found { steps: Vec::new(), multiplies: false, values: Values::default() };
+    let found =
+        Found { steps: Vec::new(), multiplies: false, values: Values::default(), pipes: false };
     let mut walk = Walk { source, ledger: Ledger::new(source), found, documents: Vec::new() };
 
     let mut levels = vec![Level::default()];

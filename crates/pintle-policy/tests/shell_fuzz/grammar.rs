@@ -86,7 +86,7 @@ impl Random {
         usize::try_from(self.0 >> 11).unwrap() % end
     }
 
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
+    pub(crate) fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
         from[self.below(from.len())]
     }
 }

@@ -45,13 +45,20 @@ impl Sandbox {
 
     /// Whether the command runs `rm` when this shell reads it.
     pub(crate) fn marks(&self, shell: &str, command: &str) -> bool {
+        self.runs(shell, command).is_some()
+    }
+
+    /// The words that `rm` gets each time it is run, as `<a><b>`; nothing if it never is.
+    pub(crate) fn runs(&self, shell: &str, command: &str) -> Option<Vec<String>> {
         // Each run has a mark of its own: what an earlier one left behind cannot make it.
         let run = tempfile::tempdir_in(self.folder.path()).unwrap();
         let [own, work, mark] = ["own", "work", "mark"].map(|name| run.path().join(name));
         fs::create_dir_all(&own).unwrap();
         fs::create_dir_all(work.join("sub")).unwrap();
         fs::write(work.join("x"), "").unwrap();
-        fs::write(own.join("rm"), format!("#!/bin/sh\n: > '{}'\n", mark.display())).unwrap();
+        let tells = "for a in \"$@\"; do l=\"$l<$a>\"; done; printf '%s\\n' \"$l\"";
+        let script = format!("#!/bin/sh\nl=; {tells} >> '{}'\n", mark.display());
+        fs::write(own.join("rm"), script).unwrap();
         for place in [run.path(), &own, &own.join("rm"), &work, &work.join("sub"), &work.join("x")]
         {
             fs::set_permissions(place, fs::Permissions::from_mode(0o777)).unwrap();
@@ -90,6 +97,7 @@ impl Sandbox {
             Command::new("/bin/sh").args(["-c", &group]).status().unwrap();
         }
         child.wait().unwrap();
-        mark.exists()
+        let told = fs::read(&mark).ok()?;
+        Some(String::from_utf8_lossy(&told).lines().map(str::to_owned).collect())
     }
 }
