@@ -1,7 +1,7 @@
 //! Which programs load files that nobody gives them, and which surely do not.
 
 use crate::contents::is_of_the_system;
-use crate::shell::{Loads, SimpleCommand, loads};
+use crate::shell::{Loads, SimpleCommand, is_wrapper, loads};
 use std::path::Path;
 
 /// Programs that load files of the folder they run in, or those they are given.
@@ -117,6 +117,12 @@ pub(super) fn is_loader(command: &SimpleCommand) -> bool {
     let is_python = program.starts_with("python") || program.starts_with("pypy");
     let has_modules = program == "jq" && loads(command) == Loads::Anything;
     is_own || is_python || has_modules || LOADERS.contains(&program)
+}
+
+/// Whether a program runs what it is given: an interpreter, or one that starts another.
+pub(super) fn runs_others(program: &str) -> bool {
+    let is_python = program.starts_with("python") || program.starts_with("pypy");
+    is_python || is_wrapper(program) || LOADERS.contains(&program)
 }
 
 pub(super) fn runs_the_project(command: &SimpleCommand) -> bool {

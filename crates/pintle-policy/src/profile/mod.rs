@@ -1,6 +1,7 @@
 //! A profile: a folder with an `agent.json`, read strictly, never trusted (R10.1–R10.4).
 
 mod brackets;
+mod calls;
 mod company;
 mod declared;
 mod document;

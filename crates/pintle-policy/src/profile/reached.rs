@@ -80,7 +80,11 @@ impl Search<'_> {
         if reaches.python_here {
             self.python_here(script);
         }
-        let in_script = |command: &str| format!("{script}: {command}");
+        // `hooks/c.py:12: exec(x)`
+        let in_script = |command: &str| match command.starts_with(|c: char| c.is_ascii_digit()) {
+            true => format!("{script}:{command}"),
+            false => format!("{script}: {command}"),
+        };
         if let Some(command) = &reaches.anything {
             self.all(&in_script(command));
         }

@@ -1,10 +1,11 @@
 //! What a script reaches beyond the files it names: folders that it goes to, puts on a path or loads all of, what git runs
 //! there, and the modules that Python finds by itself.
 
+use super::calls::{Calls, Tongue};
 use super::loaders::{DECLARERS, FINDERS, KEPT, LISTERS, TALKERS, is_loader, runs_the_project};
 use super::looked_at::{WRITERS, pattern};
 use super::strings::{
-    is_kept_by_name, keeps_files, lists_somewhere, reaches_out, runs_lines, runs_what_it_finds,
+    goes_elsewhere, is_kept_by_name, keeps_files, lists_somewhere, runs_lines, runs_what_it_finds,
     strings,
 };
 use crate::contents::is_part_of_a_path;
@@ -48,6 +49,10 @@ pub(super) struct Open {
 /// So many texts of a script are read as lines for a shell; of further ones every word may be a folder.
 const MOST_LINES: usize = 500;
 
+/// Beside shells and Python.
+const INTERPRETERS: &[&str] =
+    &["bun", "deno", "lua", "node", "nodejs", "perl", "php", "Rscript", "ruby", "ts-node", "tsx"];
+
 enum Language {
     Shell,
     /// By its name it could be anything; a file that a shell loads often has no ending.
@@ -70,7 +75,14 @@ impl Reaches {
                     (found.open, found.anything) = (Vec::new(), None);
                 }
             }
-            Some(Language::Other) => found.strings(text),
+            Some(Language::Other) => {
+                let kind = file.extension().and_then(|kind| kind.to_str()).unwrap_or_default();
+                let tongue = Tongue::of(kind, text);
+                found.strings(text, tongue);
+                if let Some(tongue) = tongue {
+                    found.calls(Calls::of(tongue, text));
+                }
+            }
             None => {}
         }
         found
@@ -222,10 +234,13 @@ impl Reaches {
     }
 
     /// Of a script in another language: its texts may be places, or lines that it gives to a shell.
-    fn strings(&mut self, script: &str) {
+    fn strings(&mut self, script: &str, tongue: Option<Tongue>) {
         let all = strings(script);
-        let (reaches_out, runs_lines) = (reaches_out(script, &all), runs_lines(script));
+        // Of these it is known call by call what they run.
+        let is_read = matches!(tongue, Some(Tongue::Python | Tongue::Node));
+        let runs_lines = runs_lines(script);
         let loads = runs_what_it_finds(script, &all);
+        let reaches_out = goes_elsewhere(script) || (!is_read && loads);
         if loads && let Some(command) = lists_somewhere(script, &all) {
             self.open.push(Open { command, words: BTreeSet::new() });
         }
@@ -275,12 +290,50 @@ impl Reaches {
     }
 }
 
+impl Reaches {
+    /// What a script in another language runs, as far as it says so; where it does not, it could be any file.
+    fn calls(&mut self, calls: Calls) {
+        self.places.extend(calls.loaded.iter().flat_map(|text| parts(text)));
+        for said in calls.lines {
+            let mut line = Self::default();
+            match simple_commands(&said.line) {
+                Ok(commands) => line.read(&commands),
+                Err(_) if said.is_open => line.anything = Some(String::new()),
+                Err(_) => line.only_words(&said.line),
+            }
+            let told = |_: String| said.place.clone();
+            if said.is_open && !line.open.is_empty() {
+                line.anything.get_or_insert_default();
+            }
+            let open = line.open.into_iter().filter(|_| !said.is_open);
+            self.open.extend(open.map(|open| Open { command: told(open.command.clone()), ..open }));
+            self.anything = self.anything.take().or(line.anything.map(told));
+            self.places.extend(line.places);
+            self.folders.extend(line.folders);
+            self.patterns.extend(line.patterns);
+            self.repositories.extend(line.repositories);
+            self.given_to_python.extend(line.given_to_python);
+            self.python_here |= line.python_here;
+        }
+        self.anything = calls.unknown.or(self.anything.take());
+    }
+}
+
+/// Whether a line for a shell may run what only running it tells.
+pub(super) fn may_run_anything(line: &str) -> bool {
+    let mut found = Reaches::default();
+    let Ok(commands) = simple_commands(line) else { return true };
+    found.read(&commands);
+    !found.open.is_empty() || found.anything.is_some()
+}
+
 impl Open {
     fn of(command: &SimpleCommand) -> Option<Self> {
-        if !command.name.is_dynamic() {
-            return None;
-        }
-        let text = command.name.text();
+        let word = match command.name.is_dynamic() {
+            true => &command.name,
+            false => interpreted(command).filter(|word| word.is_dynamic())?,
+        };
+        let text = word.text();
         let first = text.split_whitespace().next().unwrap_or_default().trim_matches(['"', '\'']);
         let program = first.rsplit('/').next().unwrap_or(first);
         let is_quiet = TALKERS.contains(&program)
@@ -298,6 +351,28 @@ impl Open {
         let words = std::iter::once(text).chain(command.args.iter().map(Word::text));
         Some(Self { command: command.summary(), words: words.flat_map(parts).collect() })
     }
+}
+
+/// The script that an interpreter other than a shell is given: `node "$f"`. What a shell is given is a command of its own.
+fn interpreted(command: &SimpleCommand) -> Option<&Word> {
+    let program = command.program().unwrap_or_default();
+    let is_python = program.starts_with("python") || program.starts_with("pypy");
+    if !is_python && !INTERPRETERS.contains(&program) {
+        return None;
+    }
+    let mut args = command.args.iter();
+    let mut first = args.next()?;
+    while first.text().starts_with('-') || ["run", "tool"].contains(&first.text()) {
+        let is_long = first.text().starts_with("--");
+        if !is_long
+            && first.text().ends_with(['c', 'e', 'E', 'm', 'n', 'p', 'r'])
+            && first.text() != "run"
+        {
+            return None;
+        }
+        first = args.next()?;
+    }
+    Some(first)
 }
 
 /// Variables that are used for more than to write there: a script that keeps a log in a folder loads nothing from it.

@@ -62,8 +62,8 @@ const REACHES: [&str; 12] = [
 const STARTS: [&str; 6] = ["child_process", "exec", "popen", "spawn", "subprocess", "system"];
 
 /// Whether a script in whatever language may load from a folder that it speaks of: one that only looks at texts does not.
-pub(super) fn reaches_out(script: &str, texts: &[Found]) -> bool {
-    REACHES.iter().any(|way| script.contains(way)) || runs_what_it_finds(script, texts)
+pub(super) fn goes_elsewhere(script: &str) -> bool {
+    REACHES.iter().any(|way| script.contains(way))
 }
 
 /// Whether it gives lines to a shell.

@@ -7,6 +7,7 @@
     missing_docs
 )]
 
+mod calls;
 mod company;
 mod content;
 mod loaded;

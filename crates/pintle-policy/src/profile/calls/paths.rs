@@ -1,0 +1,101 @@
+//! Names by which scripts speak of where they are, of paths, and of what is in files.
+
+/// Functions and methods that make of known texts a path, its parts, or what is in a file or folder of that name.
+pub(super) const PASS_ON: &[&str] = &[
+    "Path",
+    "PosixPath",
+    "PurePath",
+    "String",
+    "URL",
+    "absolute",
+    "abspath",
+    "as_posix",
+    "basename",
+    "cwd",
+    "decode",
+    "dirname",
+    "entries",
+    "expand_path",
+    "expanduser",
+    "expandvars",
+    "fileURLToPath",
+    "fspath",
+    "getcwd",
+    "gettempdir",
+    "glob",
+    "globSync",
+    "home",
+    "homedir",
+    "iglob",
+    "iterdir",
+    "joinpath",
+    "list",
+    "listdir",
+    "mkdtemp",
+    "mkdtempSync",
+    "mkstemp",
+    "normalize",
+    "normpath",
+    "open",
+    "pathToFileURL",
+    "read",
+    "readFile",
+    "readFileSync",
+    "read_bytes",
+    "read_text",
+    "readdir",
+    "readdirSync",
+    "readlines",
+    "realpath",
+    "realpathSync",
+    "relative",
+    "relpath",
+    "resolve",
+    "rglob",
+    "rstrip",
+    "scandir",
+    "slice",
+    "sort",
+    "sorted",
+    "split",
+    "splitlines",
+    "str",
+    "strip",
+    "tmpdir",
+    "toString",
+    "trim",
+    "trimEnd",
+    "tuple",
+    "walk",
+    "which",
+    "with_name",
+    "with_suffix",
+    "absolutePath",
+    "File",
+    "Dir",
+    "children",
+    "opendir",
+    "require_relative",
+    "filter",
+    "compile",
+    "promisify",
+    "set",
+    "reversed_list",
+    "parse",
+];
+/// Those of them that need not be told where: the folder they are called in, or one of the system's.
+pub(super) const STARTS: [&str; 8] =
+    ["cwd", "getcwd", "gettempdir", "home", "homedir", "mkdtemp", "mkstemp", "tmpdir"];
+/// Those of them that give what is in a file.
+pub(super) const READS: [&str; 7] =
+    ["open", "read", "readFile", "readFileSync", "read_bytes", "read_text", "readlines"];
+/// Attributes of the same.
+pub(super) const ATTRIBUTES: &[&str] = &[
+    "dirname", "filename", "href", "name", "parent", "parents", "path", "pathname", "stem",
+    "suffix", "url",
+];
+/// Names that say where the script is.
+pub(super) const PLACES: &[&str] =
+    &["__DIR__", "__FILE__", "__dir__", "__dirname", "__file__", "__filename", "Bin", "RealBin"];
+/// Variables of the environment whose values are folders of the operator's or pintle's choice.
+pub(super) const FOLDERS: [&str; 6] = ["HOME", "PATH", "PINTLE_", "PWD", "TMPDIR", "TEMP"];
