@@ -48,16 +48,8 @@ impl Trust {
         };
         let scripts = &self.profile.scripts;
         let advice = change.advice().or_else(|| scripts.advice(&change.what));
-        let why = match (advice, &scripts.unnamed) {
-            (Some(advice), _) => format!(" ({advice})"),
-            (None, Some(command)) if change.what != AGENT_FILE => {
-                format!(
-                    " (any file counts, as `{command}` does not name what it runs: name a script, or keep the profile in \
-                     a folder of its own)"
-                )
-            }
-            _ => String::new(),
-        };
+        let why_any = || scripts.why_any().filter(|_| change.what != AGENT_FILE);
+        let why = advice.or_else(why_any).map(|why| format!(" ({why})")).unwrap_or_default();
         Err(format!("`{}` {what}{why}", change.what))
     }
 

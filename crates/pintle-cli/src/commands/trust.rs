@@ -43,12 +43,8 @@ pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, 
     for advice in advised {
         say!("\n{}: {}", yellow("note"), advice);
     }
-    if let Some(command) = profile.scripts.unnamed.as_ref().filter(|_| !changed.is_empty()) {
-        say!(
-            "\n{}: `{}` does not name what it runs, so any file of the folder counts",
-            yellow("note"),
-            command
-        );
+    if let Some(why) = profile.scripts.why_any().filter(|_| !changed.is_empty()) {
+        say!("\n{}: {}", yellow("note"), why);
     }
     match (changed.is_empty(), trust.accept) {
         (true, false) => say!("{}: nothing changed", green("trusted")),

@@ -88,6 +88,22 @@ pub(super) const TALKERS: &[&str] = &[
 /// Modules of Python that run any file they find.
 pub(super) const FINDERS: &[&str] =
     &["coverage", "doctest", "invoke", "nose2", "nox", "pre_commit", "pytest", "tox", "unittest"];
+/// Modules of Python that only look at the files they are given.
+pub(super) const CHECKERS: &[&str] = &[
+    "ast",
+    "autopep8",
+    "black",
+    "compileall",
+    "flake8",
+    "isort",
+    "json.tool",
+    "py_compile",
+    "pycodestyle",
+    "pyflakes",
+    "ruff",
+    "tabnanny",
+    "tokenize",
+];
 /// Programs that build or test a whole project, and so run any file of it: always, or by one of these words.
 pub(super) const PROJECT_RUNNERS: &[(&str, &[&str])] = &[
     ("cargo", &["b", "bench", "build", "c", "check", "clippy", "doc", "r", "run", "t", "test"]),

@@ -3,6 +3,7 @@
 mod brackets;
 mod calls;
 mod company;
+mod data;
 mod declared;
 mod document;
 mod file;
@@ -25,6 +26,7 @@ mod report;
 mod rules;
 mod schema;
 mod scripts;
+mod settled;
 mod shape;
 mod strings;
 mod surprises;

@@ -202,6 +202,27 @@ pub fn is_module_here(place: &Path) -> bool {
 }
 
 impl Scripts {
+    /// Why any file counts, if that is so, and how to write it so that it does not.
+    #[must_use]
+    pub fn why_any(&self) -> Option<String> {
+        let command = self.unnamed.as_ref()?;
+        // `hooks/c.py:4: exec(x)`: a line of a script, and not one of agent.json.
+        let is_in_script = command.split_once(": ").is_some_and(|(place, _)| {
+            let file = place.rsplit_once(':').map_or(place, |(file, _)| file);
+            self.files.contains(file)
+        });
+        Some(match is_in_script {
+            true => format!(
+                "any file of the folder counts, as `{command}` does not name what it runs: write there as a plain text what is \
+                 run or loaded, like [\"sh\", \"lib/check.sh\"] or HERE + \"/check.sh\""
+            ),
+            false => format!(
+                "any file of the folder counts, as `{command}` does not name what it runs: name a script, or keep the profile \
+                 in a folder of its own"
+            ),
+        })
+    }
+
     /// What to do about a module of Python that came to count, where that is plain.
     #[must_use]
     pub fn advice(&self, file: &str) -> Option<String> {

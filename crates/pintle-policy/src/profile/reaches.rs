@@ -2,6 +2,7 @@
 //! there, and the modules that Python finds by itself.
 
 use super::calls::{Calls, Tongue};
+use super::data::{Use, only_data};
 use super::loaders::{DECLARERS, FINDERS, KEPT, LISTERS, TALKERS, is_loader, runs_the_project};
 use super::looked_at::{WRITERS, pattern};
 use super::strings::{
@@ -34,6 +35,8 @@ pub(crate) struct Reaches {
     pub(super) kept: BTreeSet<String>,
     /// What it gives to those who load it.
     pub(super) loaded: BTreeSet<String>,
+    /// Words that it only says, or that name files it only looks at.
+    pub(super) data: BTreeMap<String, Use>,
     /// A command that may run any file.
     pub(super) anything: Option<String>,
 }
@@ -66,7 +69,10 @@ impl Reaches {
         let mut found = Self::default();
         match language(file, text) {
             Some(Language::Shell) => match simple_commands(text) {
-                Ok(commands) => found.read(&commands),
+                Ok(commands) => {
+                    found.read(&commands);
+                    found.data = only_data(&commands);
+                }
                 Err(_) => found.only_words(text),
             },
             Some(Language::Unknown) => {
@@ -328,7 +334,7 @@ pub(super) fn may_run_anything(line: &str) -> bool {
 }
 
 impl Open {
-    fn of(command: &SimpleCommand) -> Option<Self> {
+    pub(super) fn of(command: &SimpleCommand) -> Option<Self> {
         let word = match command.name.is_dynamic() {
             true => &command.name,
             false => interpreted(command).filter(|word| word.is_dynamic())?,

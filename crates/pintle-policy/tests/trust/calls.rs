@@ -243,4 +243,9 @@ fn the_line_that_makes_every_file_count_is_told() {
         "import subprocess\n\nsubprocess.run(['git', 'status'])\nsubprocess.run(['sh', name])\n";
     let found = scripts("hooks/c.py", says, &FILES);
     assert_eq!(found.unnamed.as_deref(), Some("hooks/c.py:4: subprocess.run(['sh', name])"));
+    let why = found.why_any().unwrap();
+    assert!(
+        why.contains("`hooks/c.py:4: ") && why.contains("write there as a plain text"),
+        "{why}"
+    );
 }

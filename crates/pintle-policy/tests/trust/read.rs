@@ -207,3 +207,31 @@ fn what_is_fetched_by_its_name_takes_data() {
     } } });
     assert!(counts(&agent).contains(&"seen".to_owned()), "a variable that steers it");
 }
+
+// A variable that the line begins by setting is known.
+#[test]
+fn what_a_line_runs_by_a_variable_of_its_own_counts() {
+    let more = [("lib/x.sh", ""), ("lib/y.sh", "")];
+    for command in [
+        "f=lib/x.sh; sh $f",
+        "f=lib/x.sh && sh \"$f\"",
+        "f='lib/x.sh'\nbash ${f}",
+        "d=lib; n=y.sh; . $d/$n",
+        "D=\"lib\"; sh \"$D/x.sh\" && echo 'no $D'",
+    ] {
+        let found = scripts(&line(command), &more).files;
+        assert!(found.contains("lib/x.sh") && found.contains("lib/y.sh"), "{command}: {found:?}");
+        assert!(!found.contains("src/main.py"), "{command}");
+    }
+    for command in [
+        "f=lib/x.sh; read f; sh $f",
+        "f=lib/x.sh; f=$(cat); sh $f",
+        "true; f=$x; sh $f",
+        "for f in lib/*; do sh $f; done",
+        "f=lib/x.sh; sh -c 'sh $f'",
+    ] {
+        let folder = profile(&line(command).to_string(), &more);
+        let error = Profile::load(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("decided at run time"), "{command}: {error}");
+    }
+}
