@@ -19,7 +19,11 @@ use std::{
 };
 
 use pintle::{Event, Hooks, Verdict, points::ToolPre};
-use pintle_policy::{PATH_FIELDS, Profile, Zone, profile::is_module_here, resolve};
+use pintle_policy::{
+    PATH_FIELDS, Profile, Zone,
+    profile::{Awaited, is_module_here},
+    resolve,
+};
 use serde_json::Value;
 
 use crate::problem::Problem;
@@ -39,16 +43,18 @@ pub(crate) fn bind(
     workspace: &Path,
 ) -> Result<(), Problem> {
     let (mut files, mut scripts) = (Vec::from_iter(data), Vec::new());
-    let (mut counts, mut modules) = (Vec::new(), None);
+    let (mut counts, mut modules, mut awaited) = (Vec::new(), None, None);
     if let Some(profile) = profile {
         counts = reasons::of(profile);
+        awaited = Some((profile.dir.clone(), profile.scripts.awaited.clone()));
         modules = profile.scripts.python_here.as_ref().map(|_| profile.dir.clone());
         files.extend(profile.scripts.places().map(|place| profile.dir.join(place)));
         files.extend(["agent.json", "personalities"].map(|name| profile.dir.join(name)));
         scripts.extend(profile.scripts.files.iter().map(|file| profile.dir.join(file)));
     }
     let program = std::env::current_exe().and_then(|path| path.canonicalize()).ok();
-    let own = Own { files, scripts, modules, counts, program, workspace: workspace.to_path_buf() };
+    let workspace = workspace.to_path_buf();
+    let own = Own { files, scripts, modules, awaited, counts, program, workspace };
     let guard = move |e: Event<ToolPre>| {
         let found = (e.zone > Zone::Safe.number())
             .then(|| own.concern(&e.tool_name, &e.tool_input))
@@ -67,6 +73,8 @@ struct Own {
     scripts: Vec<PathBuf>,
     /// Where Python looks for modules first, if a hook's script gives it a program.
     modules: Option<PathBuf>,
+    /// What is not there and would count, and the profile's folder.
+    awaited: Option<(PathBuf, Awaited)>,
     /// Why some of them count.
     counts: Vec<Counts>,
     /// The running program.
@@ -129,7 +137,15 @@ impl Look<'_> {
         let inner = folder.as_ref().and_then(|folder| path.strip_prefix(folder).ok());
         self.real.iter().any(|file| path.starts_with(file))
             || inner.is_some_and(is_module_here)
+            || self.awaited(path).is_some()
             || known.any(|found| self.identities.contains(&found))
+    }
+
+    /// Why a file that is not there would be one of them.
+    fn awaited(&self, path: &Path) -> Option<String> {
+        let (folder, awaited) = self.own.awaited.as_ref()?;
+        let folder = resolve(folder, Path::new("")).ok()?;
+        awaited.why(path.strip_prefix(folder).ok()?)
     }
 
     /// The same, or a folder above one of them.

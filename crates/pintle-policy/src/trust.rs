@@ -5,7 +5,7 @@ pub use crate::contents::Stamps;
 use crate::profile::{AGENT_FILE, MOST_FILES, Profile};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use thiserror::Error;
 
@@ -34,6 +34,9 @@ pub struct Fingerprint {
     pub definition: String,
     /// The hash of each script, by its path in the profile's folder.
     pub scripts: BTreeMap<String, String>,
+    /// Those of them that scripts only look into: one that comes to be later changes no program.
+    #[serde(skip)]
+    pub read: BTreeSet<String>,
 }
 
 /// Why a profile has no fingerprint; it cannot be trusted then.
@@ -137,7 +140,7 @@ impl Fingerprint {
         }
         let definition = content_hash(profile.source.as_bytes());
         let stamps = contents.stamps(scripts.keys());
-        Ok((Self { definition, scripts }, stamps))
+        Ok((Self { definition, scripts, read: now.read }, stamps))
     }
 
     /// What is different in `now`; empty means that everything is as trusted.
@@ -149,6 +152,7 @@ impl Fingerprint {
         }
         for (script, hash) in &now.scripts {
             let kind = match self.scripts.get(script) {
+                None if now.read.contains(script) => continue,
                 None => ChangeKind::Added,
                 Some(trusted) if trusted != hash => ChangeKind::Changed,
                 Some(_) => continue,

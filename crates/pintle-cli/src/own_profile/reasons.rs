@@ -40,7 +40,14 @@ fn of_place(profile: &Profile, place: &Path) -> String {
         Some(hook) => {
             format!("the hook `{}` runs `{}`", hook.name, line(hook).unwrap_or_default())
         }
-        None => "a program that the profile runs may load it".to_owned(),
+        None => {
+            let file = place.to_string_lossy();
+            let does = if profile.scripts.read.contains(&*file) { "reads" } else { "speaks of" };
+            match profile.scripts.by.get(&*file) {
+                Some(script) => format!("the script `{script}` {does} it"),
+                None => "a program that the profile runs may load it".to_owned(),
+            }
+        }
     };
     match profile.dir.join(place).is_dir() {
         true => format!("all in {} counts, for {runs}", place.display()),
@@ -84,7 +91,10 @@ impl Look<'_> {
         };
         let unknown = found == NOBODY_KNOWS;
         let because = self.own.counts.iter().find(|it| (unknown && it.whole) || is_it(it));
-        let why = because.map(|counts| format!("; {}", counts.why)).unwrap_or_default();
+        let awaited = || all.iter().find_map(|path| self.awaited(path));
+        let awaited = || awaited().map(|why| format!("it would count, for {why}"));
+        let why = because.map(|counts| counts.why.clone()).or_else(awaited);
+        let why = why.map(|why| format!("; {why}")).unwrap_or_default();
         // What the reader of commands calls these is no word of the line.
         let shown = match found {
             "$(input of xargs)" => "whatever `xargs` reads, which may be one of their files",

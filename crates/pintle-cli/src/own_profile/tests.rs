@@ -36,7 +36,15 @@ impl World {
         let scripts = vec![profile.join("hooks/check.sh")];
         let (counts, program) = (Vec::new(), Some(program));
         Self {
-            own: Own { files, scripts, modules: None, counts, program, workspace: work },
+            own: Own {
+                files,
+                scripts,
+                modules: None,
+                awaited: None,
+                counts,
+                program,
+                workspace: work,
+            },
             folder,
         }
     }

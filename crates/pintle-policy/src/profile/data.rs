@@ -61,6 +61,8 @@ const TALKERS: &[&str] = &["echo", "logger", "printf"];
 const NOT_ONLY_READ: &[&str] =
     &["-exec", "-execdir", "-f", "-i", "-L", "-ok", "--file", "--in-place"];
 
+const SHELLS: [&str; 5] = ["bash", "dash", "ksh", "sh", "zsh"];
+
 /// What a script does with a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Use {
@@ -113,13 +115,23 @@ fn use_of(command: &SimpleCommand) -> Use {
     }
 }
 
+/// The commands without those by which scripts are only looked at: `bash -n "$f"` does not run `$f`.
+pub(super) fn without_checks(commands: Vec<SimpleCommand>) -> Vec<SimpleCommand> {
+    let checks = |command: &SimpleCommand| {
+        let mut words = command.name.text().split_whitespace();
+        let shell = words.next().is_some_and(|it| SHELLS.contains(&it));
+        command.name.is_dynamic() && shell && words.next() == Some("-n")
+    };
+    commands.into_iter().filter(|command| !checks(command)).collect()
+}
+
 /// `bash -n`, `python3 -m py_compile`: whether a script is well formed.
 fn checks(command: &SimpleCommand) -> bool {
     let program = command.program().unwrap_or_default();
     let texts: Vec<&str> = command.args.iter().map(Word::text).collect();
     match texts.as_slice() {
         ["-m", module, ..] if program.starts_with("python") => CHECKERS.contains(module),
-        ["-n", ..] => ["bash", "dash", "ksh", "sh", "zsh"].contains(&program),
+        ["-n", ..] => SHELLS.contains(&program),
         ["--check" | "-c", ..] => program == "node",
         ["-l", ..] => program == "php",
         _ => false,

@@ -2,7 +2,7 @@
 
 use super::scripts::{MOST_FILES, Named, Search};
 use super::{AGENT_FILE, installed, mentions};
-use crate::contents::Words;
+use crate::contents::{Words, is_part_of_a_path};
 use crate::paths::normal;
 use crate::shell::{SimpleCommand, Word, is_wrapper};
 use std::collections::BTreeSet;
@@ -137,6 +137,13 @@ impl Search<'_> {
         let mut read: BTreeSet<String> =
             words.read.iter().filter_map(|word| file_of(self, word)).collect();
         read.extend(words.patterns.iter().flat_map(|pattern| self.fitting(pattern)));
+        let is_file = |word: &&String| {
+            let plain = word.chars().all(is_part_of_a_path) && !word.starts_with(['-', '/']);
+            plain && word.contains(['.', '/']) && !word.contains("..") && !words.explains(word)
+        };
+        let awaited = words.read.iter().filter(is_file).filter(|it| !self.folder.join(it).exists());
+        let awaited = awaited.map(|word| glob::Pattern::escape(&normal(word)));
+        self.found.awaited.patterns.extend(words.patterns.iter().cloned().chain(awaited));
         for file in read.into_iter().filter(|file| counts(self, file)).collect::<Vec<_>>() {
             if mentions::is_program(&self.folder.join(&file)) {
                 self.found.files.insert(file);

@@ -1,12 +1,14 @@
 //! Files of a profile that its scripts speak of: a script may run or load any of them.
 
+use super::awaited::Awaited;
 use super::company::Company;
+use super::data::Use;
 use super::installed;
 use super::scripts::{Entry, MOST_FILES, entries};
 use crate::contents::{Contents, Known};
 use crate::paths::{is_inside, normal, resolve};
 use crate::profile::AGENT_FILE;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -35,21 +37,33 @@ const RUNNERS: &[(&str, &[&str])] = &[
     ("yarn", &["package.json"]),
 ];
 
-/// Adds to `files` each that one of them speaks of, and so on until nothing is new. Gives back the folders of installed
-/// modules that these can load from.
+/// What was met on the way through scripts.
+#[derive(Default)]
+pub(super) struct Followed {
+    /// The folders of installed modules that scripts can load from.
+    pub(super) installed: BTreeSet<PathBuf>,
+    pub(super) awaited: Awaited,
+    /// Files that scripts speak of, each with the first script that does.
+    pub(super) by: BTreeMap<String, String>,
+    /// Those of them that a script only looks into, and those that one may load.
+    pub(super) read: BTreeSet<String>,
+    pub(super) loaded: BTreeSet<String>,
+}
+
+/// Adds to `files` each that one of them speaks of, and so on until nothing is new.
 pub(super) fn follow(
     among: &Among<'_>,
     files: &mut BTreeSet<String>,
     contents: &mut Contents,
-) -> BTreeSet<PathBuf> {
-    let mut places = Places { among, listed: HashMap::new(), installed: BTreeSet::new() };
+) -> Followed {
+    let mut places = Places { among, listed: HashMap::new(), found: Followed::default() };
     let mut pending: Vec<String> = files.iter().cloned().collect();
     while let Some(file) = pending.pop() {
         let path = Path::new(&file);
         if path.is_absolute() {
             continue;
         }
-        places.installed.extend(installed::around(path));
+        places.found.installed.extend(installed::around(path));
         // What is installed does not know the profile it was installed in: its words mean files of its own.
         if installed::holds(path) && !among.named.contains(&file) {
             continue;
@@ -60,12 +74,13 @@ pub(super) fn follow(
             false => places.spoken_of(&known, path),
         };
         for found in found {
+            places.found.by.entry(found.clone()).or_insert_with(|| file.clone());
             if files.insert(found.clone()) {
                 pending.push(found);
             }
         }
     }
-    places.installed
+    places.found
 }
 
 /// Where the files are that scripts may speak of.
@@ -84,7 +99,7 @@ struct Places<'a> {
     among: &'a Among<'a>,
     /// What is in a folder. Most words name no file; to list is cheaper than to ask for each.
     listed: HashMap<PathBuf, HashSet<OsString>>,
-    installed: BTreeSet<PathBuf>,
+    found: Followed,
 }
 
 impl Places<'_> {
@@ -105,6 +120,7 @@ impl Places<'_> {
         }
         let mut found = self.modules(script, known);
         for word in known.words() {
+            let used = known.reaches().data.get(word).copied().unwrap_or(Use::Other);
             let path = word.trim_end_matches(['.', '/']);
             // `$HERE/../lib/x.sh`: what stands before the slash is known only when it runs.
             let behind = path.split_once('/').map_or("", |(_, behind)| behind);
@@ -116,7 +132,20 @@ impl Places<'_> {
                 for place in [Path::new(""), beside] {
                     let candidate = normal(&place.join(spelling).to_string_lossy());
                     let candidate = Path::new(candidate.trim_start_matches('/'));
-                    self.reach(candidate, any, (&endings, &kinds), &mut found);
+                    if any && used != Use::Said && !is_text && !self.has(candidate) {
+                        self.found.awaited.file(candidate, script);
+                    }
+                    match used {
+                        Use::Other => {
+                            self.reach(candidate, any, (&endings, &kinds), (script, &mut found));
+                        }
+                        Use::Read if any && self.has(candidate) && self.counts(candidate) => {
+                            let file = candidate.to_string_lossy().into_owned();
+                            self.found.read.insert(file.clone());
+                            found.insert(file);
+                        }
+                        Use::Read | Use::Said => {}
+                    }
                 }
             }
         }
@@ -140,13 +169,16 @@ impl Places<'_> {
         place: &Path,
         any: bool,
         (endings, kinds): (&[&str], &HashSet<&str>),
-        found: &mut BTreeSet<String>,
+        (script, found): (&Path, &mut BTreeSet<String>),
     ) {
-        let mut add = |place: PathBuf| found.insert(place.to_string_lossy().into_owned());
+        let mut added = Vec::new();
+        let mut add = |place: PathBuf| added.push(place.to_string_lossy().into_owned());
         if self.has(place) {
-            self.installed.extend(installed::around_existing(self.among.folder, place));
+            self.found.installed.extend(installed::around_existing(self.among.folder, place));
             if self.among.folder.join(place).is_dir() {
                 if !installed::holds(place) && self.is_inside(place) {
+                    let kinds_here = kinds.iter().map(|it| (*it).to_owned());
+                    self.found.awaited.folder(place, kinds_here, script);
                     for file in self.of_kinds(place, kinds) {
                         add(file);
                     }
@@ -161,6 +193,8 @@ impl Places<'_> {
                 add(with_ending);
             }
         }
+        self.found.loaded.extend(added.iter().cloned());
+        found.extend(added);
     }
 
     /// Files of these kinds in and below a folder that a script speaks of: `. rules.d/*.sh`, `from lib import rules`.
@@ -201,7 +235,7 @@ impl Places<'_> {
         for place in script.ancestors().skip(1) {
             let modules = place.join("node_modules");
             if self.has(&modules) && self.among.folder.join(&modules).is_dir() {
-                self.installed.insert(modules);
+                self.found.installed.insert(modules);
             }
             let package = place.join("package.json");
             if self.has(&package) && self.counts(&package) {

@@ -1,5 +1,6 @@
 //! A profile: a folder with an `agent.json`, read strictly, never trusted (R10.1–R10.4).
 
+mod awaited;
 mod brackets;
 mod calls;
 mod company;
@@ -35,6 +36,7 @@ mod tokens;
 mod tools;
 mod unready;
 
+pub use awaited::Awaited;
 pub use declared::{DeclaredHook, declared_hooks};
 pub use file::{Channel, ChannelKind, Limits, LogLevel, McpServer, Security, ToolSelection};
 pub use hook::{Action, Bucket, Hook, Run};

@@ -132,6 +132,7 @@ impl Search<'_> {
                     && !self.company.keeps(Path::new(&file))
                     && !installed::is_data_of_git(Path::new(&file));
                 if counts {
+                    self.not_only_read.insert(file.clone());
                     self.found.files.insert(file);
                 }
                 counts

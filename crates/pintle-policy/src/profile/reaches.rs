@@ -2,7 +2,7 @@
 //! there, and the modules that Python finds by itself.
 
 use super::calls::{Calls, Tongue};
-use super::data::{Use, only_data};
+use super::data::{Use, only_data, without_checks};
 use super::loaders::{DECLARERS, FINDERS, KEPT, LISTERS, TALKERS, is_loader, runs_the_project};
 use super::looked_at::{WRITERS, pattern};
 use super::strings::{
@@ -70,6 +70,7 @@ impl Reaches {
         match language(file, text) {
             Some(Language::Shell) => match simple_commands(text) {
                 Ok(commands) => {
+                    let commands = without_checks(commands);
                     found.read(&commands);
                     found.data = only_data(&commands);
                 }

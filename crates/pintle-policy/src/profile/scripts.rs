@@ -5,6 +5,7 @@
 //! profile's own folder could load any file there, and a command that does not name what it runs (`make check`,
 //! `python3 -m judge`) could run any: then all of them count.
 
+use super::awaited::Awaited;
 use super::company::{self, Company};
 use super::document::Node;
 use super::foreign::{Foreign, READ_BY_NODE};
@@ -33,6 +34,12 @@ pub struct Scripts {
     /// Files that a hook asks for, or reads and writes itself: they change, so they are no part of trust. What a gate says
     /// hangs on them all the same, so the agent has to ask before it writes to one.
     pub kept: BTreeSet<String>,
+    /// Files that a script only looks into: they count as they were trusted, but one that comes to be later changes no program.
+    pub read: BTreeSet<String>,
+    /// Files of scripts' words, each with the first script that speaks of it.
+    pub by: BTreeMap<String, String>,
+    /// What is not there, and would count.
+    pub awaited: Awaited,
     /// The first command that could run any file: because of it, the profile's own folder is among them.
     pub unnamed: Option<String>,
     /// The script that gives Python a program, which then finds modules in the profile's own folder.
@@ -71,6 +78,7 @@ impl Scripts {
             gone_through: BTreeSet::new(),
             written: BTreeSet::new(),
             loaded: BTreeSet::new(),
+            not_only_read: BTreeSet::new(),
             starts_node: false,
         };
         for line in lines(file, folder, around.hook_env) {
@@ -82,6 +90,13 @@ impl Scripts {
         }
         search.follow(contents);
         search.set_aside_what_is_kept();
+        search.found.read.extend(search.data.iter().cloned());
+        search.found.read.retain(|file| {
+            !search.not_only_read.contains(file)
+                && !search.loaded.contains(file)
+                && !search.named.contains(file)
+                && !search.found.folders.iter().any(|it| Path::new(file).starts_with(it))
+        });
         let data = std::mem::take(&mut search.data);
         search.found.files.extend(data);
         for place in &search.stable {
@@ -143,6 +158,8 @@ pub(super) struct Search<'a> {
     pub(super) written: BTreeSet<String>,
     /// What scripts load, whatever else they do with it.
     pub(super) loaded: BTreeSet<String>,
+    /// What scripts may load, or speak of otherwise than to look into it.
+    pub(super) not_only_read: BTreeSet<String>,
     /// The scripts of which it is known what they reach for.
     pub(super) gone_through: BTreeSet<String>,
     starts_node: bool,
@@ -161,9 +178,15 @@ impl Search<'_> {
         };
         while self.found.too_large.is_none() && self.found.unnamed.is_none() {
             let known = self.found.folders.len();
-            for folder in mentions::follow(&among, &mut self.found.files, contents) {
-                self.below(&folder);
+            let followed = mentions::follow(&among, &mut self.found.files, contents);
+            for folder in &followed.installed {
+                self.below(folder);
             }
+            self.not_only_read.extend(followed.loaded);
+            self.found.read.extend(followed.read);
+            self.found.by.extend(followed.by);
+            let patterns = std::mem::take(&mut self.found.awaited.patterns);
+            self.found.awaited = Awaited { patterns, ..followed.awaited };
             if !self.reach_on(contents) && self.found.folders.len() == known {
                 return;
             }
@@ -270,7 +293,8 @@ impl Search<'_> {
             let glued = text.strip_prefix('-').and_then(|it| it.get(1..)).unwrap_or_default();
             self.named_from(places, valued).or_else(|| self.named_from(places, glued))
         };
-        let program = named(&command.name);
+        // `.` is a command of the shell here, and no folder.
+        let program = Some(&command.name).filter(|it| it.text() != ".").and_then(named);
         let is_option = |word: &&Word| word.text().starts_with(['-', '+']);
         let mut options = command.args.iter().take_while(is_option);
         let operand = command.args.iter().find(|word| !is_option(word)).and_then(named);

@@ -319,6 +319,7 @@ fn the_lock_file_is_read_back_as_written_and_a_damaged_one_trusts_nothing() {
         Fingerprint {
             definition: content_hash(b""),
             scripts: [("a".into(), content_hash(b"x"))].into(),
+            read: [].into(),
         },
     );
     assert_eq!(TrustLock::parse(&lock.to_text()).unwrap(), lock);

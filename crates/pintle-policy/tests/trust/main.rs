@@ -10,6 +10,7 @@
 mod calls;
 mod company;
 mod content;
+mod data;
 mod loaded;
 mod reached;
 mod read;

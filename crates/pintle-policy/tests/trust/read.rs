@@ -219,9 +219,11 @@ fn what_a_line_runs_by_a_variable_of_its_own_counts() {
         "d=lib; n=y.sh; . $d/$n",
         "D=\"lib\"; sh \"$D/x.sh\" && echo 'no $D'",
     ] {
-        let found = scripts(&line(command), &more).files;
+        let all = scripts(&line(command), &more);
+        let found = &all.files;
+        assert_eq!(all.unnamed, None, "{command}");
         assert!(found.contains("lib/x.sh") && found.contains("lib/y.sh"), "{command}: {found:?}");
-        assert!(!found.contains("src/main.py"), "{command}");
+        assert!(!found.contains("src/main.py"), "{command}: {found:?}");
     }
     for command in [
         "f=lib/x.sh; read f; sh $f",

@@ -1,0 +1,116 @@
+//! What scripts only look into: it counts as it was trusted, and the project is the agent's (R10.9).
+
+use crate::support::{fingerprint, hook, profile, write};
+use pintle_policy::Profile;
+use pintle_policy::trust::ChangeKind;
+use std::path::Path;
+
+fn with_script(says: &str, files: &[&str]) -> tempfile::TempDir {
+    let mut all: Vec<(&str, &str)> = files.iter().map(|file| (*file, "as it was\n")).collect();
+    all.push(("hooks/c.sh", says));
+    profile(&hook(r#""argv": ["sh", "hooks/c.sh"]"#), &all)
+}
+
+/// What became of the profile by writing a file.
+fn change(says: &str, files: &[&str], changed: &str) -> Option<ChangeKind> {
+    let folder = with_script(says, files);
+    let trusted = fingerprint(folder.path());
+    write(folder.path(), changed, "changed\n");
+    let changes = trusted.diff(&fingerprint(folder.path()));
+    changes.into_iter().find(|it| it.what == changed).map(|it| it.kind)
+}
+
+// A list decides what a gate says.
+#[test]
+fn a_file_that_a_script_reads_by_its_name_counts_as_it_was_trusted() {
+    for says in [
+        "grep -qf etc/deny.txt && exit 2",
+        "! grep -q \"$x\" \"$PINTLE_PROFILE_DIR/etc/deny.txt\"",
+        "while read -r no; do [ \"$no\" != x ] || exit 2; done < etc/deny.txt",
+        "n=$(wc -l < etc/deny.txt); [ \"$n\" -lt 3 ]",
+        "n=$(grep -c x etc/deny.txt) || exit 2",
+    ] {
+        let changed = change(says, &["etc/deny.txt"], "etc/deny.txt");
+        assert_eq!(changed, Some(ChangeKind::Changed), "{says}");
+        assert_eq!(change(says, &[], "etc/deny.txt"), None, "later: {says}");
+        let folder = with_script(says, &[]);
+        let awaited = Profile::load(folder.path()).unwrap().scripts.awaited;
+        let why = awaited.why(Path::new("etc/deny.txt")).unwrap_or_default();
+        assert!(why.contains("`hooks/c.sh`"), "the agent has to ask: {says}: {why}");
+        assert_eq!(awaited.why(Path::new("etc/other.txt")), None, "{says}");
+    }
+}
+
+#[test]
+fn what_a_script_reads_by_a_pattern_is_the_agents_to_work_on() {
+    for says in [
+        "for f in src/*.txt; do wc -l \"$f\"; done",
+        "grep -rn TODO src/*.txt && exit 1",
+        "find src -name '*.txt' | xargs grep -l TODO",
+        "find src -name '*.txt' | while read -r f; do head -1 \"$f\"; done",
+        "cat src/*.txt | wc -l",
+        "find src -name '*.py' | xargs python3 -m py_compile",
+        "for f in src/*.sh; do bash -n \"$f\" || exit 1; done",
+        "echo 'keep src/a.txt as it is' >&2",
+    ] {
+        for file in ["src/a.txt", "src/b.txt", "src/a.py", "src/a.sh", "src/__pycache__/a.pyc"] {
+            let files = ["src/a.txt", "src/a.py", "src/a.sh"];
+            assert_eq!(change(says, &files, file), None, "{says}: {file}");
+        }
+    }
+}
+
+// Where what is read may be run, it is no data.
+#[test]
+fn what_a_script_may_run_counts_also_when_it_comes_later() {
+    for says in [
+        "cat lib/x.txt | sh",
+        "eval \"$(cat lib/x.txt)\"",
+        "x=$(cat lib/x.txt); sh -c \"$x\"",
+        "grep -v '#' lib/x.txt | python3 -",
+        "awk -f lib/x.txt",
+        "jq -f lib/x.txt",
+        "sed -f lib/x.txt",
+        "cat lib/x.txt; . lib/x.txt",
+        "for f in lib/*.txt; do . \"$f\"; done",
+        "find lib -name '*.txt' -exec sh {} \\;",
+    ] {
+        let kind = change(says, &["lib/x.txt"], "lib/x.txt");
+        assert_eq!(kind, Some(ChangeKind::Changed), "{says}");
+        assert_eq!(change(says, &["lib/y"], "lib/x.txt"), Some(ChangeKind::Added), "{says}");
+    }
+}
+
+// The two sets agree: what would make the profile untrusted is asked about before.
+#[test]
+fn what_would_count_if_it_came_to_be_is_told_before() {
+    for (says, file) in [
+        ("[ -f lib/more.sh ] && . lib/more.sh", "lib/more.sh"),
+        ("bash lib/run.sh", "lib/run.sh"),
+        ("python3 \"$PINTLE_PROFILE_DIR/lib/run.py\"", "lib/run.py"),
+        ("frob --config etc/frob.toml", "etc/frob.toml"),
+        ("frob lib/", "lib/late.sh"),
+    ] {
+        let kind = change(says, &["lib/y.txt"], file);
+        assert_eq!(kind, Some(ChangeKind::Added), "{says}");
+        let folder = with_script(says, &["lib/y.txt"]);
+        let scripts = Profile::load(folder.path()).unwrap().scripts;
+        let is_kept = scripts.places().any(|it| Path::new(file).starts_with(it));
+        let is_told = is_kept || scripts.awaited.why(Path::new(file)).is_some();
+        assert!(is_told, "{says}: {:?}", scripts.awaited);
+    }
+}
+
+#[test]
+fn a_line_counts_with_what_it_reads_and_not_with_what_comes_later() {
+    let agent = hook(r#""command": "! grep -qf etc/deny.txt""#);
+    let folder = profile(&agent, &[]);
+    let trusted = fingerprint(folder.path());
+    let awaited = Profile::load(folder.path()).unwrap().scripts.awaited;
+    assert!(awaited.why(Path::new("etc/deny.txt")).is_some(), "{awaited:?}");
+    write(folder.path(), "etc/deny.txt", "x");
+    assert_eq!(trusted.diff(&fingerprint(folder.path())), []);
+    let trusted = fingerprint(folder.path());
+    write(folder.path(), "etc/deny.txt", "y");
+    assert_eq!(trusted.diff(&fingerprint(folder.path())).len(), 1);
+}
