@@ -57,7 +57,7 @@ pub(crate) fn bind(
     let own = Own { files, scripts, modules, awaited, counts, program, workspace };
     let guard = move |e: Event<ToolPre>| {
         let found = (e.zone > Zone::Safe.number())
-            .then(|| own.concern(&e.tool_name, &e.tool_input))
+            .then(|| own.concern(&e.tool_name, &e.tool_input, e.zone < Zone::Machine.number()))
             .flatten();
         async move { found.map_or_else(Verdict::allow, Verdict::ask) }
     };
@@ -83,12 +83,20 @@ struct Own {
 }
 
 impl Own {
-    /// Why a person must see the call first.
-    fn concern(&self, tool: &str, input: &Value) -> Option<String> {
+    /// Why a person must see the call first. One that stays in the workspace, as its zone says, can mean only what is there.
+    fn concern(&self, tool: &str, input: &Value, stays: bool) -> Option<String> {
         let real = self.files.iter().filter_map(|file| resolve(file, Path::new("")).ok());
         let all = self.files.iter().chain(self.scripts.iter().take(MOST_LOOKED_AT));
+        let workspace = resolve(&self.workspace, Path::new("")).ok();
+        let may_be_meant = |file: &&PathBuf| {
+            let real = resolve(file, Path::new("")).ok();
+            let places = workspace.as_ref().zip(real);
+            !stays || places.is_none_or(|(a, b)| a.starts_with(&b) || b.starts_with(a))
+        };
         let look = Look {
             own: self,
+            near: self.files.iter().filter(may_be_meant).collect(),
+            near_scripts: self.scripts.iter().filter(may_be_meant).collect(),
             real: real.collect(),
             identities: all.filter_map(|file| identity(file)).collect(),
         };
@@ -112,6 +120,9 @@ impl Own {
 /// The same for one call: links are followed once.
 struct Look<'a> {
     own: &'a Own,
+    /// Those that a word which is decided at run time may mean.
+    near: Vec<&'a PathBuf>,
+    near_scripts: Vec<&'a PathBuf>,
     /// The files as they really are.
     real: Vec<PathBuf>,
     /// The same as the system tells files apart: a file may have a second name, or be written in other letters.

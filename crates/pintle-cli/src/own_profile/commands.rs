@@ -185,13 +185,13 @@ impl Look<'_> {
                 if raw.contains("{}")
                     || !raw.contains(['$', '`', '{', '*', '?', '[', '~', '(']) =>
             {
-                true
+                !self.near.is_empty()
             }
             Word::Dynamic(_) => word.readings().iter().any(|text| {
                 self.spoken_of(text, bases)
                     || pieces(text).iter().any(|piece| {
                         if piece.contains(Word::ANYWHERE) {
-                            !usual
+                            !usual && !self.near.is_empty()
                         } else if usual && is_bare(piece) {
                             false
                         } else if piece.contains('$') || piece.starts_with('~') {
@@ -254,7 +254,7 @@ impl Look<'_> {
     /// Whether one of them, or a folder above, has such a name.
     fn may_be_called(&self, pattern: &str) -> bool {
         let Ok(pattern) = Pattern::new(pattern) else { return true };
-        let mut files = self.own.files.iter().chain(&self.own.scripts).chain(&self.real);
+        let mut files = self.near.iter().chain(&self.near_scripts).copied().chain(&self.real);
         let last = |name: &str| name.rsplit('/').next().is_some_and(|it| pattern.matches(it));
         INSIDE.iter().any(|name| last(name))
             || files.any(|file| file.iter().any(|part| pattern.matches(&part.to_string_lossy())))
@@ -272,14 +272,14 @@ impl Look<'_> {
                 path.ancestors().any(|part| !part.as_os_str().is_empty() && file.ends_with(part))
             };
             let in_one = |file: &PathBuf| INSIDE.iter().any(|name| is_end(&file.join(name)));
-            self.own.files.iter().any(|file| is_end(file) || in_one(file))
+            self.near.iter().any(|file| is_end(file) || in_one(file))
         })
     }
 
     /// The same for a folder above.
     fn is_above(&self, path: &str, bases: &Bases) -> bool {
         bases.tails.iter().map(|tail| lexical(&tail.join(path))).any(|path| {
-            let mut above = self.own.files.iter().flat_map(|file| file.ancestors());
+            let mut above = self.near.iter().flat_map(|file| file.ancestors());
             !path.as_os_str().is_empty() && above.any(|folder| folder.ends_with(&path))
         })
     }
@@ -287,7 +287,7 @@ impl Look<'_> {
     /// Whether all that is in the place, or may come to be there, counts one of them.
     fn place(&self, place: &str, bases: &Bases) -> bool {
         if place.contains('$') || place.starts_with('~') {
-            let leaves = place.split('/').any(|part| part == "..");
+            let leaves = place.split('/').any(|part| part == "..") && !self.near.is_empty();
             return leaves || self.ends_like(&lexical(Path::new(place)).to_string_lossy(), true);
         }
         if has_signs(place) && self.found_by(place, bases, true) {
@@ -379,9 +379,9 @@ impl Look<'_> {
         };
         let Ok(pattern) = Pattern::new(&pattern) else { return true };
         let matches = |file: &Path| pattern.matches(&file.to_string_lossy());
-        let mut scripts = self.own.scripts.iter();
+        let mut scripts = self.near_scripts.iter();
         scripts.any(|file| matches(file))
-            || self.own.files.iter().any(|file| {
+            || self.near.iter().any(|file| {
                 let inside = INSIDE.map(|name| file.join(name));
                 let most = if above { usize::MAX } else { 1 };
                 file.ancestors().take(most).any(matches) || inside.iter().any(|file| matches(file))

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
+use pintle_policy::{Reach, zone_of};
 use serde_json::json;
 
 struct World {
@@ -50,7 +51,13 @@ impl World {
     }
 
     fn concern(&self, command: &str) -> Option<String> {
-        self.own.concern("terminal", &json!({ "command": command }))
+        let input = json!({ "command": command });
+        self.own.concern("terminal", &input, self.zone(command) < Zone::Machine)
+    }
+
+    fn zone(&self, command: &str) -> Zone {
+        let input = json!({ "command": command });
+        zone_of("terminal", Zone::Build, &input, &Reach::of(&input, &self.own.workspace)).zone
     }
 
     fn data(&self) -> String {
@@ -76,6 +83,36 @@ fn a_command_that_may_reach_the_agents_own_files_is_a_concern() {
         };
         let missed: Vec<_> = commands(list).filter(|command| !asked(command)).collect();
         assert!(missed.is_empty(), "with the profile in `{place}`: {missed:#?}");
+    }
+}
+
+/// A profile that lies elsewhere is reached by what leaves the workspace, and a person is asked about that.
+#[test]
+fn what_stays_in_the_workspace_is_no_concern_where_the_rules_lie_elsewhere() {
+    let world = World::new("../elsewhere");
+    std::fs::remove_file(world.own.workspace.join("link")).unwrap();
+    for command in [
+        "find . -name '*.py' | xargs sed -i 's/a/b/'",
+        "find src -type f -exec rm {} +",
+        "git diff --name-only | xargs black",
+        "for i in $(seq 1 5); do ./run.sh $i; done",
+        "cp -r templates/. \"out/$name/\"",
+        "mkdir -p \"logs/$TS\"",
+        "ls *.txt | while read f; do mv \"$f\" \"${f%.txt}.md\"; done",
+        "git pull && make",
+    ] {
+        assert_eq!(world.concern(command), None, "{command}");
+        assert!(world.zone(command) < Zone::Machine, "{command}");
+    }
+    for command in [
+        "cp x ../elsewhere/agent.json",
+        "echo x > ../elsewhere/hooks/check.sh",
+        "cd ../elsewhere && ls | xargs rm",
+        "find .. -name '*.json' -delete",
+        "x=../elsewhere; rm $x/agent.json",
+    ] {
+        let is_asked = world.concern(command).is_some() || world.zone(command) >= Zone::Machine;
+        assert!(is_asked, "{command}");
     }
 }
 
@@ -115,7 +152,7 @@ fn a_work_tree_that_does_not_hold_the_rules_may_change() {
     std::fs::remove_dir(world.own.workspace.join(".git")).unwrap();
     std::fs::create_dir(repository.join(".git")).unwrap();
     let asks = |command: &str, cwd: &str| {
-        world.own.concern("terminal", &json!({ "command": command, "cwd": cwd })).is_some()
+        world.own.concern("terminal", &json!({ "command": command, "cwd": cwd }), false).is_some()
     };
     for command in ["git pull", "git checkout main", "git stash pop && git reset --hard X"] {
         assert!(!asks(command, "src"), "{command}");
@@ -162,7 +199,7 @@ fn a_second_name_of_a_rule_is_the_rule() {
         assert!(world.concern(command).is_some(), "{command}");
     }
     let input = json!({ "path": "src/innocent", "content": "x" });
-    assert!(world.own.concern("write_file", &input).is_some());
+    assert!(world.own.concern("write_file", &input, true).is_some());
     assert_eq!(world.concern("echo x > src/a.rs"), None);
 }
 
@@ -211,7 +248,7 @@ fn a_command_that_runs_pintle_is_a_concern() {
 #[test]
 fn any_text_of_a_strangers_tool_may_be_a_path() {
     let world = World::new("");
-    let concern = |tool: &str, input: Value| world.own.concern(tool, &input).is_some();
+    let concern = |tool: &str, input: Value| world.own.concern(tool, &input, true).is_some();
     assert!(concern("files__copy", json!({ "source": "a", "destination": "src/../agent.json" })));
     assert!(concern("files__delete", json!({ "paths": ["a", { "at": "personalities/guide" }] })));
     assert!(concern("write_file", json!({ "path": "link", "content": "x" })));
