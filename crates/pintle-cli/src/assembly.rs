@@ -119,7 +119,7 @@ impl Assembled {
         if !bound.disabled.is_empty() {
             let names: Vec<_> = bound.disabled.iter().map(|hook| hook.name.as_str()).collect();
             tell!(
-                "{}: PINTLE_DISABLE_HOOKS switches off {}; what guards stays on",
+                "{}: the operator switches off {} (PINTLE_DISABLE_HOOKS, or disable_hooks in pintle.toml); what guards stays on",
                 yellow("warning"),
                 names.join(", ")
             );

@@ -121,7 +121,13 @@ impl Row {
         if !hook.tools.is_empty() {
             row.facts.insert("tools".into(), json!(hook.tools));
         }
-        Self { why: vec!["by PINTLE_DISABLE_HOOKS".into()], state: "disabled", ..row }
+        Self {
+            why: vec![
+                "by the operator: PINTLE_DISABLE_HOOKS, or disable_hooks in pintle.toml".into(),
+            ],
+            state: "disabled",
+            ..row
+        }
     }
 
     fn declared(hook: &DeclaredHook, state: &'static str) -> Self {
