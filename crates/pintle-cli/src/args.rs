@@ -52,7 +52,7 @@ pub(crate) struct Init {
 /// Talk to the agent, or ask one question
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pintle chat\n  pintle chat -q 'list .'\n  pintle chat --profile . --session mine\n  pintle chat --json -q 'list .' | jq .type\n  pintle chat --model anthropic/claude-sonnet-4-5   # wants ANTHROPIC_API_KEY
+    after_help = "Examples:\n  pintle chat\n  pintle chat -q 'list .'\n  pintle chat --profile . --session mine\n  pintle chat --json -q 'list .' | grep tool.end\n  pintle chat --model anthropic/claude-sonnet-4-5   # wants ANTHROPIC_API_KEY
 
 A person at the terminal is asked before a call that needs a yes. Lines of a
 pipe are messages, never answers: there, `pintle approvals` answers.

@@ -251,6 +251,20 @@ fn everything_that_keeps_a_profile_from_loading_is_said_in_one_go() {
     }
 }
 
+// A guard that somebody brings from another agent must not guard nothing.
+#[test]
+fn a_guard_for_a_tool_of_another_agent_does_not_load() {
+    let world = World::new(&json!({
+        "hooks": { "onToolCall": [{ "action": "approve", "tools": ["Write"] }] },
+        "policies": [{ "tool": "Bash", "kind": "shell", "deny": ["git push *"] }],
+    }));
+    let said = world.run(&["hooks", "lint", "profile"]);
+    assert!(!said.ok && said.err.contains("2 errors"), "{said:?}");
+    for part in ["no tool `Bash`", "mean `terminal`?", "no tool `Write`", "mean `write_file`?"] {
+        assert!(said.err.contains(part), "{part}: {said:?}");
+    }
+}
+
 #[test]
 fn the_doctor_says_when_programs_are_not_trusted() {
     let hook = json!({ "action": "command", "argv": ["hooks/check.sh"] });

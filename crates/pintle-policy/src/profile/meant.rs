@@ -11,16 +11,18 @@ pub(super) fn bucket(written: &str) -> Option<&'static str> {
     let plain = |text: &str| text.to_lowercase().replace(['.', '_', '-'], "");
     let name = plain(written);
     let meant = match name.as_str() {
-        "pretooluse" | "beforetoolcall" | "toolcall" | "pretoolcall" | "ontooluse" => {
+        "pretooluse" | "beforetoolcall" | "toolcall" | "pretoolcall" | "ontooluse"
+        | "ontoolstart" | "toolstart" | "beforetool" | "beforetooluse" | "pretool" => {
             Bucket::OnToolCall
         }
-        "posttooluse" | "aftertoolcall" | "toolresult" | "posttoolcall" | "ontoolresult" => {
-            Bucket::OnToolEnd
-        }
+        "posttooluse" | "aftertoolcall" | "toolresult" | "posttoolcall" | "ontoolresult"
+        | "aftertool" | "aftertooluse" | "posttool" | "toolend" => Bucket::OnToolEnd,
         "userpromptsubmit" | "promptsubmit" | "onmessage" | "onuserprompt" => Bucket::OnPrompt,
-        "beforellmcall" | "beforemodelcall" => Bucket::OnModelCall,
-        "afterllmcall" | "aftermodelcall" => Bucket::OnModelEnd,
-        "stop" | "agentdone" | "sessionend" | "onend" | "onstop" | "ondone" => Bucket::OnComplete,
+        "beforellmcall" | "beforemodelcall" | "onllmstart" | "onmodelstart" => Bucket::OnModelCall,
+        "afterllmcall" | "aftermodelcall" | "onllmend" => Bucket::OnModelEnd,
+        "stop" | "agentdone" | "sessionend" | "onend" | "onstop" | "ondone" | "onfinish"
+        | "onexit" => Bucket::OnComplete,
+        "onfailure" | "onexception" => Bucket::OnError,
         _ => return Bucket::ALL.into_iter().find(|b| plain(b.point()) == name).map(Bucket::name),
     };
     Some(meant.name())
@@ -36,6 +38,58 @@ pub(super) fn action(written: &str) -> Option<&'static str> {
         "print" | "echo" | "warn" | "info" => "log",
         _ => return None,
     })
+}
+
+/// How to refuse, for somebody who looks for an action that does.
+pub(super) fn refusal(written: &str) -> Option<&'static str> {
+    matches!(written.to_lowercase().as_str(), "deny" | "block" | "reject" | "forbid" | "refuse" | "stop")
+        .then_some("what is refused stands in `policies`: [{ \"tool\": \"terminal\", \"kind\": \"shell\", \"deny\": [\"git push *\"] }]; a tool nobody may use, in `tools`: { \"deny\": [ … ] }")
+}
+
+/// Where this file says what other programs say in a field of this name.
+pub(super) fn elsewhere(called: &str, written: &str, value: &Node) -> Option<&'static str> {
+    let name = written.to_lowercase().replace(['_', '-'], "");
+    Some(match (called, name.as_str()) {
+        ("the file", "permissions" | "guards" | "guardrails" | "rules") => {
+            "what is refused stands in `policies`: [{ \"tool\": \"terminal\", \"kind\": \"shell\", \"deny\": [\"git push *\"] }]"
+        }
+        ("the file", "instructions" | "prompt" | "system" | "systemprompt") => {
+            "a prompt belongs to a personality: \"personalities\": { \"NAME\": { \"prompt\": … } }"
+        }
+        ("the file", "env" | "environment") => {
+            "variables for hooks are the operator's to give: `[hook_env]` in pintle.toml"
+        }
+        ("the file", "agent" | "profile" | "config") if matches!(value.kind, Kind::Object(_)) => {
+            "remove it: what is in it belongs at the top of the file"
+        }
+        (_, "allowedtools" | "disallowedtools" | "allowtools" | "denytools") => {
+            "which tools there are stands at the top of the file: \"tools\": { \"allow\": [ … ], \"deny\": [ … ] }"
+        }
+        ("`security`", "mode" | "zones" | "sandbox" | "permissionmode") => {
+            "how far calls may reach is said by `level`: `permissive`, `standard`, `strict` or `paranoid`"
+        }
+        _ => return None,
+    })
+}
+
+/// A length of time as a number, for a field that says its unit in its name.
+pub(super) fn duration(called: &str, written: &str) -> Option<u64> {
+    let written = written.trim();
+    let digits = written.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = written.split_at_checked(digits)?;
+    let ms: u64 = match unit.trim() {
+        "ms" => 1,
+        "s" | "sec" | "seconds" => 1000,
+        "m" | "min" | "minutes" => 60_000,
+        "h" | "hours" => 3_600_000,
+        _ => return None,
+    };
+    let ms = number.parse::<u64>().ok()?.checked_mul(ms)?;
+    match called.trim_matches('`') {
+        name if name.ends_with("Ms") => Some(ms),
+        name if name.ends_with("Seconds") && ms.is_multiple_of(1000) => Some(ms / 1000),
+        _ => None,
+    }
 }
 
 /// The tool that goes by this name in other agents, if it is one of `there`; else the one that is spelt nearly so.
@@ -112,6 +166,9 @@ pub(super) fn example(called: &str, node: &Node, expected: &str) -> Option<Strin
             return Some(format!("write {{ \"level\": \"{level}\" }}"));
         }
         ("tools", Kind::List(_)) => "write { \"allow\": [ … ] }",
+        ("policies", Kind::Object(_)) if node.get("tool").is_none() => {
+            "each names its tool: [{ \"tool\": \"terminal\", \"kind\": \"shell\", \"deny\": [ … ] }]"
+        }
         ("hooks", Kind::List(_)) => {
             "name the moment: { \"onToolCall\": [{ \"action\": \"log\" }] }"
         }
@@ -123,7 +180,7 @@ pub(super) fn example(called: &str, node: &Node, expected: &str) -> Option<Strin
         ("command", Kind::List(_)) => {
             "write the program alone; its arguments stand in `args`, or all of it in `argv` of a hook"
         }
-        ("argv", Kind::Text(line)) => {
+        ("argv" | "args", Kind::Text(line)) => {
             let words: Vec<String> =
                 line.split_whitespace().map(|it| format!("\"{it}\"")).collect();
             return Some(format!("put each word in a list: [{}]", words.join(", ")));

@@ -143,15 +143,8 @@ impl Profile {
         let source = match read::read_text(dir, AGENT_FILE) {
             Ok(source) => source,
             Err(error) => {
-                let help = match dir.is_file() {
-                    true => {
-                        "a profile is a folder with an `agent.json`: name the folder, not a file"
-                    }
-                    false => "a profile is a folder with an `agent.json`; `pintle init` writes one",
-                };
-                let problem =
-                    Problem::new(0..0, format!("agent.json cannot be read: {error}")).help(help);
-                errors.add(AGENT_FILE, "", vec![problem]);
+                let (text, problem) = read::unreadable(dir, AGENT_FILE, &error);
+                errors.add(AGENT_FILE, &text, vec![problem]);
                 return Err(errors);
             }
         };

@@ -1,5 +1,6 @@
 //! Reading the files of a profile, which may be anything at all on the disk.
 
+use super::report::Problem;
 use crate::paths::is_inside;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read};
@@ -73,6 +74,44 @@ const LARGEST_PIECE: usize = 64 * 1024;
 /// The same for text.
 pub(crate) fn read_text(dir: &Path, file: &str) -> Result<String, Error> {
     let bytes = read_inside(dir, file, MAX_TEXT)?;
-    String::from_utf8(bytes)
-        .map_err(|_| Error::new(ErrorKind::InvalidData, "it is not text in UTF-8"))
+    let invalid = |why| Error::new(ErrorKind::InvalidData, why);
+    // Half of its bytes are zeros, and those are text in UTF-8 too.
+    if matches!(bytes.as_slice(), [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] | [0, ..] | [_, 0, ..]) {
+        return Err(invalid("it is text in UTF-16, not in UTF-8"));
+    }
+    String::from_utf8(bytes).map_err(|_| invalid("it is not text in UTF-8"))
+}
+
+/// Names that somebody may have given to a file that was to be `agent.json`.
+const NEARLY: [&str; 6] =
+    ["agent.jsonc", "agent.json5", "agent.yaml", "agent.yml", "agent.toml", "agent.json.txt"];
+
+/// What keeps agent.json from being read, and what to do about it. With its text, as far as it is one.
+pub(crate) fn unreadable(dir: &Path, file: &str, error: &Error) -> (String, Problem) {
+    let told = |place, why: String| Problem::new(place, format!("{file} cannot be read: {why}"));
+    if error.kind() == ErrorKind::InvalidData {
+        let bytes = read_inside(dir, file, MAX_TEXT).unwrap_or_default();
+        let help =
+            "save it as UTF-8 (an editor asks for the encoding when it saves a file under a name)";
+        let Some(wrong) = std::str::from_utf8(&bytes).err().filter(|wrong| wrong.valid_up_to() > 0)
+        else {
+            return (String::new(), told(0..0, error.to_string()).help(help));
+        };
+        let start = wrong.valid_up_to();
+        let place = start..start + char::REPLACEMENT_CHARACTER.len_utf8();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        return (text, told(place, error.to_string()).label("from here on").help(help));
+    }
+    let problem = told(0..0, error.to_string());
+    let nearly = NEARLY.into_iter().find(|name| dir.join(name).is_file());
+    let help = match (dir.is_file(), nearly) {
+        (true, _) => {
+            "a profile is a folder with an `agent.json`: name the folder, not a file".into()
+        }
+        (false, Some(name)) if error.kind() == ErrorKind::NotFound => {
+            format!("there is `{name}`: write it as JSON, and call it `{file}`")
+        }
+        _ => "a profile is a folder with an `agent.json`; `pintle init` writes one".to_owned(),
+    };
+    (String::new(), problem.help(help))
 }

@@ -87,6 +87,9 @@ impl<'a> Checker<'a> {
         if let Some(example) = meant::example(called, node, expected) {
             return self.say(problem.help(example));
         }
+        if let Some(number) = node.text().and_then(|text| meant::duration(called, text)) {
+            return self.say(problem.help(format!("write {number}")));
+        }
         let help = match (&node.kind, expected) {
             (Kind::Null, _) => "leave the field out instead of writing `null`".to_owned(),
             (Kind::Text(text), "array") => format!("put it in a list: [\"{text}\"]"),
@@ -104,7 +107,15 @@ impl<'a> Checker<'a> {
     }
 
     fn one_of_names(&mut self, node: &Node, names: &[&str], called: &str) {
-        let Some(written) = node.text() else { return self.wrong_type(node, "string", called) };
+        let Some(written) = node.text() else {
+            if matches!(node.kind, Kind::Null) {
+                return self.wrong_type(node, "string", called);
+            }
+            let problem = format!("{called} must be a text in quotes, not {}", node.what());
+            let problem = Problem::new(node.span.clone(), problem)
+                .label(format!("expected one of {}", listed(names)));
+            return self.say(problem.help(format!("write one of {}", listed(names))));
+        };
         if !names.contains(&written) {
             let problem =
                 Problem::new(node.span.clone(), format!("{called} cannot be `{written}`"))
@@ -116,12 +127,18 @@ impl<'a> Checker<'a> {
 
     /// One of several objects, told apart by a field with a fixed value.
     fn tagged(&mut self, node: &Node, branches: &'a [Value], called: &str) {
-        if !matches!(node.kind, Kind::Object(_)) {
-            return self.wrong_type(node, "object", called);
-        }
         let tags: Vec<(&str, &str, &Value)> = branches.iter().filter_map(tag_of).collect();
         let Some((key, _, _)) = tags.first().copied() else { return };
         let names: Vec<&str> = tags.iter().map(|(_, name, _)| *name).collect();
+        if let Some(written) = node.text().filter(|written| names.contains(written)) {
+            let problem = format!("{called} must be an object `{{ … }}`, not a text");
+            let problem =
+                Problem::new(node.span.clone(), problem).label("expected an object `{ … }`");
+            return self.say(problem.help(format!("write {{ \"{key}\": \"{written}\" }}")));
+        }
+        if !matches!(node.kind, Kind::Object(_)) {
+            return self.wrong_type(node, "object", called);
+        }
         let Some(tag) = node.get(key) else {
             let keys: Vec<&str> = node.fields().iter().map(|f| f.key.as_str()).collect();
             let problem = Problem::new(head(node), format!("{called} has no `{key}`"))
@@ -138,7 +155,7 @@ impl<'a> Checker<'a> {
             return self.say(problem.help(help));
         };
         let Some(written) = tag.text() else {
-            return self.wrong_type(tag, "string", &format!("`{key}`"));
+            return self.one_of_names(tag, &names, &format!("`{key}`"));
         };
         match tags.iter().find(|(_, name, _)| *name == written) {
             Some((_, name, schema)) => {
@@ -150,7 +167,10 @@ impl<'a> Checker<'a> {
                     Problem::new(tag.span.clone(), format!("there is no {key} `{written}`"))
                         .label(format!("expected one of {}", listed(&names)))
                         .nearest(meant, names.iter().copied());
-                self.say(with_fallback(problem, || format!("write one of {}", listed(&names))));
+                let refuses = meant::refusal(written).map(str::to_owned);
+                self.say(with_fallback(problem, || {
+                    refuses.unwrap_or_else(|| format!("write one of {}", listed(&names)))
+                }));
                 let near = nearest(meant, names.iter().copied());
                 if let Some((_, name, schema)) =
                     tags.iter().find(|(_, name, _)| Some(*name) == near)
@@ -243,7 +263,11 @@ impl<'a> Checker<'a> {
         let problem =
             Problem::new(field.key_span.clone(), format!("{called} has no field `{}`", field.key))
                 .label("unknown field");
-        let elsewhere = || meant::belongs(self.root, &field.key, called == "the file");
+        let elsewhere = || {
+            meant::elsewhere(called, &field.key, &field.value)
+                .map(str::to_owned)
+                .or_else(|| meant::belongs(self.root, &field.key, called == "the file"))
+        };
         self.say(problem.help(match meant {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => elsewhere().unwrap_or_else(|| match names {
