@@ -41,7 +41,7 @@ pub(super) async fn run(environment: &Environment, chat: &Chat) -> Result<ExitCo
                 }
             },
         };
-        match interrupts.unless_told(current.refresh(environment, chat)).await {
+        match interrupts.unless_told(current.refresh_for_a_run(environment, chat)).await {
             Err(told) => return Ok(told.into()),
             Ok(Err(problem)) => {
                 out::say_json(&problem.to_json())?;

@@ -185,7 +185,12 @@ async fn talk(
         let text = line.trim();
         let said = text.split_once(' ').map_or((text, ""), |(word, rest)| (word, rest.trim()));
         if goes_by_the_profile(said.0) {
-            let refreshed = current.refresh(environment, chat);
+            let refreshed = async {
+                match said.0.starts_with('/') {
+                    true => current.refresh(environment, chat).await.map(drop),
+                    false => current.refresh_for_a_run(environment, chat).await,
+                }
+            };
             match player.interrupts.unless_told(refreshed).await {
                 Err(code) => return Ok(Ended::Quit(code)),
                 Ok(Err(problem)) => {

@@ -89,17 +89,27 @@ impl Current {
     /// # Errors
     /// When the operator's file changed and nothing that can be put together keeps to it: nothing may run then. It is
     /// tried again before the next run.
-    pub(super) async fn refresh(
+    pub(super) async fn refresh_for_a_run(
         &mut self,
         environment: &Environment,
         chat: &Chat,
     ) -> Result<(), Problem> {
+        let changed = self.refresh(environment, chat).await?;
+        if let Some(outdated) = self.outdated.filter(|_| !changed) {
+            tell!("{}: {}", yellow("warning"), outdated);
+        }
+        Ok(())
+    }
+
+    /// The same for whoever only looks. Whether something changed, which then has been told.
+    pub(super) async fn refresh(
+        &mut self,
+        environment: &Environment,
+        chat: &Chat,
+    ) -> Result<bool, Problem> {
         let now = texts(environment, chat.who.profile.as_deref());
         if now == self.seen {
-            if let Some(outdated) = self.outdated {
-                tell!("{}: {}", yellow("warning"), outdated);
-            }
-            return Ok(());
+            return Ok(false);
         }
         let changed = changed(&self.seen, &now);
         match Assembled::new(environment, &chat.who, self.heirs()).await {
@@ -127,7 +137,7 @@ impl Current {
             }
         }
         self.seen = now;
-        Ok(())
+        Ok(true)
     }
 
     /// Which profile the list of hooks is of.

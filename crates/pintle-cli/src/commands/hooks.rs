@@ -27,17 +27,22 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
             let dir = environment.absolute(&dir)?;
             let model = profile::Model::OfTheProfile;
             let stray = || profile::stray_settings(environment, &dir);
-            let (operator, found) = profile::load_allowed(&dir, environment, model)
-                .map_err(|problem| problem.warnings(stray()))?;
+            // Of a profile that does not load: at least what is odd about the operator's file.
+            let of_operator = || {
+                let operator = environment.settings().ok().and_then(Result::ok);
+                operator.map(|operator| told(profile::unheard(environment, &operator, None)))
+            };
+            let (operator, found) =
+                profile::load_allowed(&dir, environment, model).map_err(|problem| {
+                    problem.warnings(of_operator().unwrap_or_default().into_iter().chain(stray()))
+                })?;
             profile::model(&found)?;
             let tools = profile::built_in_tools();
             let mut warnings = profile::check_tools(environment, &found, &tools)?;
             warnings.extend(profile::surprises(&found, &tools));
             warnings.extend(profile::unready(environment, &found));
             warnings.extend(unstartable(environment, &operator, &found));
-            let unheard = profile::unheard(environment, &operator, Some(&found));
-            warnings.extend(unheard.warnings);
-            warnings.extend(unheard.all.then(|| profile::NOBODY_ANSWERS.to_string()));
+            warnings.extend(told(profile::unheard(environment, &operator, Some(&found))));
             warnings.extend(stray());
             let note = stops_nothing(&found);
             if environment.json {
@@ -65,6 +70,13 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
         HooksCommand::Schema { point: Some(point) } => schema(&point)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Who is to answer and cannot, and what comes of it if that is everybody.
+fn told(unheard: profile::Unheard) -> Vec<String> {
+    let mut warnings = unheard.warnings;
+    warnings.extend(unheard.all.then(|| profile::NOBODY_ANSWERS.to_string()));
+    warnings
 }
 
 /// Programs at moments where a no is only recorded: they may be there to watch, or somebody may rely on them.

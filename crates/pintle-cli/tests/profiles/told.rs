@@ -200,6 +200,7 @@ fn an_older_profile_in_force_is_told_at_every_run_and_in_the_list_of_hooks() {
     let mut talk = world.talk(&[]);
     talk.settle("a.txt");
     talk.say("/hooks");
+    talk.settle("looked.txt");
     world.agent(&json!({ "polices": [] }));
     talk.settle("b.txt");
     talk.settle("c.txt");

@@ -90,6 +90,13 @@ fn what_is_odd_about_a_profile_is_told_after_what_is_wrong_with_it() {
     assert_eq!(warnings.matches("warning: ").count(), 4, "{said}");
     let json = world.run(&["hooks", "lint", "odd", "--json"]).json();
     assert_eq!(json["warnings"].as_array().unwrap().len(), 4, "{json}");
+    // What nobody has to load a profile for is told as well: that nobody could answer.
+    std::fs::create_dir_all(world.data()).unwrap();
+    std::fs::write(world.data().join("pintle.toml"), "approvers = [\"no-such-user\"]\n").unwrap();
+    let said = world.run(&["hooks", "lint", "odd"]);
+    for told in ["pintle.toml:1:14: ", "nobody can answer"] {
+        assert!(said.err.contains(told), "{told}: {said}");
+    }
 }
 
 #[test]
