@@ -253,7 +253,8 @@ fn a_value_that_is_known_is_the_one_that_real_shells_have() {
     let plain = known::USES.iter().map(|to| format!("v=a; {to}"));
     let grown = (0..cases).map(|_| {
         let (from, to) = (random.pick(known::SETTERS), random.pick(known::USES));
-        format!("{from} {to}")
+        let before = if random.below(3) == 0 { random.pick(known::SETTERS) } else { "" };
+        format!("{before} {from} {to}")
     });
     let sandbox = Sandbox::new();
     let (mut seen, mut is_known, mut wrong) = (HashSet::new(), 0, Vec::new());

@@ -3,8 +3,8 @@
 
 use super::written::written;
 use crate::shell::{
-    Line, OPEN, Script, SimpleCommand, Use, Word, gives_to_a_shell, is_one_word, is_shell, read,
-    runs_by_script, use_of_words,
+    Line, OPEN, Script, SimpleCommand, Use, Word, gives_to_a_shell, is_one_word, is_shell,
+    may_be_told, read, runs_by_script, speaks_of_running, use_of_words,
 };
 use std::collections::HashSet;
 
@@ -32,6 +32,7 @@ pub(super) fn may_run(script: &Script, wanted: &dyn Fn(&str) -> bool) -> Vec<May
         texts: MOST_TEXTS,
         words: MOST_WORDS,
         seen: HashSet::new(),
+        is_heard: false,
     };
     search.script(script, 0);
     search.found
@@ -52,6 +53,8 @@ struct Search<'a> {
     words: usize,
     /// Texts that were looked at.
     seen: HashSet<String>,
+    /// What this line prints into a pipe was looked at.
+    is_heard: bool,
 }
 
 impl Search<'_> {
@@ -62,6 +65,7 @@ impl Search<'_> {
     fn script(&mut self, script: &Script, depth: usize) {
         let line = &script.held();
         let held = Held { line, spoken: &spoken(script, line), moved: &moved(script) };
+        self.is_heard = false;
         for (at, command) in script.commands().enumerate() {
             if depth == 0 {
                 self.by = at;
@@ -75,7 +79,7 @@ impl Search<'_> {
 
     fn command(&mut self, command: &SimpleCommand, script: &Script, held: &Held<'_>, depth: usize) {
         let (start, is_read) = match use_of_words(command) {
-            Use::Alone => return,
+            Use::Alone => return self.told(command, depth),
             Use::Words(start) => (start, false),
             Use::Lines(start) => (start, true),
         };
@@ -132,15 +136,48 @@ impl Search<'_> {
             let is_heard = |it: &&Spoken| {
                 it.files.is_empty() || it.files.iter().any(|file| runs(command, file, held.moved))
             };
-            given.extend(held.spoken.iter().filter(is_heard).flat_map(|it| it.texts.clone()));
+            // What goes into a pipe is looked at once for all that may hear it.
+            let is_new = |it: &&Spoken| !it.files.is_empty() || !self.is_heard;
+            let heard = held.spoken.iter().filter(is_new).filter(is_heard);
+            given.extend(heard.flat_map(|it| it.texts.clone()));
+            self.is_heard = true;
             given.iter().for_each(|text| self.text(text, program, depth));
+        }
+    }
+
+    /// What a program that leaves its words alone may be told to run: `--pager='rm x'`, `GH_EDITOR='rm x'`, `make X='$(shell rm x)'`.
+    fn told(&mut self, command: &SimpleCommand, depth: usize) {
+        if !may_be_told(command) {
+            return;
+        }
+        let program = command.program().unwrap_or_default();
+        let is_make = matches!(program, "make" | "gmake" | "bmake");
+        // One of the shell's own may be in the environment if it is written like those.
+        let is_own = |name: &str| program.is_empty() && name.contains(char::is_lowercase);
+        let words = command.assignments.iter().chain(&command.args);
+        for text in words.flat_map(Word::readings) {
+            let Some((name, value)) = text.split_once('=') else { continue };
+            if (speaks_of_running(name) && !is_own(name)) || is_make {
+                self.starts(value, &[]);
+                self.text(value, program, depth);
+            }
+        }
+        for (at, pair) in command.args.windows(2).enumerate() {
+            let [option, value] = pair else { continue };
+            if option.text().starts_with('-') && speaks_of_running(option.text()) {
+                self.starts(
+                    value.text(),
+                    command.args.get(at.saturating_add(2)..).unwrap_or_default(),
+                );
+                value.readings().iter().for_each(|text| self.text(text, program, depth));
+            }
         }
     }
 
     /// The commands that a word and those behind it may be: `rm`, `--run=rm`, `+!rm`, `-crm`.
     fn starts(&mut self, text: &str, rest: &[Word]) {
         let mut names = vec![text];
-        names.extend(text.split(['=', ':', ',']));
+        names.extend(text.split(['=', ',']));
         names.push(text.trim_start_matches(['+', '!', ':', '|', '@']));
         if let Some(letters) = text.strip_prefix('-').filter(|it| !it.starts_with('-')) {
             names.extend(letters.char_indices().skip(1).filter_map(|(at, _)| letters.get(at..)));
@@ -176,7 +213,8 @@ impl Search<'_> {
         }
         let mut lines = vec![text.as_str()];
         lines.extend(text.split_once('=').map(|(_, value)| value));
-        lines.push(text.trim_start_matches(['+', '!', ':', '|', '@', ' ']));
+        let bare = text.trim_start_matches(['+', '!', ':', '|', '@', '%', '(', ' ']);
+        lines.push(bare.trim_end_matches(')'));
         lines.extend(text.get(2..).filter(|_| text.starts_with('-') && !text.starts_with("--")));
         lines.sort_unstable_by_key(|line| std::cmp::Reverse(line.len()));
         lines.dedup();

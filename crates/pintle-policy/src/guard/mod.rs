@@ -35,8 +35,10 @@
 //!   Only of programs that have subcommands a first word says what they do: `git log push` is no `git push`, `make all deploy` is
 //!   `make deploy` as well. A word may be a file, and is then meant from wherever the command runs, in every spelling, also behind `<`:
 //!   `cat .env` also stops `cat ./.env`, `cat < .env` and `cd src && cat ../.env`.
-//! - `> glob` is about the files a command writes with `>`, by where they are in the workspace, or by the whole path; without such an
-//!   allow rule only `/dev/null` may be written to.
+//! - `> glob` as **allow** is about the files a command writes with `>`, by where they are in the workspace, or by the whole path; without
+//!   such a rule only `/dev/null` may be written to. As **deny** it is about every file that the command is known to write: also the
+//!   targets of `cp`, `tee` and their like, of scripts of `sed` and `awk`, and what a link is made to.
+//! - As **deny**, a rule also matches what a program may run that is not known to leave its words alone: `foo rm x`, `ssh h 'rm x'`.
 //! - A program that runs others (`sudo`, `env`, `sh -c`) must be allowed, and so must what it runs.
 
 mod advice;

@@ -4,6 +4,7 @@
 use super::loads::{LOAD_NOTHING, is_wrapper};
 use super::runners::{runs_by_option, usual_name};
 use super::scripts;
+use super::subcommands::{behind_a_verb, has_subcommands};
 use super::verbs;
 use super::wrappers::{is_opaque, is_shell};
 use super::{SimpleCommand, Word};
@@ -33,10 +34,7 @@ const PLAIN: &[&str] = &[
     "apropos",
     "ar",
     "ast-grep",
-    "bat",
     "bc",
-    "bd",
-    "beads",
     "bg",
     "bind",
     "biome",
@@ -65,12 +63,10 @@ const PLAIN: &[&str] = &[
     "createdb",
     "ctest",
     "dbus-send",
-    "delta",
     "dirs",
     "disown",
     "dmesg",
     "dos2unix",
-    "dpkg",
     "dropdb",
     "ed",
     "enable",
@@ -87,10 +83,8 @@ const PLAIN: &[&str] = &[
     "getfacl",
     "gmake",
     "gron",
-    "grunt",
     "gsed",
     "gtar",
-    "gulp",
     "hadolint",
     "hash",
     "help",
@@ -111,7 +105,6 @@ const PLAIN: &[&str] = &[
     "killall",
     "kotlinc",
     "last",
-    "linear",
     "link",
     "ln",
     "logout",
@@ -128,15 +121,11 @@ const PLAIN: &[&str] = &[
     "more",
     "mypy",
     "mysql",
-    "nano",
     "ncal",
     "ninja",
     "nm",
     "nvim",
-    "nx",
     "objdump",
-    "open",
-    "pacman",
     "passwd",
     "patch",
     "pg_dump",
@@ -149,21 +138,17 @@ const PLAIN: &[&str] = &[
     "py.test",
     "pylint",
     "pytest",
-    "rake",
     "readelf",
     "red",
     "redis-cli",
     "rg",
-    "rpm",
     "rsync",
     "ruff",
-    "rustc",
     "rustfmt",
     "scc",
     "scp",
     "semgrep",
     "setfacl",
-    "sftp",
     "shfmt",
     "shopt",
     "sleep",
@@ -175,14 +160,12 @@ const PLAIN: &[&str] = &[
     "sum",
     "suspend",
     "tar",
-    "task",
     "tldr",
     "tokei",
     "top",
     "traceroute",
     "tree",
     "tsc",
-    "turbo",
     "umount",
     "unalias",
     "unix2dos",
@@ -197,7 +180,6 @@ const PLAIN: &[&str] = &[
     "vitest",
     "wget",
     "whatis",
-    "xdg-open",
     "xmllint",
     "yamllint",
     "yq",
@@ -266,103 +248,9 @@ const GIVE_TO_A_SHELL: &[&str] = &[
     "watchexec",
 ];
 
-/// Programs whose first word that is no option says what they do.
-const HAVE_SUBCOMMANDS: &[&str] = &[
-    "apk",
-    "apt",
-    "apt-get",
-    "aws",
-    "az",
-    "brew",
-    "buildah",
-    "bun",
-    "bundle",
-    "cargo",
-    "cdk",
-    "composer",
-    "conda",
-    "deno",
-    "dnf",
-    "docker",
-    "docker-compose",
-    "doctl",
-    "dotnet",
-    "firebase",
-    "fly",
-    "flyctl",
-    "gcloud",
-    "gem",
-    "gh",
-    "git",
-    "glab",
-    "go",
-    "helm",
-    "heroku",
-    "hg",
-    "jj",
-    "kubectl",
-    "minikube",
-    "netlify",
-    "nix",
-    "npm",
-    "oc",
-    "pip",
-    "pip3",
-    "pipenv",
-    "pixi",
-    "pnpm",
-    "podman",
-    "poetry",
-    "pulumi",
-    "rustup",
-    "snap",
-    "supabase",
-    "svn",
-    "systemctl",
-    "terraform",
-    "tofu",
-    "uv",
-    "vault",
-    "vercel",
-    "wrangler",
-    "yarn",
-    "yum",
-    "zypper",
-];
-
-/// Words of these behind which a command may stand: `docker exec db rm x`, `cargo run -- rm x`.
-const RUN_WHAT_FOLLOWS: &[&str] = &[
-    "--command",
-    "--exec",
-    "-c",
-    "-x",
-    "cmd",
-    "console",
-    "debug",
-    "dlx",
-    "do",
-    "eval",
-    "exec",
-    "foreach",
-    "invoke",
-    "rsh",
-    "run",
-    "run-script",
-    "send-command",
-    "shell",
-    "spawn",
-    "ssh",
-    "x",
-];
-
 /// Programs that are opaque to who must know what runs, as they take it from somewhere else than their words.
 const RUN_THEIR_INPUT: &[&str] =
     &["at", "batch", "compgen", "expect", "fc", "parallel", "run-parts", "sem", "socat"];
-
-/// Whether its first word that is no option says what the program does.
-pub(crate) fn has_subcommands(program: &str) -> bool {
-    HAVE_SUBCOMMANDS.contains(&program)
-}
 
 /// Whether a text among its words surely goes to a shell.
 pub(crate) fn gives_to_a_shell(program: &str) -> bool {
@@ -398,11 +286,8 @@ pub(crate) fn use_of_words(command: &SimpleCommand) -> Use {
         return Use::Lines(0);
     }
     if has_subcommands(program) && program != "git" {
-        let makes = |arg: &Word| {
-            arg.text() == "create" && matches!(program, "buildah" | "docker" | "podman")
-        };
-        let at = args.iter().position(|arg| RUN_WHAT_FOLLOWS.contains(&arg.text()) || makes(arg));
-        return at.map_or(Use::Alone, |at| Use::Lines(at.saturating_add(1)));
+        let at = behind_a_verb(program, args);
+        return at.map_or(Use::Alone, Use::Lines);
     }
     if LANGUAGES.contains(&program) {
         return Use::Words(0);
@@ -417,5 +302,33 @@ pub(crate) fn use_of_words(command: &SimpleCommand) -> Use {
     match is_exact || PLAIN.contains(&program) || LOAD_NOTHING.contains(&program) {
         true => Use::Alone,
         false => Use::Lines(0),
+    }
+}
+
+/// Parts of names that speak of a program: `--pager`, `GH_EDITOR`, `linker`.
+const SPEAK_OF_RUNNING: &[&str] = &[
+    "browser", "cmd", "command", "compiler", "editor", "exec", "filter", "helper", "hook",
+    "invoke", "launcher", "linker", "pager", "plugin", "program", "run", "script", "shell",
+    "wrapper",
+];
+
+/// Whether an option or a variable of this name may be for a program to run.
+pub(crate) fn speaks_of_running(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    SPEAK_OF_RUNNING.iter().any(|part| lower.contains(part))
+}
+
+/// Whether the command's program, though it leaves its words alone, may be told to run something by an option or a variable.
+pub(crate) fn may_be_told(command: &SimpleCommand) -> bool {
+    let program = usual_name(command.program().unwrap_or_default());
+    match program {
+        "export" | "declare" | "typeset" | "readonly" | "" => true,
+        "git" | "find" => false,
+        _ => {
+            !(LOAD_NOTHING.contains(&program)
+                || is_wrapper(program)
+                || is_shell(program)
+                || scripts::is_read(program))
+        }
     }
 }

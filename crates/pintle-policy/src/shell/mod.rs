@@ -31,6 +31,7 @@ mod said;
 mod scripts;
 mod stand_in;
 mod steps;
+mod subcommands;
 mod told;
 mod tree;
 mod unwrap;
@@ -41,7 +42,9 @@ mod wrappers;
 
 pub use destructive::destructive;
 
-pub(crate) use alone::{Use, gives_to_a_shell, has_subcommands, runs_only_its_words, use_of_words};
+pub(crate) use alone::{
+    Use, gives_to_a_shell, may_be_told, runs_only_its_words, speaks_of_running, use_of_words,
+};
 pub(crate) use destructive::hopeless;
 pub(crate) use held::Line;
 pub(crate) use later::steers_programs;
@@ -52,6 +55,7 @@ pub(crate) use pieces::OPEN;
 
 pub(crate) use scripts::{does, is_read as runs_by_a_script, runs_by_script};
 pub(crate) use steps::{Scope, Step};
+pub(crate) use subcommands::has_subcommands;
 pub(crate) use told::{Telling, told};
 pub(crate) use values::Cut;
 pub(crate) use wrappers::is_shell;
