@@ -213,6 +213,7 @@ impl Search<'_> {
         }
         let mut lines = vec![text.as_str()];
         lines.extend(text.split_once('=').map(|(_, value)| value));
+        lines.extend(text.split_once(':').map(|(_, value)| value));
         let bare = text.trim_start_matches(['+', '!', ':', '|', '@', '%', '(', ' ']);
         lines.push(bare.trim_end_matches(')'));
         lines.extend(text.get(2..).filter(|_| text.starts_with('-') && !text.starts_with("--")));
@@ -223,18 +224,35 @@ impl Search<'_> {
             if self.texts == 0 || depth > DEEPEST {
                 return self.finds(SimpleCommand::undecidable(text.clone()));
             }
+            let is_whole = line == text;
             match read(line) {
                 Ok(script) => {
                     let commands = script.commands().filter(|it| !is_file_pattern(&it.name));
-                    commands.for_each(|command| self.finds(command.clone()));
+                    let commands: Vec<SimpleCommand> = commands.cloned().collect();
+                    if commands.iter().all(|it| it.name.text().is_empty()) {
+                        self.words_of(line, depth);
+                    }
+                    commands.into_iter().for_each(|command| self.finds(command));
                     self.script(&script, depth.saturating_add(1));
                 }
-                // Prose is no command; but what a shell surely gets is one.
-                Err(_) if gives_to_a_shell(program) && line == text => {
+                // What a shell surely gets is a command, also where we cannot read it.
+                Err(_) if gives_to_a_shell(program) && is_whole => {
                     self.finds(SimpleCommand::undecidable(line));
                 }
+                Err(_) if is_whole => self.words_of(line, depth),
                 Err(_) => {}
             }
+        }
+    }
+
+    /// A text that is no line for a shell may hold a command all the same: `["rm","x"]`, `{cmd: "rm x"}`.
+    fn words_of(&mut self, text: &str, depth: usize) {
+        let signs = |c: char| if c.is_alphanumeric() || "_-./+@%*".contains(c) { c } else { ' ' };
+        let words: String = text.chars().map(signs).collect();
+        if let Ok(script) = read(&words) {
+            let commands: Vec<SimpleCommand> = script.commands().cloned().collect();
+            commands.into_iter().filter(|it| !it.name.is_dynamic()).for_each(|it| self.finds(it));
+            self.script(&script, depth.saturating_add(1));
         }
     }
 }
@@ -266,7 +284,7 @@ fn is_operand(word: &Word) -> bool {
 
 /// More than one word, or something that a shell would not take for a letter.
 fn is_line(text: &str) -> bool {
-    text.contains(|c: char| c.is_whitespace() || ";&|<>()`$".contains(c))
+    text.contains(|c: char| c.is_whitespace() || ";&|<>()[{`$'\"".contains(c))
 }
 
 /// `*.c`: what it finds is no program's name that anybody wrote.
