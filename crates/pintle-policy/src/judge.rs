@@ -9,6 +9,7 @@ use crate::guard::strange;
 use crate::links;
 use crate::names::Texts;
 use crate::outside::{self, Outside};
+use crate::settled::settle;
 use crate::shell::{self, SimpleCommand};
 use crate::spoken;
 use crate::{Reach, Zone};
@@ -16,6 +17,9 @@ use network::uses_network;
 use never::Never;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+
+/// More than anybody writes in one line, so that judging stays cheap.
+const MOST_COMMANDS: usize = 500;
 
 /// A zone, and the reason for it in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,12 +131,26 @@ fn find_url(input: &Value) -> Option<String> {
 }
 
 fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
-    let script = match shell::read(command) {
+    if command.replace("||", "").matches('|').count() > MOST_COMMANDS {
+        return judged.raise(Zone::Machine, || "it has too many pipes to look through".into());
+    }
+    let mut script = match shell::read(command) {
         Ok(script) => script,
         Err(error) => return judged.raise(Zone::Machine, || error.to_string()),
     };
     if let Some(reason) = shell::destructive(command) {
         return judged.raise(Zone::Never, || reason);
+    }
+    // A folder that nobody can resolve has raised the call already.
+    let Some(Ok(start)) = reach.path("cwd").or_else(|| Some(reach.workspace())) else {
+        return judged.raise(Zone::Machine, || "nobody knows in which folder it starts".into());
+    };
+    let is_long = script.commands().count() > MOST_COMMANDS;
+    let written: Vec<String> = script.commands().map(|it| shown(it.summary())).collect();
+    let top = start.ancestors().find(|folder| folder.join(".git").exists());
+    let top = top.filter(|top| reach.is_inside(top));
+    if !is_long && !shell_runs_beside(command) {
+        settle(&mut script, start, top);
     }
     let commands: Vec<SimpleCommand> =
         script.commands().map(|command| spoken::numbered(command, &script.values)).collect();
@@ -141,12 +159,17 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
         return judged
             .raise(Zone::Machine, || "it has too many file patterns to look through".into());
     }
-    // A folder that nobody can resolve has raised the call already.
-    let Some(Ok(start)) = reach.path("cwd").or_else(|| Some(reach.workspace())) else {
-        return judged.raise(Zone::Machine, || "nobody knows in which folder it starts".into());
-    };
+    if is_long {
+        let never = Never { script: &script, commands: &commands, places: None, reach };
+        return match never.reason() {
+            Some(reason) => judged.raise(Zone::Never, || reason),
+            None => {
+                judged.raise(Zone::Machine, || "it has too many commands to look through".into())
+            }
+        };
+    }
     let followed = places(&script, start).map(|places| {
-        let texts = Texts::of(&script, &commands, &places.each);
+        let texts = Texts::of(&script, &commands, &places.each, top.is_some());
         (places, texts)
     });
     let known = followed.as_ref().ok().map(|(places, texts)| (places.each.as_slice(), texts));
@@ -154,15 +177,15 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
     if let Some(reason) = never.reason() {
         return judged.raise(Zone::Never, || reason);
     }
-    for simple in &commands {
+    for (simple, written) in commands.iter().zip(&written) {
         if simple.name.is_dynamic() {
-            judged.raise(Zone::Machine, || script.undecided(simple));
+            judged.raise(Zone::Machine, || shown(script.undecided(simple)));
         }
         if let Some(program) = simple.program() {
             if let Some(deed) = machine::deed(simple, &script.values) {
-                judged.raise(Zone::Machine, || format!("`{}` {deed}", simple.summary()));
+                judged.raise(Zone::Machine, || format!("`{written}` {deed}"));
             } else if machine::rules_containers(program) || uses_network(program, &simple.args) {
-                judged.raise(Zone::Network, || format!("`{}` uses the network", simple.summary()));
+                judged.raise(Zone::Network, || format!("`{written}` uses the network"));
             }
         }
     }
@@ -180,7 +203,7 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
         });
     }
     let carried = links::carried(&commands, &places.each, texts.values());
-    for (simple, place) in commands.iter().zip(&places.each) {
+    for ((simple, place), written) in commands.iter().zip(&places.each).zip(&written) {
         let outside = Outside {
             folders: &place.folders,
             reach,
@@ -194,10 +217,21 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
         let found = outside.word(&named).or_else(|| later.name(&named, place));
         if let Some(path) = found {
             return judged.raise(Zone::Machine, || {
-                format!("`{}` reaches outside the workspace: {path}", simple.summary())
+                format!("`{written}` reaches outside the workspace: {path}")
             });
         }
     }
+}
+
+/// Whether an `&` in it may put a part of it into the background: what is set there is set for nobody else.
+fn shell_runs_beside(command: &str) -> bool {
+    let others = ["&&", ">&", "<&", "&>"];
+    others.iter().fold(command.to_owned(), |text, it| text.replace(it, "")).contains('&')
+}
+
+/// What a person is shown of a command: in words where the reader of commands has put a mark.
+fn shown(summary: String) -> String {
+    summary.replace("$(input of xargs)", "(names from its input)")
 }
 
 #[cfg(test)]
@@ -216,6 +250,16 @@ mod tests {
         for part in ["`$((i*i))`", "the value of `i` may be no number", "`expr`", "`seq`"] {
             assert!(told.contains(part), "{told}");
         }
+    }
+
+    #[test]
+    fn a_question_speaks_in_words_of_the_line() {
+        let told = why("ls | xargs sudo");
+        assert_eq!(told, "`sudo (names from its input)` acts on the machine");
+        let told = why("OUT=..; cp a $OUT/b");
+        assert_eq!(told, "`OUT=..` reaches outside the workspace: OUT=..");
+        let told = why("f=$(foo); cat $f");
+        assert_eq!(told, "`foo` reaches outside the workspace: a name that is decided at run time");
     }
 
     #[test]

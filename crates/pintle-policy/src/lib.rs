@@ -17,6 +17,7 @@ mod paths;
 pub mod profile;
 mod reach;
 mod scrub;
+mod settled;
 pub mod shell;
 mod spoken;
 pub mod trust;

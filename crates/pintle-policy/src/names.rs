@@ -3,6 +3,7 @@
 mod code;
 mod printers;
 mod sed;
+mod taken;
 mod used;
 mod worked;
 
@@ -11,6 +12,7 @@ use crate::folders::Place;
 use crate::shell::{Cut, Script, SimpleCommand, Word, is_variable_name, unescaped};
 use crate::spoken::message;
 use std::collections::HashSet;
+use taken::{marks, separators, takes_names};
 use used::Used;
 use worked::{Cutting, Work, work};
 
@@ -48,14 +50,23 @@ pub(crate) struct Texts {
     used: Used,
     /// The functions that the line has and calls.
     functions: HashSet<String>,
+    /// The folder of the repository lies in the workspace.
+    knows_the_top: bool,
     /// What is said about a change stays in the repository.
     keeps_messages: bool,
+    /// How many commands print texts of the line.
+    speakers: usize,
     /// Something runs beside the line and prints for it.
     runs_beside: bool,
 }
 
 impl Texts {
-    pub(crate) fn of(script: &Script, commands: &[&SimpleCommand], places: &[Place]) -> Self {
+    pub(crate) fn of(
+        script: &Script,
+        commands: &[&SimpleCommand],
+        places: &[Place],
+        knows_the_top: bool,
+    ) -> Self {
         let mut pairs = commands.iter().zip(places);
         // The words of a function are its `$1`, `$2`…
         let in_function = places.iter().any(|place| place.is_later);
@@ -66,7 +77,8 @@ impl Texts {
                 .iter()
                 .any(|command| names_this_folder(command) || command.program() == Some("dirs")),
             marks: commands.iter().flat_map(|command| marks(command)).collect(),
-            are_names: commands.iter().any(|command| takes_names(command)),
+            are_names: commands.iter().any(|command| takes_names(command))
+                || runs_written(commands),
             separators: vec![' ', '\t', '\n'],
             cuts: commands.iter().flat_map(|command| cuts(command)).collect(),
             values: Vec::new(),
@@ -80,7 +92,9 @@ impl Texts {
                 .filter(|program| script.values.is_function(program))
                 .map(str::to_owned)
                 .collect(),
+            knows_the_top,
             keeps_messages: commands.iter().any(|command| message(command).is_some()),
+            speakers: commands.iter().filter(|command| !said(command).is_empty()).count(),
             runs_beside: commands.iter().any(|command| command.program() == Some("coproc")),
         };
         for (command, place) in commands.iter().zip(places) {
@@ -168,7 +182,14 @@ impl Texts {
         let is_function = command.program().is_some_and(|it| self.functions.contains(it));
         match work(command) {
             // What is in a function is looked at by itself.
-            _ if is_function => Vec::new(),
+            _ if is_function || (self.knows_the_top && prints_the_top(command)) => Vec::new(),
+            // What follows is printed behind it.
+            _ if self.speakers > 1
+                && ends_open(command)
+                && self.values.iter().any(|it| is_joint(it)) =>
+            {
+                anywhere()
+            }
             _ if self.keeps_messages && shows_messages(command) => anywhere(),
             Work::Keeps => Vec::new(),
             Work::Makes => anywhere(),
@@ -190,7 +211,7 @@ impl Texts {
         let is_way = |text: &&String| {
             let is_pattern =
                 text.contains(['$', '*', '?']) || text.contains('[') && !text.contains('"');
-            let has_dots = is_open && text.contains("..");
+            let has_dots = text.contains("..") || !is_open && text.matches('.').count() > 1;
             (text.contains(['/', '"', '\\']) || has_dots) && !is_pattern
         };
         let ways: Vec<&String> = self.values()?.iter().filter(is_way).collect();
@@ -312,6 +333,44 @@ fn repeats(command: &SimpleCommand) -> bool {
     })
 }
 
+/// `echo -n .`, `printf .`: no end of a line.
+fn ends_open(command: &SimpleCommand) -> bool {
+    let first = command.args.first().map_or("", Word::text);
+    match command.program() {
+        Some("echo") => {
+            first.starts_with('-') || command.args.iter().any(|it| it.text().contains("\\c"))
+        }
+        Some("printf") => !first.trim_matches('"').ends_with("\\n"),
+        _ => false,
+    }
+}
+
+/// Whether the line runs a file that it writes: what is said in it is said to a shell.
+fn runs_written(commands: &[&SimpleCommand]) -> bool {
+    let bare = |text: &str| text.trim_matches('"').trim_start_matches("./").to_owned();
+    let targets = commands.iter().flat_map(|command| {
+        let redirects = command.redirects.iter().filter(|redirect| redirect.writes());
+        let tee = command.args.iter().filter(|_| command.program() == Some("tee"));
+        redirects.map(|redirect| &redirect.target).chain(tee).map(|word| bare(word.text()))
+    });
+    let targets: HashSet<String> = targets.collect();
+    commands.iter().any(|command| {
+        let is_shell = matches!(
+            command.program(),
+            Some("." | "ash" | "bash" | "dash" | "sh" | "source" | "zsh")
+        );
+        let files = command.args.iter().filter(|_| is_shell).chain([&command.name]);
+        files.into_iter().any(|word| targets.contains(&bare(word.text())))
+    })
+}
+
+/// `git rev-parse --show-toplevel`
+fn prints_the_top(command: &SimpleCommand) -> bool {
+    let args: Vec<&str> = command.args.iter().map(Word::text).collect();
+    let is_plain = command.program() == Some("git") && command.assignments.is_empty();
+    is_plain && args == ["rev-parse", "--show-toplevel"]
+}
+
 /// Whether it prints what was said about changes.
 fn shows_messages(command: &SimpleCommand) -> bool {
     const VERBS: &[&str] =
@@ -399,88 +458,9 @@ fn reads_back(command: &SimpleCommand, place: &Place) -> bool {
     (place.makes_words || place.makes_a_word) && !is_given && !is_other
 }
 
-/// What `xargs` puts a name in place of, other than `{}`.
-fn marks(command: &SimpleCommand) -> Vec<String> {
-    let args = command.args.iter().map(Word::text);
-    let pairs = command.args.windows(2).filter_map(|pair| match pair {
-        [option, mark] if option.text().starts_with('-') && option.text().ends_with('I') => {
-            Some(mark.text())
-        }
-        _ => None,
-    });
-    let glued = args.filter_map(|arg| {
-        let short = arg.strip_prefix('-').and_then(|rest| rest.split_once(['I', 'i']));
-        short.map(|(_, mark)| mark).or_else(|| arg.split_once("--replace=").map(|(_, mark)| mark))
-    });
-    let is_one = |mark: &&str| !mark.is_empty() && *mark != "{}";
-    let is_xargs = command.program() == Some("xargs");
-    let marks = pairs.chain(glued).filter(is_one).map(str::to_owned);
-    marks.filter(|_| is_xargs).collect()
-}
-
 /// Texts that the command prints, or reads.
 fn said(command: &SimpleCommand) -> Vec<&Word> {
     let prints = matches!(command.program(), Some("echo" | "printf" | "print"));
     let strings = command.redirects.iter().filter(|r| r.operator == "<<<").map(|r| &r.target);
     command.args.iter().filter(|_| prints).chain(strings).collect()
-}
-
-/// Whether the command takes names of files from its input.
-fn takes_names(command: &SimpleCommand) -> bool {
-    let is = |arg: &Word| {
-        let text = arg.text();
-        let long =
-            ["--files-from", "--files0-from", "--pathspec-from-file", "--from-file", "--stdin"];
-        long.iter().any(|option| text.starts_with(option)) || matches!(text, "-@" | "-T-" | "-i-")
-    };
-    let lists = |pair: &[Word]| {
-        matches!(pair, [option, from]
-            if option.text().starts_with('-') && option.text().ends_with(['T', 'i', 'K', 'L'])
-                && matches!(from.text(), "-" | "/dev/stdin"))
-    };
-    let ends = |letter: char| {
-        let is = |arg: &Word| arg.text().starts_with('-') && arg.text().contains(letter);
-        command.args.iter().any(is)
-    };
-    match command.program() {
-        Some("tar" | "bsdtar") if ends('T') => true,
-        Some("curl") if ends('K') || command.args.iter().any(|arg| arg.text() == "--config") => {
-            true
-        }
-        Some("wget") if ends('i') => true,
-        Some("file") if ends('f') => true,
-        Some("xargs" | "read" | "mapfile" | "readarray" | "cpio" | "pax" | "select") => true,
-        _ => command.args.iter().any(is) || command.args.windows(2).any(lists),
-    }
-}
-
-/// What the command cuts texts at: `IFS=:`, `xargs -d,`.
-fn separators(command: &SimpleCommand) -> Vec<char> {
-    let values = command.assignments.iter().map(Word::text);
-    let fields = values.filter_map(|text| text.strip_prefix("IFS=")).flat_map(str::chars);
-    let cuts = matches!(command.program(), Some("xargs" | "read" | "mapfile" | "readarray"));
-    let given = command.args.windows(2).filter(|_| cuts).filter_map(|pair| match pair {
-        [option, value] if matches!(option.text(), "-d" | "--delimiter") => Some(value.text()),
-        _ => None,
-    });
-    let glued = command.args.iter().filter(|_| cuts).filter_map(|arg| {
-        let text = arg.text();
-        text.strip_prefix("-d").or_else(|| text.strip_prefix("--delimiter="))
-    });
-    let fields_at = match command.program() {
-        Some("awk" | "gawk" | "mawk" | "nawk") => "-F",
-        Some("cut") => "-d",
-        _ => "",
-    };
-    let cut_at = |pair: &[Word]| match pair {
-        [option, value] if option.text() == fields_at => value.text().chars().next(),
-        _ => None,
-    };
-    let apart = command.args.windows(2).filter_map(cut_at);
-    let joined =
-        command.args.iter().filter_map(|arg| arg.text().strip_prefix(fields_at)?.chars().next());
-    let by_fields: Vec<char> = apart.chain(joined).filter(|_| !fields_at.is_empty()).collect();
-    let is_plain = |c: &char| !matches!(c, '/' | '.' | '\'' | '"' | '\\' | '$');
-    let given = given.chain(glued).flat_map(str::chars);
-    fields.chain(given).chain(by_fields).filter(is_plain).collect()
 }

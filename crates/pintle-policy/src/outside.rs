@@ -3,6 +3,8 @@
 //! A word is judged by what it names, however it is dressed. What a program does in its own language (`python3 -c`, a Makefile) is
 //! not known here; of `sed`, `awk` and `tr` what is written out is, also when they work out a name (`$(… | tr _ /)`).
 
+mod parts;
+
 use crate::Reach;
 use crate::folders::{HOME, Place, goes_home};
 use crate::links::link;
@@ -11,6 +13,8 @@ use crate::paths::{normal, resolve};
 use crate::shell::{SimpleCommand, Values, Word};
 use crate::spoken::told_of;
 use glob::{Pattern, glob};
+use parts::{array, candidates, is_file_url, is_strange, is_url, pieces};
+use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 
 /// A file pattern that finds more is not looked through: it may lead anywhere.
@@ -85,9 +89,11 @@ impl Outside<'_> {
             }
         }
         let spoken = self.spoken(command);
+        let words: HashSet<*const Word> =
+            spoken.words.iter().map(|word| &raw const **word).collect();
         let is_spoken = |word: &Word| {
             let is_link = link.as_ref().is_some_and(|link| std::ptr::eq(link.text, word));
-            is_link || spoken.words.iter().any(|spoken| std::ptr::eq(*spoken, word))
+            is_link || words.contains(&(&raw const *word))
         };
         if let Some(file) = spoken.files.iter().find(|file| self.leads(file, false)) {
             return Some(file.clone());
@@ -97,8 +103,13 @@ impl Outside<'_> {
         }
         let targets = command.redirects.iter().map(|r| &r.target);
         let words = targets.chain(&command.assignments).chain(&command.args);
+        let is_strange = is_strange(command) || self.values.is_function(name);
         let leads = |word: &&Word| {
             let readings = word.readings();
+            let mut inner = readings.iter().filter(|_| is_strange).flat_map(|text| pieces(text));
+            if !is_spoken(word) && inner.any(|piece| self.leads(piece, false)) {
+                return true;
+            }
             let mut texts = readings.iter().flat_map(|text| match array(text) {
                 Some(items) if word.is_dynamic() => {
                     items.split(['(', ')', ' ', '\t', '\n']).flat_map(candidates).collect()
@@ -122,82 +133,6 @@ impl Outside<'_> {
 
 fn is_here(word: &Word) -> bool {
     word.readings().iter().any(|text| text.trim_end_matches('/') == "$PWD")
-}
-
-/// `curl` has braces of its own.
-fn is_file_url(word: &Word) -> bool {
-    let text = word.text().to_ascii_lowercase().replace(['{', '}', '[', ']'], "");
-    text.contains("file:")
-}
-
-/// What stands in `name=(…)`.
-fn array(text: &str) -> Option<&str> {
-    let (name, items) = text.split_once("=(")?;
-    let is_name = |c: char| c.is_ascii_alphanumeric() || "_+".contains(c);
-    name.chars().all(is_name).then_some(items)
-}
-
-/// A short option is a letter or a few, and its value may be glued to them.
-const MOST_LETTERS: usize = 8;
-
-/// The parts of a text that could be a path: all of it, what stands between `=`, `,`, `:` or `@`, and what is glued to a short
-/// option.
-fn candidates(text: &str) -> Vec<&str> {
-    let mut parts = vec![text];
-    // `curl -F name=<file`
-    parts.extend(text.split("=<").skip(1));
-    for piece in text.split(['=', ',']) {
-        parts.push(piece);
-        // In a sentence, too, an address is no path.
-        if !piece.split_whitespace().any(is_url) {
-            parts.extend(piece.split([':', '@']).map(|part| part.trim_matches('"')));
-        }
-    }
-    // `x=-f/etc/y` is one by the time it is used.
-    let value = text.split_once('=').map(|(_, value)| value);
-    let options = [Some(text), value].into_iter().flatten();
-    let options = options.filter_map(|it| it.trim_matches('"').strip_prefix('-'));
-    for rest in options.filter(|rest| !rest.starts_with('-')) {
-        let glued = rest.char_indices().skip(1).take(MOST_LETTERS);
-        parts.extend(glued.filter_map(|(at, _)| rest.get(at..)));
-        parts.extend(rest.find(['/', '~']).and_then(|at| rest.get(at..)));
-    }
-    parts
-}
-
-/// Whether it is an address on the network, and no way out of a folder that is named like one.
-fn is_url(text: &str) -> bool {
-    const SCHEMES: &[&str] = &[
-        "amqp",
-        "docker",
-        "ftp",
-        "git",
-        "git+https",
-        "git+ssh",
-        "grpc",
-        "gs",
-        "http",
-        "https",
-        "ldap",
-        "ldaps",
-        "mongodb",
-        "mongodb+srv",
-        "mysql",
-        "oci",
-        "postgres",
-        "postgresql",
-        "redis",
-        "rediss",
-        "s3",
-        "sftp",
-        "ssh",
-        "tcp",
-        "ws",
-        "wss",
-    ];
-    let known = |scheme: &str| SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known));
-    text.split_once("://")
-        .is_some_and(|(scheme, rest)| known(scheme) && rest.split('/').all(|part| part != ".."))
 }
 
 /// What `find` and `xargs` put a name in place of.

@@ -77,6 +77,11 @@ fn no_variable_and_no_folder_hides_what_must_never_run() {
         "x=/dev/sda; cat a > $x",
         "x=/etc/passwd; echo a > \"$x\"",
         "x=/etc; mv $x y",
+        "x=/us; rm -rf ${x}r",
+        "x=/us; y=r; rm -rf $x$y",
+        "x=build; x=/; rm -rf \"$x\"",
+        "x=build; f() { x=/; }; f; rm -rf \"$x\"",
+        "x=build; if a; then x=/; fi; rm -rf \"$x\"",
     ];
     for command in never {
         let judged = zone_of("terminal", Build, &json!({ "command": command }), &work);
@@ -94,6 +99,7 @@ fn no_variable_and_no_folder_hides_what_must_never_run() {
         "cd / && ls; cd /tmp/y && rm -rf *",
         "(cd / && ls); rm -rf build",
         "x=/; ls $x; rm -rf build",
+        "x=/; x=build; rm -rf \"$x\"",
         "x=/tmp/y; rm -rf \"$x\"",
         "x=/; rm -rf \"$x/tmp/y\"",
         "cd ~ && rm -rf build",

@@ -283,12 +283,21 @@ fn a_word_of_thousands_of_brackets_is_judged_at_once() {
 #[test]
 fn a_line_of_thousands_of_commands_is_judged_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    for part in ["x=$x$x; ", "x=/; rm $x; ", "echo a | rm $x; "] {
+    let parts =
+        ["x=$x$x; ", "x=/; rm $x; ", "echo a | rm $x; ", "ln -s a b; ", "x=$(foo); ", "a | a; "];
+    for part in parts {
         let start = std::time::Instant::now();
         let input = json!({ "command": part.repeat(30_000 / part.len()) });
         drop(zone_of("terminal", Build, &input, folder.path()));
         assert!(start.elapsed().as_secs() < 10, "{part}: {:?}", start.elapsed());
     }
+    // So much is asked about, and what must never run still does not.
+    let zone =
+        |line: String| zone_of("terminal", Build, &json!({ "command": line }), folder.path()).zone;
+    assert_eq!(zone("ls; ".repeat(300)), Build);
+    assert_eq!(zone("ls; ".repeat(600)), Machine);
+    assert_eq!(zone("a | ".repeat(5000) + "b"), Machine);
+    assert_eq!(zone("ls; ".repeat(600) + "x=/; rm -rf $x"), Never);
 }
 
 // R11.2, R11.3

@@ -79,11 +79,13 @@ pub(super) fn is_known(command: &SimpleCommand) -> bool {
         // Where a program lies, which is outside.
         "type" => only(&["-t"]) && has(&["-t"]),
         "command" => !has(&["-v", "-V"]),
+        "env" => runs_another(&args),
+        // It lists `..` as well.
+        "ls" | "gls" | "dir" | "vdir" if options().any(|arg| lists_all(arg)) => false,
         "fd" | "fdfind" | "ls" | "gls" | "tree" | "du" | "rg" | "ag" | "ack" | "grep" | "egrep"
         | "fgrep" | "shuf" | "id" | "hostname" | "arch" | "md5sum" | "cksum" | "b2sum"
         | "shasum" => options().all(|arg| adds_no_text(arg)) && !args.iter().any(goes_up),
         "jobs" => has(&["-p"]),
-        "env" => !is_bare(&args),
         "find" | "gfind" => prints_found(&args),
         "seq" => only(&["-w"]),
         "date" | "gdate" => command.assignments.is_empty() && args.iter().all(|arg| is_date(arg)),
@@ -118,6 +120,21 @@ pub(super) fn is_known(command: &SimpleCommand) -> bool {
 /// Options and nothing to set: they list all variables.
 fn is_bare(args: &[&str]) -> bool {
     args.iter().all(|arg| arg.starts_with('-') && !arg.contains('='))
+}
+
+/// Whether `env` is given a program; without one it lists all variables.
+fn runs_another(args: &[&str]) -> bool {
+    let mut before = "";
+    args.iter().any(|arg| {
+        let is_value = matches!(before, "-u" | "-C" | "--unset" | "--chdir");
+        before = arg;
+        !is_value && !arg.starts_with('-') && !arg.contains('=')
+    })
+}
+
+fn lists_all(arg: &str) -> bool {
+    let is_short = !arg.starts_with("--") && arg.contains(['a', 'f']);
+    is_short || arg.starts_with("--al")
 }
 
 /// An option that cannot have a text in it that is printed.

@@ -1,6 +1,7 @@
 //! Which texts of a line are more than spoken of: what a substitution prints, or a variable holds, may be a file where it is used.
 
-use super::{held, is_held, reads_back, takes_names};
+use super::taken::takes_names;
+use super::{held, is_held, reads_back};
 use crate::folders::Place;
 use crate::shell::{Scope, SimpleCommand, Step, Word, is_variable_name};
 use crate::spoken::message;
