@@ -216,8 +216,11 @@ fn judge_command(judged: &mut Judged, command: &str, reach: &Reach) {
         let named = spoken::without_separators(simple);
         let found = outside.word(&named).or_else(|| later.name(&named, place));
         if let Some(path) = found {
-            return judged.raise(Zone::Machine, || {
-                format!("`{written}` reaches outside the workspace: {path}")
+            return judged.raise(Zone::Machine, || match path.as_str() {
+                outside::OPEN_NAME => format!(
+                    "a file's name is made of what `{written}` gives: it may lead outside the workspace"
+                ),
+                path => format!("`{written}` reaches outside the workspace: {path}"),
             });
         }
     }
@@ -259,7 +262,8 @@ mod tests {
         let told = why("OUT=..; cp a $OUT/b");
         assert_eq!(told, "`OUT=..` reaches outside the workspace: OUT=..");
         let told = why("f=$(foo); cat $f");
-        assert_eq!(told, "`foo` reaches outside the workspace: a name that is decided at run time");
+        let name = "a file's name is made of what `foo` gives: it may lead outside the workspace";
+        assert_eq!(told, name);
     }
 
     #[test]

@@ -39,6 +39,9 @@ pub(crate) const PROGRAM_FOLDERS: &[&str] = &[
     "/opt/homebrew/bin/",
 ];
 
+/// Stands for a name that only running the line would tell.
+pub(crate) const OPEN_NAME: &str = "a name that is decided at run time";
+
 /// What a command's words are looked at with.
 #[derive(Clone, Copy)]
 pub(crate) struct Outside<'a> {
@@ -127,7 +130,7 @@ impl Outside<'_> {
         let mut names = self.texts.names(command, place).into_iter();
         let (found, _) = names.find(|(name, dynamic)| self.leads(name, *dynamic))?;
         let is_open = found == Word::ANYWHERE;
-        Some(if is_open { "a name that is decided at run time".into() } else { found })
+        Some(if is_open { OPEN_NAME.into() } else { found })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::taken::takes_names;
 use super::{held, is_held, reads_back};
 use crate::folders::Place;
-use crate::shell::{Scope, SimpleCommand, Step, Word, is_variable_name};
+use crate::shell::{Scope, SimpleCommand, Step, Word, is_one_word, is_variable_name};
 use crate::spoken::message;
 use std::collections::HashSet;
 
@@ -178,8 +178,34 @@ fn files(command: &SimpleCommand) -> Vec<&Word> {
     ];
     let name = command.name.literal().unwrap_or("?");
     let said = message(command);
-    let is_said = |arg: &Word| said.is_some_and(|said| std::ptr::eq(said, arg));
+    let is_said = |arg: &Word| {
+        said.is_some_and(|said| std::ptr::eq(said, arg)) || is_address(arg) || is_sent(command, arg)
+    };
     let args = command.args.iter().filter(|arg| !SPEAKERS.contains(&name) && !is_said(arg));
     let targets = command.redirects.iter().map(|redirect| &redirect.target);
     args.chain(targets).chain([&command.name]).collect()
+}
+
+/// `"https://example.com/$(…)"`
+fn is_address(word: &Word) -> bool {
+    let text = word.text().trim_start_matches('"');
+    is_one_word(word) && (text.starts_with("https://") || text.starts_with("http://"))
+}
+
+/// `curl -H "X: $(…)"`, `jq --arg x "$(…)"`: a text that is handed on as it is.
+fn is_sent(command: &SimpleCommand, word: &Word) -> bool {
+    let at = command.args.iter().position(|arg| std::ptr::eq(arg, word));
+    let before = |count: usize| {
+        let at = at.and_then(|at| at.checked_sub(count));
+        at.and_then(|at| command.args.get(at)).map_or("", Word::text)
+    };
+    let starts = |c: char| c.is_ascii_alphanumeric() || c == '{';
+    let is_plain = word.text().trim_start_matches('"').starts_with(starts);
+    match command.program().filter(|_| is_one_word(word)) {
+        Some("curl") => {
+            is_plain && matches!(before(1), "-H" | "--header" | "-d" | "--data" | "--json")
+        }
+        Some("jq") => matches!(before(2), "--arg" | "--argjson"),
+        _ => false,
+    }
 }
