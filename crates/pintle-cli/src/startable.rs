@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use pintle_policy::{
     Operator, Profile,
     profile::{Action, Hook, Run},
-    shell::simple_commands,
+    shell::{SimpleCommand, simple_commands},
 };
 use rustix::fs::{Access, access};
 
@@ -42,7 +42,10 @@ pub(crate) fn unstartable(
     let places: Vec<PathBuf> = path.split(':').map(PathBuf::from).collect();
     let told = |hook: &Hook| {
         let Action::Command { run, .. } = &hook.action else { return None };
-        let why = names(run).into_iter().find_map(|name| why_not(&name, &profile.dir, &places))?;
+        let why = names(run)
+            .into_iter()
+            .find_map(|name| why_not(&name, &profile.dir, &places))
+            .or_else(|| missing_script(run, &profile.dir))?;
         let so = "so this hook cannot run, and what it judges is blocked";
         Some(format!("{}: {why}, {so}", hook.source))
     };
@@ -68,6 +71,37 @@ fn names(run: &Run) -> Vec<String> {
             names
         }
     }
+}
+
+/// What runs the script that it is given.
+const INTERPRETERS: &[&str] = &[
+    "bash", "bun", "dash", "deno", "ksh", "lua", "node", "perl", "php", "ruby", "sh", "tsx", "zsh",
+];
+
+/// The script that an interpreter is given, if it is not there.
+fn missing_script(run: &Run, folder: &Path) -> Option<String> {
+    let commands: Vec<Vec<String>> = match run {
+        Run::Argv(argv) => vec![argv.clone()],
+        Run::Shell(line) if LOOKS_FIRST.iter().any(|sign| line.contains(sign)) => return None,
+        Run::Shell(line) if line.contains("cd ") => return None,
+        Run::Shell(line) => {
+            let words = |command: &SimpleCommand| {
+                let all = std::iter::once(&command.name).chain(&command.args);
+                all.map_while(|word| word.literal().map(str::to_owned)).collect()
+            };
+            simple_commands(line).ok()?.iter().map(words).collect()
+        }
+    };
+    let missing = |words: Vec<String>| {
+        let (program, args) = words.split_first()?;
+        let name = program.rsplit('/').next().unwrap_or(program);
+        let is_one = INTERPRETERS.contains(&name) || name.starts_with("python");
+        // An option may say that no script follows: `-c`, `-m`, `-e`.
+        let script = args.first().filter(|it| is_one && !it.starts_with('-'))?;
+        let is_path = script.contains('/') || Path::new(script).extension().is_some();
+        (is_path && !folder.join(script).exists()).then(|| format!("there is no script `{script}`"))
+    };
+    commands.into_iter().find_map(missing)
 }
 
 /// Of a line that nobody else can read, as with an option of `uv run` that is not known here.

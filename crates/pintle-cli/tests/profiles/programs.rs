@@ -414,3 +414,86 @@ fn programs_run_also_where_the_end_of_processes_was_ignored() {
     let said = ignoring.output().unwrap();
     assert!(said.status.success() && world.path("a.txt").exists(), "{said:?}");
 }
+
+/// A profile with one hook, and its script.
+fn hooked(command: &str, files: &[(&str, &str)]) -> World {
+    let hook = json!({ "action": "command", "command": command, "tools": ["write_file"] });
+    let world = World::new(&json!({ "hooks": { "onToolCall": [hook] } })).allowing_programs();
+    for (file, text) in files {
+        world.write(&format!("profile/{file}"), text);
+    }
+    world.trust();
+    world
+}
+
+// R10.9: where nobody can tell by reading what a script runs, it could be any file.
+#[test]
+fn what_a_script_of_another_language_works_out_runs_only_as_it_was_trusted() {
+    for (command, script, says) in [
+        ("python3 hooks/c.py", "hooks/c.py", "import os\nos.system('hs.x/bil hs'[::-1])\n"),
+        (
+            "python3 hooks/c.py",
+            "hooks/c.py",
+            "import subprocess as s\ns.run(['sh', 'li' + 'b/x.sh'])\n",
+        ),
+        ("f=lib/x.sh; sh $f", "hooks/c.py", ""),
+    ] {
+        let world = hooked(command, &[(script, says), ("lib/x.sh", "true\n")]);
+        let said = world.ask("write a.txt: x");
+        assert!(world.path("a.txt").exists(), "{says}: {said:?}");
+        world.write("profile/lib/x.sh", "touch ran\n");
+        let said = world.ask("write b.txt: x");
+        assert!(said.out.contains("`lib/x.sh` changed since it was trusted"), "{says}: {said:?}");
+        assert!(!world.path("b.txt").exists() && !world.path("profile/ran").exists(), "{says}");
+        world.trust();
+        world.ask("write c.txt: x");
+        assert!(world.path("profile/ran").exists(), "{says}: it would have run");
+    }
+    let world = hooked("python3 hooks/c.py", &[("hooks/c.py", "exec(input())\n")]);
+    world.write("profile/new.txt", "");
+    let shown = world.run(&["trust", "profile"]);
+    assert!(shown.out.contains("`hooks/c.py:1: exec(input())`"), "{shown:?}");
+    assert!(shown.out.contains("write there as a plain text"), "{shown:?}");
+}
+
+// R10.9: hooks as people write them stay trusted, run after run, and leave the project to the agent.
+#[test]
+fn a_hook_that_keeps_a_log_or_looks_at_the_project_stays_trusted() {
+    let log = "import json, sys\nfrom pathlib import Path\n\
+               with (Path(__file__).parent / 'audit.jsonl').open('a') as f: f.write('x')\n";
+    let cache = "import os, sys\nC = os.path.join(os.path.dirname(__file__), 'cache')\n\
+                 os.makedirs(C, exist_ok=True)\nopen(os.path.join(C, str(os.getpid())), 'w').close()\n";
+    for (command, script, says) in [
+        ("sh hooks/c.sh", "hooks/c.sh", "LOG=\"$(dirname \"$0\")/hook.log\"\ncat >> \"$LOG\"\n"),
+        ("sh hooks/c.sh >> hooks/hook.log", "hooks/c.sh", "date\n"),
+        ("python3 hooks/c.py", "hooks/c.py", log),
+        ("python3 hooks/c.py", "hooks/c.py", cache),
+        ("sh hooks/c.sh", "hooks/c.sh", "find src -name '*.py' | xargs python3 -m py_compile\n"),
+        ("sh hooks/c.sh", "hooks/c.sh", "for f in src/*.txt; do wc -l \"$f\" > /dev/null; done\n"),
+    ] {
+        let world = hooked(command, &[(script, says), ("src/a.py", "x = 1\n"), ("src/a.txt", "")]);
+        for file in ["a.txt", "profile/src/b.txt", "profile/src/b.py", "b.txt"] {
+            let said = world.ask(&format!("write {file}: x = 2"));
+            assert!(world.path(file).exists(), "{says}: {said:?}");
+        }
+        assert!(world.run(&["trust", "profile"]).out.contains("nothing changed"), "{says}");
+    }
+}
+
+// R10.9: what would make a difference to a hook is asked about before the agent makes it.
+#[test]
+fn an_agent_asks_before_it_makes_what_a_script_speaks_of() {
+    let says = "grep -q TODO etc/list.txt && exit 2\nexit 0\n";
+    let world = hooked("sh hooks/c.sh", &[("hooks/c.sh", says)]);
+    let said = world.ask("write profile/etc/list.txt: x");
+    assert!(
+        said.out.contains("it would count, for the script `hooks/c.sh` speaks of it"),
+        "{said:?}"
+    );
+    world.write("profile/etc/list.txt", "nothing\n");
+    world.ask("write a.txt: x");
+    assert!(world.path("a.txt").exists(), "what a person makes later changes no program");
+    world.trust();
+    let said = world.ask("write profile/etc/list.txt: x");
+    assert!(said.out.contains("the script `hooks/c.sh` reads it"), "{said:?}");
+}

@@ -68,6 +68,8 @@ const SHELLS: [&str; 5] = ["bash", "dash", "ksh", "sh", "zsh"];
 pub(crate) enum Use {
     /// It only says it.
     Said,
+    /// It only writes to the file.
+    Written,
     /// It only looks into the file.
     Read,
     /// Anything else.
@@ -90,8 +92,14 @@ pub(super) fn only_data(commands: &[SimpleCommand]) -> BTreeMap<String, Use> {
         let used = use_of(command);
         command.args.iter().for_each(|word| note(word, used));
         for redirect in command.redirects.iter().filter(|it| it.names_a_file()) {
-            let reads = !redirect.writes() && used != Use::Other;
-            note(&redirect.target, if reads { Use::Read } else { Use::Other });
+            note(
+                &redirect.target,
+                match redirect.writes() {
+                    true => Use::Written,
+                    false if used == Use::Other => Use::Other,
+                    false => Use::Read,
+                },
+            );
         }
         let others = command.assignments.iter().chain([&command.name]).chain(&command.documents);
         others.for_each(|word| note(word, Use::Other));
@@ -107,6 +115,7 @@ fn use_of(command: &SimpleCommand) -> Use {
     let is_grep = program.ends_with("grep");
     match program {
         _ if TALKERS.contains(&program) => Use::Said,
+        "mkdir" | "rm" | "tee" | "touch" | "truncate" => Use::Written,
         _ if checks(command) => Use::Read,
         _ if READERS.contains(&program) && (is_grep || !command.args.iter().any(takes)) => {
             Use::Read
@@ -136,6 +145,12 @@ fn checks(command: &SimpleCommand) -> bool {
         ["-l", ..] => program == "php",
         _ => false,
     }
+}
+
+/// `python3 -m py_compile src/a.py`: it loads nothing of what it is given.
+pub(super) fn checks_with_python(command: &SimpleCommand) -> bool {
+    let program = command.program().unwrap_or_default();
+    program.starts_with("python") && !command.name.text().contains('/') && checks(command)
 }
 
 /// `eval "$x"`, `cat x | sh`, `. "$x"`: what was read may be run.

@@ -153,6 +153,9 @@ impl Search<'_> {
                 self.data.insert(file);
             }
         }
+        let plain = words.written.iter().flat_map(|word| spellings(word));
+        let plain = plain.filter(|it| !it.contains('$') && !it.starts_with(['-', '/']));
+        self.written.extend(plain.map(|it| normal(&it)));
         // Programs count, whatever is done with them.
         for file in written {
             if mentions::is_program(&self.folder.join(&file)) && counts(self, &file) {

@@ -109,8 +109,9 @@ impl Places<'_> {
         let is_text = is_text(kind);
         // `conf.d/*.conf`: the ending stands by itself.
         let endings = known.words().iter().filter_map(|word| word.strip_prefix('.'));
+        let all_kinds = !is_text && !known.reaches().only_modules;
         let kinds: HashSet<&str> =
-            endings.filter(|it| !is_text && !it.is_empty()).chain([kind]).collect();
+            endings.filter(|it| all_kinds && !it.is_empty()).chain([kind]).collect();
         let mut endings = vec![kind];
         if installed::is_of_node(script, known.words()) {
             endings.extend(["cjs", "js", "mjs"].iter().filter(|it| **it != kind));
@@ -126,7 +127,7 @@ impl Places<'_> {
             let behind = path.split_once('/').map_or("", |(_, behind)| behind);
             // `lib.rules` of Python is `lib/rules`.
             let module = path.replace('.', "/");
-            let loaded = !is_text && !known.is_only_written(word);
+            let loaded = !is_text && !known.is_only_written(word) && used != Use::Written;
             let spellings = [(path, loaded), (behind, loaded), (&*module, false)];
             for (spelling, any) in spellings.into_iter().filter(|it| !it.0.is_empty()) {
                 for place in [Path::new(""), beside] {
@@ -144,7 +145,7 @@ impl Places<'_> {
                             self.found.read.insert(file.clone());
                             found.insert(file);
                         }
-                        Use::Read | Use::Said => {}
+                        Use::Read | Use::Said | Use::Written => {}
                     }
                 }
             }

@@ -1,7 +1,9 @@
 //! Where the words lead by which scripts reach for more than they name.
 
+use super::loaders::KEPT;
 use super::reaches::Reaches;
 use super::scripts::{Named, Scripts, Search, entries};
+use super::strings::is_kept_by_name;
 use super::{installed, mentions};
 use crate::contents::Contents;
 use crate::paths::normal;
@@ -36,6 +38,7 @@ impl Search<'_> {
         let beside = Path::new(script).parent().unwrap_or(Path::new("")).to_owned();
         let from = [PathBuf::new(), beside];
         let folders = self.found.folders.len();
+        self.lists |= reaches.lists;
         let mut reached = false;
         for word in &reaches.places {
             for named in self.all_named(&from, word) {
@@ -132,7 +135,7 @@ impl Search<'_> {
                     && !self.company.keeps(Path::new(&file))
                     && !installed::is_data_of_git(Path::new(&file));
                 if counts {
-                    self.not_only_read.insert(file.clone());
+                    self.taken.insert(file.clone());
                     self.found.files.insert(file);
                 }
                 counts
@@ -148,7 +151,7 @@ impl Search<'_> {
         let is_kept = |file: &&String| {
             !self.loaded.contains(*file)
                 && !self.named.contains(*file)
-                && !inside(file)
+                && (!inside(file) || self.is_kept_among_scripts(file))
                 && !mentions::is_program(&self.folder.join(file))
         };
         // What is loaded as soon as it is there is not the agent's to make.
@@ -161,15 +164,52 @@ impl Search<'_> {
         let awaited: Vec<String> = self.loaded.iter().filter(is_awaited).cloned().collect();
         let kept: Vec<String> = self.written.iter().filter(is_kept).cloned().collect();
         for file in kept {
-            if self.found.files.remove(&file) || self.folder.join(&file).is_file() {
+            // What comes to be beside scripts leaves its mark on their folder.
+            let place = Path::new(&file).parent().unwrap_or(Path::new("")).to_owned();
+            let is_among = self.found.folders.iter().any(|it| place.starts_with(it))
+                && self.folder.join(&place).is_dir();
+            if is_among {
+                self.stable.retain(|stable| *stable != place);
+            }
+            if self.found.files.remove(&file) || self.folder.join(&file).is_file() || is_among {
                 self.found.kept.insert(file);
             }
         }
         self.found.kept.extend(awaited);
+        self.set_aside_kept_folders();
+    }
+
+    /// `hooks/cache`, which a script fills by names that it works out: what is there and is no program.
+    fn set_aside_kept_folders(&mut self) {
+        let inside = |it: &Path| {
+            self.found.folders.iter().any(|folder| it.starts_with(folder) && it != folder)
+        };
+        let is_kept = |place: &&Path| {
+            let name = place.file_name().and_then(|it| it.to_str()).unwrap_or_default();
+            KEPT.contains(&name.trim_start_matches('.')) && inside(place)
+        };
+        let places: Vec<PathBuf> =
+            self.written.iter().map(Path::new).filter(is_kept).map(Path::to_owned).collect();
+        for place in places.iter().filter(|_| !self.lists) {
+            let (folder, taken) = (self.folder, &self.taken);
+            self.found.files.retain(|file| {
+                let is_data = Path::new(file).starts_with(place)
+                    && !taken.contains(file)
+                    && !mentions::is_program(&folder.join(file));
+                !is_data
+            });
+            self.stable.retain(|it| !it.starts_with(place) && Some(it.as_path()) != place.parent());
+        }
+    }
+
+    /// A log beside the scripts: it is written by its name, and nothing there loads or lists whatever there is.
+    fn is_kept_among_scripts(&self, file: &str) -> bool {
+        let kind = Path::new(file).extension().and_then(|it| it.to_str()).unwrap_or_default();
+        !self.lists && !self.taken.contains(file) && (is_kept_by_name(file) || kind == "txt")
     }
 
     /// Modules in the profile's own folder go before those of the system.
-    fn python_here(&mut self, script: &str) {
+    pub(super) fn python_here(&mut self, script: &str) {
         if self.found.python_here.is_none() {
             self.found.python_here = Some(script.to_owned());
         }

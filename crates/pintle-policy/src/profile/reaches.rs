@@ -6,8 +6,8 @@ use super::data::{Use, only_data, without_checks};
 use super::loaders::{DECLARERS, FINDERS, KEPT, LISTERS, TALKERS, is_loader, runs_the_project};
 use super::looked_at::{WRITERS, pattern};
 use super::strings::{
-    goes_elsewhere, is_kept_by_name, keeps_files, lists_somewhere, runs_lines, runs_what_it_finds,
-    strings,
+    goes_elsewhere, is_kept_by_name, keeps_files, lists_folders, lists_somewhere, runs_files,
+    runs_lines, runs_what_it_finds, strings,
 };
 use crate::contents::is_part_of_a_path;
 use crate::shell::{SimpleCommand, Word, is_variable_name, is_wrapper, simple_commands};
@@ -35,6 +35,10 @@ pub(crate) struct Reaches {
     pub(super) kept: BTreeSet<String>,
     /// What it gives to those who load it.
     pub(super) loaded: BTreeSet<String>,
+    /// Whether it loads nothing but modules, by their names.
+    pub(super) only_modules: bool,
+    /// Whether it goes through whatever is in a folder, and may load that.
+    pub(super) lists: bool,
     /// Words that it only says, or that name files it only looks at.
     pub(super) data: BTreeMap<String, Use>,
     /// A command that may run any file.
@@ -85,9 +89,10 @@ impl Reaches {
             Some(Language::Other) => {
                 let kind = file.extension().and_then(|kind| kind.to_str()).unwrap_or_default();
                 let tongue = Tongue::of(kind, text);
-                found.strings(text, tongue);
-                if let Some(tongue) = tongue {
-                    found.calls(Calls::of(tongue, text));
+                let calls = tongue.map(|tongue| (tongue, Calls::of(tongue, text)));
+                found.strings(text, calls.as_ref());
+                if let Some((_, calls)) = calls {
+                    found.calls(calls);
                 }
             }
             None => {}
@@ -99,6 +104,16 @@ impl Reaches {
         let open: Vec<Open> = commands.iter().filter_map(Open::of).collect();
         let is_open = !open.is_empty();
         let loads = is_open || commands.iter().any(is_loader);
+        let has_pattern = |command: &SimpleCommand| {
+            let program = command.program().unwrap_or_default();
+            let lists = LISTERS.contains(&program) && !program.is_empty();
+            lists
+                || command
+                    .args
+                    .iter()
+                    .any(|word| pattern(word.text()).is_some() && word.is_dynamic())
+        };
+        self.lists |= loads && commands.iter().any(has_pattern);
         self.open.extend(open);
         let used = variables_read(commands);
         self.keeps(commands);
@@ -241,18 +256,27 @@ impl Reaches {
     }
 
     /// Of a script in another language: its texts may be places, or lines that it gives to a shell.
-    fn strings(&mut self, script: &str, tongue: Option<Tongue>) {
+    fn strings(&mut self, script: &str, calls: Option<&(Tongue, Calls)>) {
         let all = strings(script);
         // Of these it is known call by call what they run.
-        let is_read = matches!(tongue, Some(Tongue::Python | Tongue::Node));
+        let calls = calls.filter(|it| matches!(it.0, Tongue::Python | Tongue::Node));
+        let is_read = calls.is_some();
+        let loads_files = match calls {
+            Some((_, calls)) => calls.unknown.is_some() || calls.loads_files,
+            None => runs_files(script),
+        };
+        self.lists = loads_files && lists_folders(script);
+        self.only_modules = is_read && !loads_files;
         let runs_lines = runs_lines(script);
         let loads = runs_what_it_finds(script, &all);
         let reaches_out = goes_elsewhere(script) || (!is_read && loads);
         if loads && let Some(command) = lists_somewhere(script, &all) {
             self.open.push(Open { command, words: BTreeSet::new() });
         }
-        if keeps_files(script) {
-            let kept = all.iter().filter(|it| !it.is_loaded && is_kept_by_name(&it.text));
+        if keeps_files(script) && !loads_files {
+            let is_folder = |text: &str| KEPT.contains(&text.trim_matches(['.', '/']));
+            let is_kept = |text: &str| is_kept_by_name(text) || is_folder(text);
+            let kept = all.iter().filter(|it| !it.is_loaded && is_kept(&it.text));
             self.kept.extend(kept.flat_map(|it| parts(&it.text)));
         }
         let mut lines = 0;
@@ -316,6 +340,7 @@ impl Reaches {
             self.open.extend(open.map(|open| Open { command: told(open.command.clone()), ..open }));
             self.anything = self.anything.take().or(line.anything.map(told));
             self.places.extend(line.places);
+            self.lists |= line.lists;
             self.folders.extend(line.folders);
             self.patterns.extend(line.patterns);
             self.repositories.extend(line.repositories);

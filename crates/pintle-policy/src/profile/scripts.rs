@@ -7,6 +7,7 @@
 
 use super::awaited::Awaited;
 use super::company::{self, Company};
+use super::data::checks_with_python;
 use super::document::Node;
 use super::foreign::{Foreign, READ_BY_NODE};
 use super::installed;
@@ -79,6 +80,8 @@ impl Scripts {
             written: BTreeSet::new(),
             loaded: BTreeSet::new(),
             not_only_read: BTreeSet::new(),
+            taken: BTreeSet::new(),
+            lists: false,
             starts_node: false,
         };
         for line in lines(file, folder, around.hook_env) {
@@ -93,6 +96,7 @@ impl Scripts {
         search.found.read.extend(search.data.iter().cloned());
         search.found.read.retain(|file| {
             !search.not_only_read.contains(file)
+                && !search.taken.contains(file)
                 && !search.loaded.contains(file)
                 && !search.named.contains(file)
                 && !search.found.folders.iter().any(|it| Path::new(file).starts_with(it))
@@ -149,7 +153,7 @@ pub(super) struct Search<'a> {
     /// What hooks save to, also before they did.
     pub(super) saved: BTreeSet<String>,
     /// The folders that were gone through and in which nothing comes or goes by itself: no events are saved there.
-    stable: Vec<PathBuf>,
+    pub(super) stable: Vec<PathBuf>,
     /// What lines read and do not run: what it says is not looked for.
     pub(super) data: BTreeSet<String>,
     /// The scripts that commands name.
@@ -160,6 +164,10 @@ pub(super) struct Search<'a> {
     pub(super) loaded: BTreeSet<String>,
     /// What scripts may load, or speak of otherwise than to look into it.
     pub(super) not_only_read: BTreeSet<String>,
+    /// What was found to be loaded, and not only spoken of.
+    pub(super) taken: BTreeSet<String>,
+    /// Whether a script goes through whatever is in a folder, and loads something.
+    pub(super) lists: bool,
     /// The scripts of which it is known what they reach for.
     pub(super) gone_through: BTreeSet<String>,
     starts_node: bool,
@@ -213,7 +221,9 @@ impl Search<'_> {
                     self.repository(place);
                 }
             }
-            if loads(command) == Loads::Anything {
+            if checks_with_python(command) {
+                self.python_here(AGENT_FILE);
+            } else if loads(command) == Loads::Anything {
                 self.command(command, &places);
             }
         }

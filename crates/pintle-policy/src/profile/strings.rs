@@ -131,9 +131,19 @@ const WRITES: [&str; 13] = [
     "write_text",
 ];
 
-/// Whether a script writes files and runs none by a text of its own.
+/// Whether a script writes files.
 pub(super) fn keeps_files(script: &str) -> bool {
-    WRITES.iter().any(|way| script.contains(way)) && !RUNS.iter().any(|way| script.contains(way))
+    WRITES.iter().any(|way| script.contains(way))
+}
+
+/// Whether it may run files by a text of its own.
+pub(super) fn runs_files(script: &str) -> bool {
+    RUNS.iter().any(|way| script.contains(way))
+}
+
+/// Whether it lists what is in some folder.
+pub(super) fn lists_folders(script: &str) -> bool {
+    script.contains("iterdir(") || LISTS.iter().any(|way| *way != "Path(" && script.contains(way))
 }
 
 /// Whether a file is called like one that somebody keeps: a list, a state, a database.

@@ -114,3 +114,67 @@ fn a_line_counts_with_what_it_reads_and_not_with_what_comes_later() {
     write(folder.path(), "etc/deny.txt", "y");
     assert_eq!(trusted.diff(&fingerprint(folder.path())).len(), 1);
 }
+
+// A hook that keeps a log beside itself stays trusted.
+#[test]
+fn a_log_that_a_script_writes_beside_itself_is_no_part_of_it() {
+    for (script, says, log) in [
+        ("hooks/c.sh", "date >> hooks/hook.log", "hooks/hook.log"),
+        ("hooks/c.sh", "date >> \"$(dirname \"$0\")/hook.log\"", "hooks/hook.log"),
+        (
+            "hooks/c.sh",
+            "L=\"$PINTLE_PROFILE_DIR/hooks/a.jsonl\"; jq -c . >> \"$L\"",
+            "hooks/a.jsonl",
+        ),
+        (
+            "hooks/c.py",
+            "import re\nfrom pathlib import Path\nP = re.compile('x')\nwith open(Path(__file__).parent / 'audit.log', 'a') as f: f.write('x')",
+            "hooks/audit.log",
+        ),
+        (
+            "hooks/c.js",
+            "fs.appendFileSync(path.join(__dirname, 'audit.jsonl'), x)",
+            "hooks/audit.jsonl",
+        ),
+    ] {
+        let agent = hook(&format!(r#""argv": ["./{script}"]"#));
+        let folder = profile(&agent, &[(script, says)]);
+        let trusted = fingerprint(folder.path());
+        write(folder.path(), log, "a\n");
+        assert_eq!(trusted.diff(&fingerprint(folder.path())), [], "{says}");
+        let scripts = Profile::load(folder.path()).unwrap().scripts;
+        assert!(scripts.kept.contains(log), "the agent has to ask: {says}");
+        write(folder.path(), "hooks/other.log", "a\n");
+        assert_eq!(trusted.diff(&fingerprint(folder.path())).len(), 1, "{says}");
+    }
+    let line = profile(
+        &hook(r#""command": "sh hooks/c.sh >> hooks/hook.log 2>&1""#),
+        &[("hooks/c.sh", "true")],
+    );
+    let trusted = fingerprint(line.path());
+    write(line.path(), "hooks/hook.log", "a\n");
+    assert_eq!(trusted.diff(&fingerprint(line.path())), []);
+}
+
+#[test]
+fn what_a_script_writes_beside_itself_counts_where_something_there_may_load_it() {
+    for (script, says, log) in [
+        ("hooks/c.sh", "date >> hooks/a.log; . hooks/a.log", "hooks/a.log"),
+        ("hooks/c.sh", "date >> hooks/a.log; for f in hooks/*; do . \"$f\"; done", "hooks/a.log"),
+        ("hooks/c.sh", "date >> hooks/a.log; cat hooks/* | sh", "hooks/a.log"),
+        ("hooks/c.sh", "date >> hooks/a.sh", "hooks/a.sh"),
+        ("hooks/c.py", "open('hooks/a.log', 'a'); exec(open('hooks/a.log').read())", "hooks/a.log"),
+        (
+            "hooks/c.py",
+            "import os\nopen('hooks/a.log', 'a')\nfor f in os.listdir('hooks'): exec(open('hooks/' + f).read())",
+            "hooks/a.log",
+        ),
+        ("hooks/c.js", "fs.appendFileSync('hooks/a.log', x); require('./a.log')", "hooks/a.log"),
+    ] {
+        let agent = hook(&format!(r#""argv": ["./{script}"]"#));
+        let folder = profile(&agent, &[(script, says), (log, "")]);
+        let trusted = fingerprint(folder.path());
+        write(folder.path(), log, "a\n");
+        assert_eq!(trusted.diff(&fingerprint(folder.path())).len(), 1, "{says}");
+    }
+}

@@ -28,6 +28,8 @@ pub(super) struct Calls {
     pub(super) lines: Vec<Said>,
     /// Texts that are parts of what is loaded: each may be a file or a folder.
     pub(super) loaded: BTreeSet<String>,
+    /// Whether it loads files or code by what it works out, and not only modules by their names.
+    pub(super) loads_files: bool,
     /// The first place at which nobody can tell what is loaded or run.
     pub(super) unknown: Option<String>,
 }
@@ -174,6 +176,9 @@ impl Search<'_> {
                     doubt(pieces)?;
                 }
                 self.load(&value, runs);
+                let is_plain = |it: &Vec<Piece>| matches!(it.as_slice(), [Piece::Text(_)]);
+                let is_module = runs == Runs::Module && value.iter().all(is_plain);
+                self.found.loads_files |= !is_module && runs != Runs::Folder;
                 Ok(Vec::new())
             }
             Runs::Line => words::lines(&self.values.of(what, at, bound)),
