@@ -131,3 +131,36 @@ fn why_not(name: &str, folder: &Path, places: &[PathBuf]) -> Option<String> {
         () => Some(format!("there is no program `{name}`")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_script_that_an_interpreter_is_given_has_to_be_there() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("there.py"), "").unwrap();
+        let missing = |run: &Run| missing_script(run, folder.path());
+        let line = |line: &str| missing(&Run::Shell(line.to_owned()));
+        for script in
+            ["python3 hooks/a.py", "node hooks/a.js x", "sh hooks/a.sh | cat", "bash a.sh"]
+        {
+            assert!(line(script).unwrap().starts_with("there is no script `"), "{script}");
+        }
+        let argv = ["python3", "hooks/a.py"].map(str::to_owned).to_vec();
+        assert_eq!(missing(&Run::Argv(argv)).unwrap(), "there is no script `hooks/a.py`");
+        for fine in [
+            "python3 there.py",
+            "python3 -m json.tool",
+            "python3 -c 'import a.b'",
+            "sh -c 'x.y'",
+            "cd hooks && sh a.sh",
+            "[ -f a.sh ] && sh a.sh || true",
+            "cat hooks/a.py",
+        ] {
+            assert_eq!(line(fine), None, "{fine}");
+        }
+    }
+}

@@ -3,8 +3,9 @@
 use super::awaited::Awaited;
 use super::company::Company;
 use super::data::Use;
+use super::entries::{Entry, entries};
 use super::installed;
-use super::scripts::{Entry, MOST_FILES, entries};
+use super::scripts::MOST_FILES;
 use crate::contents::{Contents, Known};
 use crate::paths::{is_inside, normal, resolve};
 use crate::profile::AGENT_FILE;
@@ -91,6 +92,8 @@ pub(super) struct Among<'a> {
     pub(super) named: BTreeSet<String>,
     /// What hooks save to, also before they did.
     pub(super) saved: BTreeSet<String>,
+    /// What hooks keep.
+    pub(super) aside: BTreeSet<String>,
     /// Whether a command starts Node, which may run a file that does not look like it.
     pub(super) starts_node: bool,
 }
@@ -271,6 +274,7 @@ impl Places<'_> {
         is_there
             && place != Path::new(AGENT_FILE)
             && !self.among.company.keeps(place)
+            && !place.to_str().is_some_and(|it| self.among.aside.contains(it))
             && self.is_inside(place)
     }
 

@@ -7,6 +7,7 @@ mod company;
 mod data;
 mod declared;
 mod document;
+mod entries;
 mod file;
 mod foreign;
 mod formats;

@@ -1,8 +1,9 @@
 //! Where the words lead by which scripts reach for more than they name.
 
+use super::entries::entries;
 use super::loaders::KEPT;
 use super::reaches::Reaches;
-use super::scripts::{Named, Scripts, Search, entries};
+use super::scripts::{Named, Scripts, Search};
 use super::strings::is_kept_by_name;
 use super::{installed, mentions};
 use crate::contents::Contents;
@@ -171,7 +172,11 @@ impl Search<'_> {
             if is_among {
                 self.stable.retain(|stable| *stable != place);
             }
-            if self.found.files.remove(&file) || self.folder.join(&file).is_file() || is_among {
+            let is_removed = self.found.files.remove(&file);
+            if is_removed {
+                self.aside.insert(file.clone());
+            }
+            if is_removed || self.folder.join(&file).is_file() || is_among {
                 self.found.kept.insert(file);
             }
         }
@@ -190,14 +195,16 @@ impl Search<'_> {
         };
         let places: Vec<PathBuf> =
             self.written.iter().map(Path::new).filter(is_kept).map(Path::to_owned).collect();
-        for place in places.iter().filter(|_| !self.lists) {
-            let (folder, taken) = (self.folder, &self.taken);
-            self.found.files.retain(|file| {
-                let is_data = Path::new(file).starts_with(place)
-                    && !taken.contains(file)
-                    && !mentions::is_program(&folder.join(file));
-                !is_data
-            });
+        let may_be_loaded = self.lists || self.found.unnamed.is_some();
+        for place in places.iter().filter(|_| !may_be_loaded) {
+            let is_data = |file: &&String| {
+                Path::new(file).starts_with(place)
+                    && !self.taken.contains(*file)
+                    && !mentions::is_program(&self.folder.join(file))
+            };
+            let data: Vec<String> = self.found.files.iter().filter(is_data).cloned().collect();
+            self.found.files.retain(|file| !data.contains(file));
+            self.aside.extend(data);
             self.stable.retain(|it| !it.starts_with(place) && Some(it.as_path()) != place.parent());
         }
     }

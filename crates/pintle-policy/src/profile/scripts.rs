@@ -9,6 +9,7 @@ use super::awaited::Awaited;
 use super::company::{self, Company};
 use super::data::checks_with_python;
 use super::document::Node;
+use super::entries::{Entry, entries};
 use super::foreign::{Foreign, READ_BY_NODE};
 use super::installed;
 use super::lines::{Line, lines, saved_files};
@@ -62,6 +63,21 @@ pub(crate) struct Around<'a> {
 impl Scripts {
     /// All of them, from a file that may still be wrong in other places.
     pub(crate) fn of(file: &Node, around: Around<'_>, contents: &mut Contents) -> Self {
+        let (found, aside) = Self::without(BTreeSet::new(), file, around, contents);
+        if aside.is_empty() {
+            return found;
+        }
+        // What hooks keep may speak of any file, as a log does of those that the agent works on.
+        Self::without(aside, file, around, contents).0
+    }
+
+    /// The same without some that are found to be none; and more of these.
+    fn without(
+        aside: BTreeSet<String>,
+        file: &Node,
+        around: Around<'_>,
+        contents: &mut Contents,
+    ) -> (Self, BTreeSet<String>) {
         let folder = around.folder;
         let company = Company::of(folder, around.data);
         let saved_among_data =
@@ -81,6 +97,7 @@ impl Scripts {
             loaded: BTreeSet::new(),
             not_only_read: BTreeSet::new(),
             taken: BTreeSet::new(),
+            aside,
             lists: false,
             starts_node: false,
         };
@@ -107,7 +124,7 @@ impl Scripts {
             contents.see_folder(folder, place);
         }
         if search.found.too_large.is_some() {
-            return search.found;
+            return (search.found, BTreeSet::new());
         }
         if search.found.unnamed.is_some() {
             let saved = &search.saved;
@@ -123,7 +140,7 @@ impl Scripts {
         };
         let loaded: Vec<String> = search.litter.into_iter().filter(spoken_of).collect();
         search.found.files.extend(loaded);
-        search.found
+        (search.found, search.aside)
     }
 
     /// The folders of which every file counts, and the files that are in none of them.
@@ -166,6 +183,8 @@ pub(super) struct Search<'a> {
     pub(super) not_only_read: BTreeSet<String>,
     /// What was found to be loaded, and not only spoken of.
     pub(super) taken: BTreeSet<String>,
+    /// What is no part of the programs, though it lies among them.
+    pub(super) aside: BTreeSet<String>,
     /// Whether a script goes through whatever is in a folder, and loads something.
     pub(super) lists: bool,
     /// The scripts of which it is known what they reach for.
@@ -182,6 +201,7 @@ impl Search<'_> {
             company: &company,
             named: self.named.clone(),
             saved: self.saved.clone(),
+            aside: self.aside.clone(),
             starts_node: self.starts_node,
         };
         while self.found.too_large.is_none() && self.found.unnamed.is_none() {
@@ -431,6 +451,10 @@ impl Search<'_> {
                     return;
                 }
                 let name = file.to_string_lossy().into_owned();
+                if self.aside.contains(&name) {
+                    stable = false;
+                    continue;
+                }
                 if company::is_litter(&self.folder.join(&file)) {
                     self.litter.insert(name);
                     continue;
@@ -457,22 +481,4 @@ pub(super) enum Named {
     Folder(PathBuf),
     Script(String),
     Outside(String),
-}
-
-/// What is in a folder of the profile, by its path in the profile. No link is followed.
-pub(super) struct Entry {
-    pub(super) path: PathBuf,
-    pub(super) is_folder: bool,
-    is_link: bool,
-}
-
-pub(super) fn entries(folder: &Path, place: &Path) -> impl Iterator<Item = Entry> {
-    let place = place.to_owned();
-    let listed = folder.join(&place).read_dir().into_iter().flatten().flatten();
-    listed.map(move |entry| {
-        let kind = entry.file_type();
-        let is_folder = kind.as_ref().is_ok_and(|kind| kind.is_dir());
-        let is_link = kind.is_ok_and(|kind| kind.is_symlink());
-        Entry { path: place.join(entry.file_name()), is_folder, is_link }
-    })
 }
