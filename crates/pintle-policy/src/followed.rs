@@ -1,10 +1,12 @@
 //! Links that a program comes upon by itself: whoever goes through a folder and follows what is in it (`grep -R`, `cp -rL`,
-//! `zip -r`) is where those links lead.
+//! `zip -r`) is where those links lead. So is whoever opens what another lists (`ls | xargs cat`).
 
 use crate::Reach;
+use crate::folders::Place;
 use crate::outside::{Outside, PROGRAM_FOLDERS, is_harmless_device};
 use crate::paths::resolve;
 use crate::shell::{SimpleCommand, Word, may_be_long};
+use glob::Pattern;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -12,9 +14,9 @@ use std::path::{Path, PathBuf};
 const MOST_ENTRIES: usize = 100_000;
 
 /// Programs that go through the folder they run in when they are given none.
-const GO_THROUGH_HERE: [&str; 16] = [
-    "ack", "ag", "du", "egrep", "fd", "fdfind", "fgrep", "find", "gfind", "ggrep", "gls", "grep",
-    "ls", "rclone", "rg", "tree",
+const GO_THROUGH_HERE: [&str; 18] = [
+    "ack", "ag", "dir", "du", "egrep", "fd", "fdfind", "fgrep", "find", "gfind", "ggrep", "git",
+    "gls", "grep", "ls", "rclone", "rg", "tree",
 ];
 
 /// How a program goes through folders.
@@ -80,14 +82,77 @@ fn goes(command: &SimpleCommand) -> Goes {
     }
 }
 
+/// What makes git print names of files.
+const GIT_LISTS: [&str; 5] = ["ls-files", "ls-tree", "status", "--name-only", "--name-status"];
+
+/// Which entries of folders a program prints, links among them.
+struct Listing {
+    /// Also of the folders in them.
+    deep: bool,
+    /// Only what is called like this.
+    only: Option<Pattern>,
+}
+
+fn listing(command: &SimpleCommand) -> Option<Listing> {
+    let args: Vec<&str> = command.args.iter().map(Word::text).collect();
+    let has = |option: &str, values: &[&str]| {
+        args.windows(2).any(|pair| matches!(pair, [o, v] if *o == option && values.contains(v)))
+    };
+    let all = |deep: bool| Some(Listing { deep, only: None });
+    match command.program()? {
+        "ls" | "gls" | "dir" => all(args
+            .iter()
+            .any(|arg| arg.starts_with('-') && arg.contains('R') || arg.starts_with("--rec"))),
+        "find" | "gfind" if has("-type", &["f", "d"]) && !has("-type", &["l"]) => None,
+        "find" | "gfind" => {
+            let is_plain =
+                !args.iter().any(|arg| matches!(*arg, "-o" | "-or" | "!" | "-not" | ","));
+            let named = args.windows(2).find_map(|pair| match pair {
+                ["-name", pattern] => Pattern::new(pattern).ok(),
+                _ => None,
+            });
+            Some(Listing { deep: true, only: named.filter(|_| is_plain) })
+        }
+        "fd" | "fdfind" if has("-t", &["f", "d"]) || has("--type", &["f", "file", "d"]) => None,
+        "fd" | "fdfind" | "du" | "tree" => all(true),
+        "git" if args.iter().any(|arg| GIT_LISTS.contains(arg)) => all(true),
+        _ => None,
+    }
+}
+
+/// Whether `find` or `fd` hands what it finds to a program itself.
+fn hands_over(command: &SimpleCommand) -> bool {
+    let is_finder = matches!(command.program(), Some("find" | "gfind" | "fd" | "fdfind"));
+    let starts = ["-exec", "-ok", "-x", "-X", "--exec"];
+    is_finder && command.args.iter().any(|arg| starts.iter().any(|it| arg.text().starts_with(it)))
+}
+
 impl Outside<'_> {
+    /// The first link to a place outside among what the command lists, if somebody opens what it prints.
+    pub(crate) fn listed(&self, command: &SimpleCommand, place: &Place) -> Option<String> {
+        let listing = listing(command)?;
+        if !hands_over(command) && !self.texts.become_names(command, place) {
+            return None;
+        }
+        let mut walk = Walk {
+            reach: self.reach,
+            goes: Goes::Reading,
+            seen: HashSet::new(),
+            left: MOST_ENTRIES,
+            listing,
+        };
+        self.starts(command).into_iter().find_map(|start| walk.through(&start))
+    }
+
     /// The first link to a place outside that the command comes upon in the folders it goes through, and where it leads.
     pub(crate) fn followed(&self, command: &SimpleCommand) -> Option<String> {
         let goes = goes(command);
         if goes == Goes::Nowhere {
             return None;
         }
-        let mut walk = Walk { reach: self.reach, goes, seen: HashSet::new(), left: MOST_ENTRIES };
+        let listing = Listing { deep: true, only: None };
+        let mut walk =
+            Walk { reach: self.reach, goes, seen: HashSet::new(), left: MOST_ENTRIES, listing };
         self.starts(command).into_iter().find_map(|start| walk.through(&start))
     }
 
@@ -119,6 +184,7 @@ struct Walk<'a> {
     goes: Goes,
     seen: HashSet<PathBuf>,
     left: usize,
+    listing: Listing,
 }
 
 impl Walk<'_> {
@@ -131,9 +197,10 @@ impl Walk<'_> {
             }
             for entry in folder.read_dir().into_iter().flatten().flatten() {
                 let Ok(kind) = entry.file_type() else { continue };
+                let is_meant = |only: &Pattern| only.matches(&entry.file_name().to_string_lossy());
                 if kind.is_dir() {
-                    pending.push(entry.path());
-                } else if kind.is_symlink() {
+                    pending.extend(self.listing.deep.then(|| entry.path()));
+                } else if kind.is_symlink() && self.listing.only.as_ref().is_none_or(is_meant) {
                     let path = entry.path();
                     match resolve(&path, Path::new("")) {
                         Ok(real) if !self.may_lead_to(&real) => {

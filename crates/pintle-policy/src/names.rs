@@ -159,8 +159,8 @@ impl Texts {
         names
     }
 
-    /// What the command makes of what it reads, if that comes to be the name of a file.
-    fn worked_out(&self, command: &SimpleCommand, place: &Place) -> Vec<(String, bool)> {
+    /// Whether what the command prints comes to be the name of a file.
+    pub(crate) fn become_names(&self, command: &SimpleCommand, place: &Place) -> bool {
         let in_words = place.makes_words || place.makes_a_word || place.is_later;
         // What stands behind a command does not print for it, unless it is in `<(…)`.
         let prints_for = |taker: &Place| {
@@ -172,12 +172,17 @@ impl Texts {
         let in_pipe = self.takers.iter().any(prints_for)
             || ((!command.documents.is_empty() || self.runs_beside) && !self.takers.is_empty());
         let is_kept = command.redirects.iter().any(|redirect| redirect.writes());
-        let becomes_names = in_pipe
+        in_pipe
             || (in_words && (place.is_later || self.used.prints_names(place.at)))
-            || (is_kept && (self.are_names || self.are_read_back));
-        if !becomes_names {
+            || (is_kept && (self.are_names || self.are_read_back))
+    }
+
+    /// What the command makes of what it reads, if that comes to be the name of a file.
+    fn worked_out(&self, command: &SimpleCommand, place: &Place) -> Vec<(String, bool)> {
+        if !self.become_names(command, place) {
             return Vec::new();
         }
+        let in_words = place.makes_words || place.makes_a_word || place.is_later;
         let anywhere = || vec![(Word::ANYWHERE.to_owned(), true)];
         let is_function = command.program().is_some_and(|it| self.functions.contains(it));
         match work(command) {

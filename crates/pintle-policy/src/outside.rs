@@ -128,7 +128,9 @@ impl Outside<'_> {
     /// The first name in a command's texts that leads there when another command uses it.
     pub(crate) fn name(&self, command: &SimpleCommand, place: &Place) -> Option<String> {
         let mut names = self.texts.names(command, place).into_iter();
-        let (found, _) = names.find(|(name, dynamic)| self.leads(name, *dynamic))?;
+        let Some((found, _)) = names.find(|(name, dynamic)| self.leads(name, *dynamic)) else {
+            return self.listed(command, place);
+        };
         let is_open = found == Word::ANYWHERE;
         Some(if is_open { OPEN_NAME.into() } else { found })
     }

@@ -174,3 +174,34 @@ fn links_that_stay_inside_are_followed_unasked_in_a_tree_of_any_size() {
     let stay = ["grep -r foo .", "zip -ry x.zip .", "cp -L src/a b", "ls -lL", "cp -a . t2"];
     all_are(Build, &stay.map(str::to_owned), &work);
 }
+
+// R11.2: what is listed is opened by whoever is given the names.
+#[test]
+fn a_link_among_the_names_that_a_program_lists_leads_where_it_leads() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = workspace(folder.path());
+    let lines = [
+        "ls | xargs cat",
+        "find . | xargs cat",
+        "find . -name 'h*' -exec cat {} +",
+        "git ls-files | xargs wc -l",
+        "git diff --name-only | while read f; do head \"$f\"; done",
+        "for f in $(ls); do cat $f; done",
+        "cat $(ls)",
+        "fd -x cat",
+    ]
+    .map(str::to_owned);
+    all_are(Build, &lines, &work);
+    std::os::unix::fs::symlink("/etc/hostname", work.join("host")).unwrap();
+    all_are(Machine, &lines, &work);
+    let others = [
+        "ls",
+        "find . -name '*.rs' | xargs cat",
+        "find . -type f | xargs cat",
+        "ls src | xargs echo",
+        "grep -rl x . | xargs cat",
+        "git commit -m \"$(git rev-parse HEAD)\"",
+        "find . -name '*.rs' -exec cat {} +",
+    ];
+    all_are(Build, &others.map(str::to_owned), &work);
+}
