@@ -89,7 +89,11 @@ fn unsettles(command: &SimpleCommand) -> bool {
     let is_option = |arg: &Word| arg.text().starts_with(['-', '+']);
     match command.program() {
         Some("." | "source" | "unset" | "readonly" | "getopts" | "coproc") => true,
-        Some("declare" | "export" | "local" | "typeset") => command.args.iter().any(is_option),
+        // Without a value, a variable of its own is unset.
+        Some("declare" | "local" | "typeset") => {
+            command.args.iter().any(|arg| is_option(arg) || !arg.text().contains('='))
+        }
+        Some("export" | "wait") => command.args.iter().any(is_option),
         _ => false,
     }
 }

@@ -90,6 +90,8 @@ const STEPS: &[&str] = &[
     "o=sub true",
     "o=sub & wait",
     "for o in sub ..; do true; done",
+    "declare o",
+    "local o",
     "cd $d",
     "cd \"$d\"",
     "cd \"${d}\"",
