@@ -108,7 +108,8 @@ pub(super) fn only_data(commands: &[SimpleCommand]) -> BTreeMap<String, Use> {
     found
 }
 
-fn use_of(command: &SimpleCommand) -> Use {
+/// What a command does with the words it is given.
+pub(super) fn use_of(command: &SimpleCommand) -> Use {
     let Some(program) = command.program() else { return Use::Other };
     let takes = |word: &Word| NOT_ONLY_READ.contains(&word.text());
     // Patterns in a file are data to `grep`.

@@ -1,7 +1,7 @@
 //! Which programs load files that nobody gives them, and which surely do not.
 
 use crate::contents::is_of_the_system;
-use crate::shell::{Loads, SimpleCommand, is_wrapper, loads};
+use crate::shell::{Loads, SimpleCommand, Word, is_wrapper, loads};
 use std::path::Path;
 
 /// Programs that load files of the folder they run in, or those they are given.
@@ -147,4 +147,30 @@ pub(super) fn runs_the_project(command: &SimpleCommand) -> bool {
     known.is_some_and(|(_, words)| {
         words.is_empty() || command.args.iter().any(|arg| words.contains(&arg.text()))
     })
+}
+
+/// Beside shells and Python.
+const INTERPRETERS: &[&str] =
+    &["bun", "deno", "lua", "node", "nodejs", "perl", "php", "Rscript", "ruby", "ts-node", "tsx"];
+
+/// The script that an interpreter other than a shell is given: `node "$f"`. What a shell is given is a command of its own.
+pub(super) fn interpreted(command: &SimpleCommand) -> Option<&Word> {
+    let program = command.program().unwrap_or_default();
+    let is_python = program.starts_with("python") || program.starts_with("pypy");
+    if !is_python && !INTERPRETERS.contains(&program) {
+        return None;
+    }
+    let mut args = command.args.iter();
+    let mut first = args.next()?;
+    while first.text().starts_with('-') || ["run", "tool"].contains(&first.text()) {
+        let is_long = first.text().starts_with("--");
+        if !is_long
+            && first.text().ends_with(['c', 'e', 'E', 'm', 'n', 'p', 'r'])
+            && first.text() != "run"
+        {
+            return None;
+        }
+        first = args.next()?;
+    }
+    Some(first)
 }

@@ -66,6 +66,7 @@ impl Search<'_> {
         };
         self.written.extend(reaches.kept.iter().flat_map(files));
         self.loaded.extend(reaches.loaded.iter().flat_map(files));
+        self.passed.extend(reaches.passed.iter().flat_map(files));
         for word in &reaches.given_to_python {
             for named in self.all_named(&from, word) {
                 let Named::Script(file) = named else { continue };
@@ -212,7 +213,11 @@ impl Search<'_> {
     /// A log beside the scripts: it is written by its name, and nothing there loads or lists whatever there is.
     fn is_kept_among_scripts(&self, file: &str) -> bool {
         let kind = Path::new(file).extension().and_then(|it| it.to_str()).unwrap_or_default();
-        !self.lists && !self.taken.contains(file) && (is_kept_by_name(file) || kind == "txt")
+        let may_be_loaded = self.lists || self.found.unnamed.is_some();
+        !may_be_loaded
+            && !self.taken.contains(file)
+            && !self.passed.contains(file)
+            && (is_kept_by_name(file) || kind == "txt")
     }
 
     /// Modules in the profile's own folder go before those of the system.

@@ -2,8 +2,10 @@
 //! there, and the modules that Python finds by itself.
 
 use super::calls::{Calls, Tongue};
-use super::data::{Use, only_data, without_checks};
-use super::loaders::{DECLARERS, FINDERS, KEPT, LISTERS, TALKERS, is_loader, runs_the_project};
+use super::data::{Use, only_data, use_of, without_checks};
+use super::loaders::{
+    DECLARERS, FINDERS, KEPT, LISTERS, TALKERS, interpreted, is_loader, runs_the_project,
+};
 use super::looked_at::{WRITERS, pattern};
 use super::strings::{
     goes_elsewhere, is_kept_by_name, keeps_files, lists_folders, lists_somewhere, runs_files,
@@ -35,6 +37,8 @@ pub(crate) struct Reaches {
     pub(super) kept: BTreeSet<String>,
     /// What it gives to those who load it.
     pub(super) loaded: BTreeSet<String>,
+    /// What it gives to those of whom it is not known that they only read it: `awk -f rules.txt`.
+    pub(super) passed: BTreeSet<String>,
     /// Whether it loads nothing but modules, by their names.
     pub(super) only_modules: bool,
     /// Whether it goes through whatever is in a folder, and may load that.
@@ -55,10 +59,6 @@ pub(super) struct Open {
 
 /// So many texts of a script are read as lines for a shell; of further ones every word may be a folder.
 const MOST_LINES: usize = 500;
-
-/// Beside shells and Python.
-const INTERPRETERS: &[&str] =
-    &["bun", "deno", "lua", "node", "nodejs", "perl", "php", "Rscript", "ruby", "ts-node", "tsx"];
 
 enum Language {
     Shell,
@@ -169,6 +169,10 @@ impl Reaches {
             self.kept.extend(targets.flat_map(|it| names(&it.target)));
             if WRITERS.contains(&program) {
                 self.kept.extend(command.args.iter().flat_map(names));
+            }
+            if use_of(command) == Use::Other && !WRITERS.contains(&program) {
+                let words = command.args.iter().chain([&command.name]);
+                self.passed.extend(words.flat_map(names));
             }
             if is_loader(command) || Open::of(command).is_some() {
                 let words = command.args.iter().chain([&command.name]);
@@ -341,6 +345,7 @@ impl Reaches {
             self.anything = self.anything.take().or(line.anything.map(told));
             self.places.extend(line.places);
             self.lists |= line.lists;
+            self.passed.extend(line.passed);
             self.folders.extend(line.folders);
             self.patterns.extend(line.patterns);
             self.repositories.extend(line.repositories);
@@ -383,28 +388,6 @@ impl Open {
         let words = std::iter::once(text).chain(command.args.iter().map(Word::text));
         Some(Self { command: command.summary(), words: words.flat_map(parts).collect() })
     }
-}
-
-/// The script that an interpreter other than a shell is given: `node "$f"`. What a shell is given is a command of its own.
-fn interpreted(command: &SimpleCommand) -> Option<&Word> {
-    let program = command.program().unwrap_or_default();
-    let is_python = program.starts_with("python") || program.starts_with("pypy");
-    if !is_python && !INTERPRETERS.contains(&program) {
-        return None;
-    }
-    let mut args = command.args.iter();
-    let mut first = args.next()?;
-    while first.text().starts_with('-') || ["run", "tool"].contains(&first.text()) {
-        let is_long = first.text().starts_with("--");
-        if !is_long
-            && first.text().ends_with(['c', 'e', 'E', 'm', 'n', 'p', 'r'])
-            && first.text() != "run"
-        {
-            return None;
-        }
-        first = args.next()?;
-    }
-    Some(first)
 }
 
 /// Variables that are used for more than to write there: a script that keeps a log in a folder loads nothing from it.

@@ -98,6 +98,7 @@ impl Scripts {
             not_only_read: BTreeSet::new(),
             taken: BTreeSet::new(),
             aside,
+            passed: BTreeSet::new(),
             lists: false,
             starts_node: false,
         };
@@ -183,6 +184,8 @@ pub(super) struct Search<'a> {
     pub(super) not_only_read: BTreeSet<String>,
     /// What was found to be loaded, and not only spoken of.
     pub(super) taken: BTreeSet<String>,
+    /// What scripts give to those of whom it is not known that they only read it.
+    pub(super) passed: BTreeSet<String>,
     /// What is no part of the programs, though it lies among them.
     pub(super) aside: BTreeSet<String>,
     /// Whether a script goes through whatever is in a folder, and loads something.

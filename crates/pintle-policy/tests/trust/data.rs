@@ -163,6 +163,13 @@ fn what_a_script_writes_beside_itself_counts_where_something_there_may_load_it()
         ("hooks/c.sh", "date >> hooks/a.log; for f in hooks/*; do . \"$f\"; done", "hooks/a.log"),
         ("hooks/c.sh", "date >> hooks/a.log; cat hooks/* | sh", "hooks/a.log"),
         ("hooks/c.sh", "date >> hooks/a.sh", "hooks/a.sh"),
+        ("hooks/c.sh", "date >> hooks/a.txt; awk -f hooks/a.txt", "hooks/a.txt"),
+        ("hooks/c.sh", "F=hooks/a.log; date >> \"$F\"; frob --rules \"$F\"", "hooks/a.log"),
+        (
+            "hooks/c.py",
+            "import subprocess as s\nopen('hooks/a.log', 'a')\ns.run(['awk', '-f', 'hooks/a.log'])",
+            "hooks/a.log",
+        ),
         ("hooks/c.py", "open('hooks/a.log', 'a'); exec(open('hooks/a.log').read())", "hooks/a.log"),
         (
             "hooks/c.py",
