@@ -92,6 +92,11 @@ fn update() -> Result<(), Failed> {
         Step::cargo(&["nextest", "run", "-p", "pintle", "--test", "schemas"])
             .env("PINTLE_UPDATE", "1"),
     )?;
+    // With the features of the whole workspace: the order of the keys depends on them.
+    steps.run(
+        Step::cargo(&["nextest", "run", "--workspace", "--test", "profile", "the_schema"])
+            .env("PINTLE_UPDATE", "1"),
+    )?;
     steps.close();
     Ok(())
 }

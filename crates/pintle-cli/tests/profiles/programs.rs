@@ -320,16 +320,16 @@ fn a_harmless_hook_leaves_the_project_to_the_agent() {
 #[test]
 fn no_line_is_saved_to_a_file_that_was_made_a_program() {
     use std::os::unix::fs::PermissionsExt;
-    let save = json!({ "action": "save_json", "path": "calls" });
+    let save = json!({ "action": "save_json", "path": "calls.log" });
     let world = World::new(&json!({ "hooks": { "onToolCall": [save] } }));
     let mut talk = world.talk(&["--json"]);
     talk.settle("a.txt");
-    let file = world.path("profile/calls");
+    let file = world.path("profile/calls.log");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let before = world.read("profile/calls");
+    let before = world.read("profile/calls.log");
     talk.say("write b.txt: x");
     let said = talk.end();
-    assert_eq!(world.read("profile/calls"), before);
+    assert_eq!(world.read("profile/calls.log"), before);
     assert!(said.out.contains("it may be run"), "{said:?}");
 }
 
@@ -347,10 +347,10 @@ fn saved_lines_do_not_make_a_profile_untrusted_and_cannot_become_a_program() {
         assert!(world.path(file).exists(), "{said:?}");
     }
     assert_eq!(world.read("profile/logs/calls.jsonl").lines().count(), 2);
-    world.write("profile/agent.json", &hooks("more.py").to_string());
+    world.write("profile/agent.json", &hooks("more.json").to_string());
     let said = world.run(&["hooks", "lint", "profile"]);
     assert!(!said.ok, "{said:?}");
-    assert!(said.err.contains("`more.py` may be what `python3 -m judges.main` runs"), "{said:?}");
+    assert!(said.err.contains("`more.json` may be what `python3 -m judges.main` runs"), "{said:?}");
 }
 
 // R10.9: whoever tried a script by hand is told what came of it, and how to be rid of it.

@@ -192,16 +192,23 @@ fn the_operators_list_is_all_there_is_once_there_is_one() {
 // R10.5: a proxy is the operator's to name, and the environment's never.
 #[test]
 fn webhooks_go_through_the_operators_proxy() {
-    let proxy = Endpoint::open();
-    let hook = json!({ "action": "webhook", "url": "http://localhost:1/hook" });
+    let proxy = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let hook = json!({ "action": "webhook", "url": "https://hooks.example.com/hook" });
     let world = World::new(&json!({ "hooks": { "onStart": [hook] } }));
     std::fs::create_dir_all(world.data("")).unwrap();
-    let file = format!("webhook_proxy = \"{}\"\n", proxy.url(""));
+    let file = format!(
+        "webhook_proxy = \"http://{}\"\nwebhook_allowlist = [\"https://hooks.example.com/\"]\n",
+        proxy.local_addr().unwrap()
+    );
     std::fs::write(world.data("pintle.toml"), file).unwrap();
+    let asked = std::thread::spawn(move || {
+        let mut first = String::new();
+        BufReader::new(proxy.accept().unwrap().0).read_line(&mut first).unwrap();
+        first
+    });
     let said = world.ask("list .");
     assert!(said.ok, "{said:?}");
-    let body: Value = serde_json::from_str(&proxy.body()).unwrap();
-    assert_eq!(body["event"], "session.start");
+    assert!(asked.join().unwrap().starts_with("CONNECT hooks.example.com:443 "));
 }
 
 // P6: what does not arrive is told, with what became of it.
