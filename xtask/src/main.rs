@@ -92,9 +92,9 @@ fn update() -> Result<(), Failed> {
         Step::cargo(&["nextest", "run", "-p", "pintle", "--test", "schemas"])
             .env("PINTLE_UPDATE", "1"),
     )?;
-    // With the features of the whole workspace: the order of the keys depends on them.
+    // Of this room alone: with others in the build the keys come in another order.
     steps.run(
-        Step::cargo(&["nextest", "run", "--workspace", "--test", "profile", "the_schema"])
+        Step::cargo(&["nextest", "run", "-p", "pintle-policy", "--test", "profile", "the_schema"])
             .env("PINTLE_UPDATE", "1"),
     )?;
     steps.close();
