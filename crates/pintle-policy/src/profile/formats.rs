@@ -1,7 +1,6 @@
 //! Checks on single texts, by the `format` their field has in the schema.
 
 use super::report::Problem;
-use super::settled::settled;
 use crate::guard::glob_of_names;
 use crate::paths::{is_inside, resolve};
 use crate::shell::simple_commands;
@@ -222,7 +221,7 @@ fn bad_command(text: &str, span: Range<usize>, folder: &Path) -> Option<Problem>
             Problem::new(span, "this command is empty").help("write what `/bin/sh -c` should run"),
         );
     }
-    let commands = match simple_commands(&settled(text)) {
+    let commands = match simple_commands(text) {
         Ok(commands) => commands,
         Err(error) => {
             return Some(Problem::new(span, "this command cannot be read").help(error.to_string()));

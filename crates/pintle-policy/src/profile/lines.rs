@@ -3,7 +3,6 @@
 use super::document::Node;
 use super::foreign::Foreign;
 use super::looked_at::LookedAt;
-use super::settled::settled;
 use crate::paths::normal;
 use crate::shell::{SimpleCommand, commands_of_words, simple_commands};
 use std::collections::BTreeMap;
@@ -37,7 +36,6 @@ pub(super) fn lines(file: &Node, folder: &Path, hook_env: &BTreeMap<String, Stri
     }
     for action in actions(file) {
         if let Some(line) = action.get("command").and_then(Node::text) {
-            let line = &*settled(line);
             lines.push(match simple_commands(line) {
                 Ok(commands) => {
                     let looked_at = LookedAt::of(&commands, line);

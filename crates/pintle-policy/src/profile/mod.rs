@@ -28,7 +28,6 @@ mod report;
 mod rules;
 mod schema;
 mod scripts;
-mod settled;
 mod shape;
 mod strings;
 mod surprises;

@@ -216,7 +216,7 @@ fn what_a_line_runs_by_a_variable_of_its_own_counts() {
         "f=lib/x.sh; sh $f",
         "f=lib/x.sh && sh \"$f\"",
         "f='lib/x.sh'\nbash ${f}",
-        "d=lib; n=y.sh; . $d/$n",
+        "d=lib; n=y.sh; sh $d/$n",
         "D=\"lib\"; sh \"$D/x.sh\" && echo 'no $D'",
     ] {
         let all = scripts(&line(command), &more);
