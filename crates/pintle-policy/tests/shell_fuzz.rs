@@ -23,7 +23,7 @@ mod scripts;
 #[path = "shell_fuzz/templates.rs"]
 mod templates;
 
-use grammar::{Random, fill, grow, heap, mutate};
+use grammar::{Random, fill, glued, grow, heap, mutate};
 use pintle_policy::shell::simple_commands;
 use sandbox::Sandbox;
 use std::collections::HashSet;
@@ -124,6 +124,13 @@ fn no_here_document_with_text_in_it_runs_a_program_unseen() {
         }
     });
     hold(plain.chain(grown), usize::try_from(cases.min(300) / 10).unwrap());
+}
+
+#[test]
+fn no_word_of_many_pieces_runs_a_program_unseen() {
+    let mut random = Random::new(number("PINTLE_FUZZ_SEED", 6));
+    let cases = number("PINTLE_FUZZ_CASES", 200);
+    hold((0..cases).map(|_| glued(&mut random)), usize::try_from(cases.min(300) / 3).unwrap());
 }
 
 #[test]

@@ -235,8 +235,22 @@ impl<'s> Walk<'s> {
             .map_err(|_| self.ledger.trouble(start, "a word that does not end where it should"))
     }
 
+    /// The word that the node is, if it is all of one: the grammar cuts `$a:$b/c` in two.
     pub(super) fn node_word(&self, node: &Node<'_>) -> Result<Word, ShellError> {
+        self.ends_a_word(node)?;
+        self.piece(node)
+    }
+
+    fn piece(&self, node: &Node<'_>) -> Result<Word, ShellError> {
         self.word(node.start_byte(), node.end_byte())
+    }
+
+    fn ends_a_word(&self, node: &Node<'_>) -> Result<(), ShellError> {
+        let after = self.source.as_bytes().get(node.end_byte());
+        match after.is_some_and(|byte| !b" \t\n;&|)<>`".contains(byte)) {
+            true => Err(self.ledger.trouble(node.end_byte(), "a word that goes on after its end")),
+            false => Ok(()),
+        }
     }
 
     fn command(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
@@ -248,15 +262,28 @@ impl<'s> Walk<'s> {
         for child in children(node) {
             self.ledger.one_line(end, child.start_byte())?;
             match child.kind() {
+                // The grammar cuts `X=$a:$b/c` in two, and takes the second for a program; a shell does not.
+                kind if begins.is_some()
+                    && child.start_byte() == end
+                    && !named
+                    && is_piece_of_a_value(kind) =>
+                {
+                    command.assignments.pop();
+                    let word = self.word(begins.unwrap_or(end), child.end_byte())?;
+                    command.assignments.push(self.assigned(word));
+                }
                 "variable_assignment" if !named => {
-                    command.assignments.push(self.assignment(&child)?)
+                    begins = Some(child.start_byte());
+                    let word = self.assignment_word(&child)?;
+                    command.assignments.push(self.assigned(word));
                 }
                 "file_redirect" | "herestring_redirect" => self.redirect(&child, &mut command)?,
                 "heredoc_redirect" => {}
                 "comment" => {}
                 _ if !named => {
                     named = true;
-                    command.name = self.node_word(&child)?;
+                    begins = None;
+                    command.name = self.piece(&child)?;
                     self.check_name(&child, &command.name)?;
                     written = self.text(&child);
                 }
@@ -272,11 +299,12 @@ impl<'s> Walk<'s> {
                 }
                 kind => {
                     self.no_second_command(&command, end)?;
-                    begins = is_piece(kind).then_some(child.start_byte());
+                    let is_open = is_piece(kind) || kind == "variable_assignment";
+                    begins = is_open.then_some(child.start_byte());
                     let word = match kind {
                         // What it sets is looked at where every other way to set it is.
                         "variable_assignment" => self.assignment_word(&child)?,
-                        _ => self.node_word(&child)?,
+                        _ => self.piece(&child)?,
                     };
                     command.args.push(word);
                 }
@@ -326,20 +354,21 @@ impl<'s> Walk<'s> {
     /// The assignment as `NAME=value`.
     fn assignment_word(&self, node: &Node<'_>) -> Result<Word, ShellError> {
         let is_array = node.child_by_field_name("value").is_some_and(|v| v.kind() == "array");
-        if is_array { Ok(Word::Dynamic(self.text(node).to_owned())) } else { self.node_word(node) }
+        if is_array { Ok(Word::Dynamic(self.text(node).to_owned())) } else { self.piece(node) }
     }
 
-    fn assignment(&mut self, node: &Node<'_>) -> Result<Word, ShellError> {
-        let word = self.assignment_word(node)?;
+    fn assigned(&mut self, word: Word) -> Word {
         if steers_programs(word.text()) {
-            self.lists(SimpleCommand::undecidable(self.text(node)));
+            self.lists(SimpleCommand::undecidable(word.text()));
         }
-        Ok(word)
+        word
     }
 
     fn bare_assignment(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
+        self.ends_a_word(node)?;
         let mut command = SimpleCommand::new(Word::Literal(String::new()), Vec::new());
-        command.assignments.push(self.assignment(node)?);
+        let word = self.assignment_word(node)?;
+        command.assignments.push(self.assigned(word));
         self.lists(command);
         Ok(())
     }
@@ -390,6 +419,10 @@ fn is_piece(kind: &str) -> bool {
         kind,
         "word" | "number" | "concatenation" | "simple_expansion" | "expansion" | "string"
     )
+}
+
+fn is_piece_of_a_value(kind: &str) -> bool {
+    is_piece(kind) || matches!(kind, "command_name" | "variable_assignment")
 }
 
 fn is_in_document(node: &Node<'_>) -> bool {

@@ -119,6 +119,41 @@ pub(crate) fn heap(random: &mut Random) -> String {
     words.iter().map(|word| format!("{word}{}", random.pick(&blanks))).collect()
 }
 
+/// Pieces of a word with nothing between them: a shell ends it at the blank, whatever is in it.
+pub(crate) fn glued(random: &mut Random) -> String {
+    const PIECES: &[&str] = &[
+        "$q", "${q}", "$", "$:", ":", "/", ".", ",", "-", "=", "b", "B=1", "\"x\"", "'y'", "\\ ",
+        "%", "+", "@", "~", "$q/c", "$1", "$((1))", "$(:)", "[0]", "{a,b}", "^",
+    ];
+    const FRAMES: &[&str] = &[
+        "a=% rm x",
+        "a=% b=% rm x",
+        "a+=% rm x",
+        "a[0]=% rm x",
+        "export a=%; rm x",
+        "echo >o% ; rm x",
+        ">o% rm x",
+        "for v in %; do rm x; done",
+        "case % in *) rm x;; esac",
+        "a=%;rm x",
+        "{ a=% rm x; }",
+        "(a=% rm x)",
+        ": $(a=% rm x)",
+        "if a=% rm x; then :; fi",
+        "cat <<< % ; rm x",
+        "a=%\nrm x",
+        "a=(%) ; rm x",
+    ];
+    let mut command = String::new();
+    for c in random.pick(FRAMES).chars() {
+        match c {
+            '%' => (0..1 + random.below(5)).for_each(|_| command.push_str(random.pick(PIECES))),
+            c => command.push(c),
+        }
+    }
+    command
+}
+
 /// The command with a word put in, taken out, or put in quotes.
 pub(crate) fn mutate(random: &mut Random, command: &str) -> String {
     let mut words: Vec<String> = command.split(' ').map(str::to_owned).collect();
