@@ -308,10 +308,12 @@ impl Follow<'_> {
 
     /// Every folder that `find` may come to.
     fn below(&self, command: &SimpleCommand) -> Option<Vec<PathBuf>> {
-        let starts = command.args.iter().map(Word::text);
-        let starts = starts.skip_while(|arg| arg.starts_with('-'));
-        let starts: Vec<&str> =
-            starts.take_while(|arg| !arg.starts_with(['-', '(', '!'])).collect();
+        let words = command.args.iter().skip_while(|arg| arg.text().starts_with('-'));
+        let words = words.take_while(|arg| !arg.text().starts_with(['-', '(', '!']));
+        let starts: Vec<String> = words.flat_map(Word::readings).collect();
+        if starts.iter().any(|start| start.contains('$')) {
+            return None;
+        }
         let mut folders = self.now.clone();
         let mut pending: Vec<PathBuf> = match starts.as_slice() {
             [] => folders.clone(),
@@ -320,7 +322,7 @@ impl Follow<'_> {
             }
         };
         // It goes to the folder in which it finds something.
-        let is_named = |start: &&str| Path::new(start).file_name().is_some();
+        let is_named = |start: &String| Path::new(start).file_name().is_some();
         if starts.iter().any(is_named) {
             let parents = pending.iter().filter_map(|it| it.parent()).map(Path::to_path_buf);
             add(&mut folders, &parents.collect::<Vec<_>>());

@@ -10,7 +10,7 @@ use crate::folders::{HOME, Place, goes_home};
 use crate::links::link;
 use crate::names::{Texts, is_joint};
 use crate::paths::{normal, resolve};
-use crate::shell::{SimpleCommand, Values, Word};
+use crate::shell::{OPEN, SimpleCommand, Values, Word};
 use crate::spoken::told_of;
 use glob::{Pattern, glob};
 use parts::{array, candidates, is_file_url, is_strange, is_url, pieces};
@@ -83,6 +83,17 @@ impl Outside<'_> {
         if command.program() == Some("curl") && command.args.iter().any(is_file_url) {
             return Some("file:".into());
         }
+        // Devices are there to be read and written; who takes one away or changes it acts on the machine.
+        let changes = matches!(
+            command.program(),
+            Some(
+                "chgrp" | "chmod" | "chown" | "ln" | "mv" | "rm" | "shred" | "truncate" | "unlink"
+            )
+        );
+        let device = |arg: &&Word| is_harmless_device(arg.text());
+        if let Some(device) = command.args.iter().filter(|_| changes).find(device) {
+            return Some(device.text().to_owned());
+        }
         // The text of a link counts from where the link lies.
         let link = link(command, self.folders);
         if let Some(link) = &link {
@@ -98,6 +109,9 @@ impl Outside<'_> {
             let is_link = link.as_ref().is_some_and(|link| std::ptr::eq(link.text, word));
             is_link || words.contains(&(&raw const *word))
         };
+        if spoken.files.iter().any(|file| file.contains(OPEN)) {
+            return Some(OPEN_NAME.into());
+        }
         if let Some(file) = spoken.files.iter().find(|file| self.leads(file, false)) {
             return Some(file.clone());
         }
@@ -220,6 +234,8 @@ impl Outside<'_> {
         is_part
             && (piece.split('/').any(|part| part == "..")
                 || leads("")
+                // What a program prints may be the folder itself: `./$(dirname a).` is `./..`.
+                || leads(".")
                 || (parts > 1
                     && self
                         .texts

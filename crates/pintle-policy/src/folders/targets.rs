@@ -130,6 +130,8 @@ fn operands(command: &SimpleCommand) -> (Vec<&Word>, bool) {
             Some(letters) => is_plain &= letters.chars().all(|letter| "LP".contains(letter)),
             None => words.push(word),
         }
+        // Behind the first one nothing is an option: `cd src --` is two folders, and goes nowhere.
+        is_over |= !words.is_empty();
     }
     (words, is_plain)
 }

@@ -31,6 +31,7 @@ fn is_option(pattern: &Pattern) -> bool {
 const LEAD_ON: &[(&str, &[&str])] = &[
     ("docker", &["container", "image", "network", "system", "volume"]),
     ("gcloud", &["alpha", "beta"]),
+    ("git", &["lfs", "subtree"]),
     ("pnpm", &["m", "multi", "recursive"]),
     ("podman", &["container", "image", "network", "system", "volume"]),
     ("yarn", &["workspace", "workspaces"]),

@@ -8,7 +8,10 @@ use super::operands::may_follow;
 use super::written::{is_writer, written};
 use super::{PatternError, Refusal, glob};
 use crate::Reach;
-use crate::shell::{Script, SimpleCommand, Word, read, runs_by_a_script, runs_only_its_words};
+use crate::shell::{
+    Redirect, Script, SimpleCommand, Word, is_shell, is_wrapper, read, runs_by_a_script,
+    runs_only_its_words,
+};
 use glob::Pattern;
 use serde_json::Value;
 
@@ -44,6 +47,7 @@ impl Rules {
         };
         let line = script.held();
         let places = Here::of_each(&script, &line, input, reach);
+        let handed = handed_on(&script);
         let mut commands = script.commands().zip(&places);
         let refusal = commands.find_map(|(command, here)| match command.name.is_dynamic() {
             true if self.allow.is_empty() && stands_for_another(command, here) => None,
@@ -51,7 +55,11 @@ impl Rules {
                 let why = script.undecided(command);
                 Some(Refusal::unreadable(format!("the shell guard cannot judge it: {why}")))
             }
-            false => self.judge_one(command, here),
+            false => self.judge_one(command, here).or_else(|| {
+                let mut reading = command.clone();
+                reading.redirects.extend(handed.iter().cloned());
+                self.judge_one(&reading, here).filter(|_| !handed.is_empty())
+            }),
         });
         refusal
             .or_else(|| self.judge_what_may_run(&script, &places))
@@ -91,6 +99,12 @@ impl Rules {
     }
 
     fn denies(&self, command: &SimpleCommand, here: &Here<'_>) -> Option<&Rule> {
+        let short = self.deny.iter().find(|rule| {
+            rule.in_full(command).is_some_and(|command| rule.may_match(&command, here))
+        });
+        if short.is_some() {
+            return short;
+        }
         let dashed = command.program().and_then(|name| name.strip_prefix("git-")).map(|verb| {
             let mut whole = command.clone();
             whole.name = Word::Literal("git".into());
@@ -168,6 +182,19 @@ fn stands_for_another(command: &SimpleCommand, here: &Here<'_>) -> bool {
         let is_script = it.program().is_some_and(runs_by_a_script) && !here.runs_by_own_texts(it);
         is_script || (runs_only_its_words(it) && is_given(it))
     })
+}
+
+/// What commands read that others of the line hand on to them: `{ cat; } < x`, `time cat < x`, `exec < x; cat`.
+fn handed_on(script: &Script) -> Vec<Redirect> {
+    let hands_on = |command: &&SimpleCommand| {
+        let program = command.program().unwrap_or_default();
+        matches!(program, "" | "exec" | "env" | "time" | "timeout" | "coproc")
+            || is_wrapper(program)
+            || is_shell(program)
+            || script.values.is_function(program)
+    };
+    let redirects = script.commands().filter(hands_on).flat_map(|command| &command.redirects);
+    redirects.filter(|redirect| redirect.operator == "<").cloned().collect()
 }
 
 fn is_empty(command: &SimpleCommand) -> bool {
@@ -252,6 +279,21 @@ impl Rule {
         (!self.may_match(&known, here)).then_some(word.text())
     }
 
+    /// The command with the word in full that says what it does: npm takes `pub` for `publish`, and git sends a pack to push.
+    fn in_full(&self, command: &SimpleCommand) -> Option<SimpleCommand> {
+        let wanted = self.words.get(1)?.as_str();
+        let at = command.args.iter().position(|arg| !arg.text().starts_with('-'))?;
+        let first = command.args.get(at)?.literal()?;
+        let is_it = match command.program()? {
+            "npm" => first.len() > 1 && wanted.starts_with(first),
+            "git" => first == "send-pack" && wanted == "push",
+            _ => false,
+        };
+        let mut whole = command.clone();
+        *whole.args.get_mut(at)? = Word::Literal(wanted.to_owned());
+        (is_it && first != wanted).then_some(whole)
+    }
+
     fn may_match(&self, command: &SimpleCommand, here: &Here<'_>) -> bool {
         if self.writes {
             let mut targets =
@@ -259,7 +301,9 @@ impl Rule {
             let files = written(command, here.script);
             return self.words.iter().any(|pattern| {
                 targets.any(|target| here.may_be_written(pattern, target))
-                    || files.iter().any(|file| here.may_name(pattern, file))
+                    || files
+                        .iter()
+                        .any(|file| file.text() == Word::ANYWHERE || here.may_name(pattern, file))
             });
         }
         let Some((first, rest)) = self.words.split_first() else { return false };

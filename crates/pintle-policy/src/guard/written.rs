@@ -1,18 +1,24 @@
 //! The files that a command writes: by a redirect, as the target of a program that writes, by a script of `sed` or `awk`, or through a
 //! link that it makes to them.
 
-use crate::shell::{Script, SimpleCommand, Telling, Word, does, may_be_long, told};
+use crate::shell::{OPEN, Script, SimpleCommand, Telling, Word, does, may_be_long, told};
 use glob::Pattern;
 
 /// Programs that write all the files they are given.
 const WRITE_ALL: &[&str] = &["ex", "nano", "sponge", "tee", "truncate", "vi", "vim"];
 /// Programs that write the last of them, or into it.
 const WRITE_LAST: &[&str] = &["cp", "install", "link", "ln", "mv", "rsync", "scp"];
-/// Options whose value is a file to write.
+/// Options whose value is a file to write, of programs that call it so.
 const WRITE_BY_OPTION: &[(&str, &[&str])] = &[
-    ("curl", &["-o", "--output"]),
-    ("sort", &["-o", "--output"]),
+    ("find", &["-fprint", "-fprint0", "-fprintf", "-fls"]),
+    ("git", &["-f", "--file"]),
     ("wget", &["-O", "--output-document"]),
+];
+/// Programs to which that is `-o`; to others it means many things. A long one that begins with `--out` says it to all.
+const WRITE_BY_O: &[&str] = &[
+    "ar", "as", "c++", "cc", "clang", "clang++", "curl", "dot", "g++", "gcc", "go", "gpg", "iconv",
+    "ld", "nasm", "objcopy", "pandoc", "protoc", "rustc", "shuf", "sort", "strip", "time", "wget",
+    "xmllint", "xz", "zstd",
 ];
 
 /// Whether a program of this name writes files that it is given.
@@ -20,7 +26,8 @@ pub(super) fn is_writer(program: &str) -> bool {
     WRITE_ALL.contains(&program)
         || WRITE_LAST.contains(&program)
         || WRITE_BY_OPTION.iter().any(|(name, _)| *name == program)
-        || matches!(program, "dd" | "perl" | "sed" | "gsed" | "awk" | "gawk" | "mawk" | "nawk")
+        || matches!(program, "dd" | "perl" | "sed" | "gsed" | "uniq")
+        || matches!(program, "awk" | "gawk" | "mawk" | "nawk")
 }
 
 /// Whether the command makes a link, after which a place may have another name.
@@ -44,10 +51,11 @@ pub(super) fn links(command: &SimpleCommand) -> bool {
 
 /// The words of the command that name such files, besides its redirects.
 pub(super) fn written(command: &SimpleCommand, script: &Script) -> Vec<Word> {
-    let Some(program) = command.program().filter(|program| is_writer(program)) else {
-        return Vec::new();
-    };
+    let program = command.program().unwrap_or_default();
     let args = command.args.as_slice();
+    if !is_writer(program) {
+        return by_option(program, args);
+    }
     let operands: Vec<&Word> = args.iter().filter(|arg| !arg.text().starts_with('-')).collect();
     let all = || operands.iter().copied().cloned().collect::<Vec<_>>();
     let in_place = |arg: &Word| {
@@ -63,12 +71,16 @@ pub(super) fn written(command: &SimpleCommand, script: &Script) -> Vec<Word> {
             args.iter().filter_map(file).collect()
         }
         _ if links(command) => all(),
+        "uniq" => operands.get(1).map(|file| (*file).clone()).into_iter().collect(),
         _ if WRITE_LAST.contains(&program) => into(args, &operands),
         _ => by_option(program, args),
     };
     if let Telling::Known(told) = told(command) {
         let files = does(command, &told, &script.values).files;
-        found.extend(files.into_iter().map(Word::Literal));
+        found.extend(files.into_iter().map(|file| match file.contains(OPEN) {
+            true => Word::Dynamic(Word::ANYWHERE.to_owned()),
+            false => Word::Literal(file),
+        }));
     }
     found
 }
@@ -111,14 +123,22 @@ fn into(args: &[Word], operands: &[&Word]) -> Vec<Word> {
 
 fn by_option(program: &str, args: &[Word]) -> Vec<Word> {
     let known = WRITE_BY_OPTION.iter().find(|(name, _)| *name == program);
+    let known = known.into_iter().flat_map(|(_, options)| options.iter().copied());
+    let short = WRITE_BY_O.contains(&program).then_some("-o");
+    let openssl = (program == "openssl").then_some("-out");
+    let options: Vec<&str> = known.chain(short).chain(openssl).collect();
     let mut found = Vec::new();
-    for option in known.into_iter().flat_map(|(_, options)| options.iter()) {
-        for (at, arg) in args.iter().enumerate() {
-            let rest = arg.text().strip_prefix(option);
-            match rest.map(|it| it.strip_prefix('=').unwrap_or(it)) {
-                Some("") => found.extend(args.get(at.saturating_add(1)).cloned()),
-                Some(file) => found.push(like(arg, file)),
-                None => {}
+    for (at, arg) in args.iter().enumerate() {
+        let text = arg.text();
+        let next = || args.get(at.saturating_add(1)).cloned();
+        // `--output`, `--out-file`, `--outfile`, and what is left of it.
+        let long = text.starts_with("--out") || text.starts_with("--log-f");
+        match text.split_once('=').filter(|_| long) {
+            Some((_, file)) => found.push(like(arg, file)),
+            None if long || options.contains(&text) => found.extend(next()),
+            None => {
+                let glued = options.iter().find_map(|option| text.strip_prefix(option));
+                found.extend(glued.map(|it| like(arg, it.strip_prefix('=').unwrap_or(it))));
             }
         }
     }

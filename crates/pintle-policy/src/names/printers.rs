@@ -160,7 +160,10 @@ fn prints_found(args: &[&str]) -> bool {
     let is_format = |text: &str| {
         let rest = text.replace("\\n", " ").replace("\\t", " ").replace("\\0", " ");
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "%@ :,-".contains(c);
-        rest.chars().all(is_plain) && !rest.contains("%l")
+        // `%h` is the folder above, and nothing stands between two names.
+        let is_apart =
+            !rest.split(' ').any(|word| word.matches('%').count() > 1 && word.contains("%p"));
+        rest.chars().all(is_plain) && !rest.contains("%l") && !rest.contains("%h") && is_apart
     };
     let format = |pair: &[&str]| match pair {
         [option, text] if option.ends_with("printf") => is_format(text),

@@ -72,6 +72,9 @@ pub(super) fn work(command: &SimpleCommand) -> Work {
         "awk" | "gawk" | "mawk" | "nawk" => awk(&args),
         "tr" => tr(&args),
         "printf" => printf(command),
+        "paste" if args.iter().any(|arg| arg.starts_with("-d") || arg.starts_with("--d")) => {
+            Work::Makes
+        }
         "paste" => Work::Cuts(vec![Cutting::Joins]),
         "rev" | "fold" | "colrm" | "dd" => unknown(),
         "head" | "tail" if short('c') || has(&["--bytes"]) => unknown(),
@@ -220,6 +223,11 @@ fn tr(args: &[&str]) -> Work {
         }
         [set] if deletes && set.trim_matches(['\\', 'n', 'r', 't', ' ', '0']).is_empty() => {
             Work::Cuts(vec![Cutting::Joins])
+        }
+        // Of `a.b` without its letters a way up is left.
+        [set] if deletes && (is_complement || set.contains(|c: char| c.is_alphanumeric())) => {
+            let is_blank = set.trim_matches(['\\', 'n', 'r', 't', ' ', '0']).is_empty();
+            if is_blank { Work::Cuts(vec![Cutting::Unknown]) } else { Work::Makes }
         }
         [_] if deletes => Work::Cuts(vec![Cutting::Unknown]),
         [_, to] if may_be_a_way(to) => Work::Makes,

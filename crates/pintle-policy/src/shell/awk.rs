@@ -84,10 +84,51 @@ fn read(program: &str, sets: Sets) -> Option<Does> {
     let pipes = plain.replace("||", "").contains('|');
     let opens = plain.contains('>') || has_word(&plain, &["getline", "ARGV"]);
     let opens_any = opens && strings.iter().any(|text| text.contains([OPEN, NUMBERS]));
+    if opens && (is_unclear || makes_a_name(&plain)) {
+        strings.push(OPEN.to_string());
+    }
     Some(Does {
         runs: pipes || opens_any || plain.contains(['@', OPEN]),
         files: if opens { strings } else { Vec::new() },
     })
+}
+
+/// Whether a file that it opens is more than one text of its own: `print > ("." "env")`, `getline < f`.
+fn makes_a_name(plain: &str) -> bool {
+    if has_word(plain, &["ARGV"]) {
+        return true;
+    }
+    plain.split([';', '{', '}', '\n']).any(|statement| {
+        let written = statement_part(statement, &["print", "printf"], '>');
+        let read = statement_part(statement, &["getline"], '<');
+        [written, read].into_iter().flatten().any(|name| !is_one_text(name))
+    })
+}
+
+/// What stands behind the sign that follows one of these words, outside of all brackets that open after the word.
+fn statement_part<'s>(statement: &'s str, words: &[&str], sign: char) -> Option<&'s str> {
+    let word = words.iter().find(|word| has_word(statement, &[**word]))?;
+    let (_, after) = statement.split_once(*word)?;
+    let mut depth = 0_usize;
+    for (at, c) in after.char_indices() {
+        match c {
+            '(' | '[' => depth = depth.saturating_add(1),
+            ')' | ']' => depth = depth.saturating_sub(1),
+            c if c == sign && depth == 0 => return after.get(at.saturating_add(1)..),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// A text has become `0` by now.
+fn is_one_text(name: &str) -> bool {
+    let name = name.trim_start_matches(['>', ' ', '\t']);
+    let end = name.find([')', '>', '&', '|', ' ', '\t']).unwrap_or(name.len());
+    let (name, behind) = name.split_at_checked(end).unwrap_or((name, ""));
+    let goes_on =
+        behind.trim_start().starts_with(|c: char| c.is_alphanumeric() || "$(_".contains(c));
+    name == "0" && !goes_on
 }
 
 fn end_of_string(text: &str) -> Option<usize> {
@@ -152,4 +193,37 @@ fn ends_with_a_keyword(program: &str) -> bool {
     const KEYWORDS: &[&str] = &["case", "do", "else", "getline", "in", "print", "printf", "return"];
     let last = words(program.trim_end_matches([' ', '\t'])).last();
     last.is_some_and(|word| has_word(word, KEYWORDS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OPEN, awk};
+
+    #[test]
+    fn a_file_is_known_when_its_name_is_one_text() {
+        let is_open = |program: &str| awk(program).files.iter().any(|file| file.contains(OPEN));
+        for open in [
+            r#"{print > ("." "env")}"#,
+            "{print > f}",
+            "{print > $1}",
+            r#"{print > $1".txt"}"#,
+            r#"{print > "a" "b"}"#,
+            r#"{print > "a" b}"#,
+            "{print > FILENAME}",
+            r#"BEGIN{while((getline l < f)>0) print l}"#,
+            r#"BEGIN{ARGV[1]="x"} 1"#,
+        ] {
+            assert!(is_open(open), "{open}");
+        }
+        for known in [
+            r#"{print > "a.txt"}"#,
+            r#"{print $1, $2 >> "a.txt"; next}"#,
+            "$3 > 10 {print $1}",
+            "NR>1{print (a > b)}",
+            "{if ($1 > x) print $2}",
+            r#"BEGIN{while((getline l < "f")>0) print l}"#,
+        ] {
+            assert!(!is_open(known), "{known}");
+        }
+    }
 }
