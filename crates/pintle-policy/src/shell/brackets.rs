@@ -23,7 +23,7 @@ impl Walk<'_> {
                 parts.filter_map(field).collect()
             }
             "subscript" => field("index").into_iter().collect(),
-            "binary_expression" if is_in_double_brackets(node, self.source) => {
+            "binary_expression" if self.is_in_double_brackets() => {
                 match children(node).as_slice() {
                     [left, operator, right] if compares_numbers(self.text(operator)) => {
                         vec![self.text(left), self.text(right)]
@@ -35,6 +35,11 @@ impl Walk<'_> {
             _ => return,
         };
         calculated.into_iter().for_each(|text| self.found.values.calculate(text));
+    }
+
+    fn is_in_double_brackets(&self) -> bool {
+        let test = self.around.iter().rfind(|node| node.kind() == "test_command");
+        test.is_some_and(|test| self.text(test).starts_with("[["))
     }
 
     /// `seq 5 | while read i`: what the loop reads is what stands before it.
@@ -53,7 +58,7 @@ impl Walk<'_> {
             && self.text(pipe) == "|"
             && reader.kind() == "while_statement"
             && printing.kind() == "command"
-            && node.parent().is_none_or(|parent| parent.kind() != "redirected_statement")
+            && self.around.last().is_none_or(|parent| parent.kind() != "redirected_statement")
         {
             let (printing, name) = (self.text(printing), (*name).to_owned());
             self.found.values.read_from(printing, &name);
@@ -144,12 +149,4 @@ impl Walk<'_> {
 /// `-eq` and its like: between double brackets both sides are arithmetic.
 fn compares_numbers(operator: &str) -> bool {
     matches!(operator, "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge")
-}
-
-fn is_in_double_brackets(node: &Node<'_>, source: &str) -> bool {
-    let mut around = std::iter::successors(node.parent(), Node::parent);
-    around
-        .find(|node| node.kind() == "test_command")
-        .and_then(|test| source.get(test.start_byte()..))
-        .is_some_and(|text| text.starts_with("[["))
 }

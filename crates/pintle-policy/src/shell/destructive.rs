@@ -1,7 +1,7 @@
 //! Commands nobody wants an agent to run, whoever approves them.
 
 use super::options::may_be_long;
-use super::{SimpleCommand, Word, read};
+use super::{Script, SimpleCommand, Word, read};
 use crate::paths::normal;
 
 /// Why `command` must never run, in words for the model and the person, or `None`.
@@ -12,12 +12,18 @@ use crate::paths::normal;
 pub fn destructive(command: &str) -> Option<String> {
     match read(command) {
         Err(error) => Some(error.to_string()),
-        Ok(script) if script.multiplies => Some(
-            "a function that starts itself again and again exhausts the machine (a fork bomb)"
-                .into(),
-        ),
-        Ok(script) => script.commands().find_map(hopeless),
+        Ok(script) => destroys(&script),
     }
+}
+
+/// The same for a command that is parsed.
+pub(crate) fn destroys(script: &Script) -> Option<String> {
+    if script.multiplies {
+        let bomb =
+            "a function that starts itself again and again exhausts the machine (a fork bomb)";
+        return Some(bomb.into());
+    }
+    script.commands().find_map(hopeless)
 }
 
 /// Why this simple command must never run.

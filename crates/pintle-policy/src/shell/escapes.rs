@@ -26,17 +26,17 @@ pub(crate) fn escapes(program: &str, command: &SimpleCommand) -> bool {
     }
 }
 
-/// Whether a text that the line prints starts a program when it is piped into this one.
-pub(super) fn escapes_by_input(program: &str, command: &SimpleCommand, said: &str) -> bool {
+/// What tells whether a text that the line prints starts a program when it is piped into this one; `None` when none does.
+pub(super) fn escapes_by_input(program: &str, command: &SimpleCommand) -> Option<fn(&str) -> bool> {
     let is_told = |arg: &Word| matches!(arg.text(), "-" | "-e" | "-s" | "-es" | "-Es");
     match program {
-        "sqlite3" => of_sqlite(said),
-        "psql" => of_psql(said),
-        "mysql" | "mariadb" => of_mysql(said),
-        "ipython" | "ipython3" => said.contains(['!', '%']),
-        "ex" => may_run(said),
-        "nvim" | "vi" | "view" | "vim" if command.args.iter().any(is_told) => may_run(said),
-        _ => false,
+        "sqlite3" => Some(of_sqlite),
+        "psql" => Some(of_psql),
+        "mysql" | "mariadb" => Some(of_mysql),
+        "ipython" | "ipython3" => Some(|said| said.contains(['!', '%'])),
+        "ex" => Some(may_run),
+        "nvim" | "vi" | "view" | "vim" if command.args.iter().any(is_told) => Some(may_run),
+        _ => None,
     }
 }
 

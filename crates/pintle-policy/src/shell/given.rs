@@ -70,9 +70,12 @@ pub(super) fn runs_by_options(command: &SimpleCommand, line: &Line<'_>) -> bool 
         })
     };
     let program = usual_name(command.program().unwrap_or_default());
-    let is_input =
-        |text: &String| escapes_by_input(program, command, text) && inside(command.clone()) == 1;
-    line.said().any(is_input) || tellable(command, line).any(|(at, word)| runs(at, word))
+    let escapes = escapes_by_input(program, command).is_some_and(|is_way| {
+        let length = line.said().map(|text| text.len().saturating_add(20)).sum();
+        (line.takes(length).is_none() || line.said().any(|text| is_way(text)))
+            && inside(command.clone()) == 1
+    });
+    escapes || tellable(command, line).any(|(at, word)| runs(at, word))
 }
 
 /// The first word of the command that may become such an option by what comes from outside the line.

@@ -8,6 +8,7 @@ use super::unwrap::is_name;
 use super::values::{Inside, closed};
 use super::word::decode;
 use super::{Redirect, Script, SimpleCommand, Word};
+use std::collections::{HashMap, HashSet};
 
 /// Variables that the shell itself sets, or that change how it reads a line.
 const OF_THE_SHELL: &[&str] = &[
@@ -49,20 +50,25 @@ pub(super) fn candidates(source: &str, script: &Script) -> Vec<String> {
     let mut names: Vec<&str> = script.values.names().collect();
     names.sort_unstable();
     names.dedup();
-    let declared: Vec<&str> = script.commands().filter(|it| declares(it)).flat_map(words).collect();
+    let declared = script.commands().filter(|it| declares(it)).flat_map(words);
+    let calculated = script.values.calculations().map(String::as_str);
+    let mut others: HashSet<&str> = declared.chain(calculated).flat_map(names_in).collect();
+    // `{name}>file` keeps a descriptor in it.
+    let braced = source.match_indices('{').filter(|(at, _)| {
+        let before = at.checked_sub(1).and_then(|at| source.as_bytes().get(at));
+        before != Some(&b'$')
+    });
+    others.extend(braced.filter_map(|(at, _)| {
+        let inside = source.get(at..)?.get(1..)?;
+        names_in(inside)
+            .next()
+            .filter(|name| inside.strip_prefix(*name).is_some_and(|it| it.starts_with('}')))
+    }));
     let is_known = |name: &&str| {
         let is_once = script.values.of(name).is_some_and(|set| set.len() == 1);
-        let is_declared = declared.iter().any(|text| mentions(text, name));
-        // `{name}>file` keeps a descriptor in it.
-        let keeps = source
-            .match_indices(&format!("{{{name}}}"))
-            .any(|(at, _)| !source.get(..at).unwrap_or_default().ends_with('$'));
-        let calculates = script.values.calculations().any(|text| mentions(text, name));
         is_name(name)
             && is_once
-            && !is_declared
-            && !keeps
-            && !calculates
+            && !others.contains(name)
             && !is_steering_variable(name)
             && !OF_THE_SHELL.contains(name)
             && !OF_THE_SHELL_BY_PREFIX.iter().any(|start| name.starts_with(start))
@@ -74,8 +80,8 @@ fn words(command: &SimpleCommand) -> impl Iterator<Item = &str> {
     command.args.iter().map(Word::text)
 }
 
-fn mentions(text: &str, name: &str) -> bool {
-    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|part| part == name)
+fn names_in(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
 }
 
 fn declares(command: &SimpleCommand) -> bool {
@@ -105,7 +111,8 @@ fn may_set_anything(command: &SimpleCommand) -> bool {
 
 /// Puts the values of such variables in the place of their names, from where they are set on.
 pub(super) fn fill(steps: &mut [Step], candidates: &[String], cuts_at_blanks: bool) {
-    let mut known = Known { values: Vec::new(), cuts_at_blanks };
+    let candidates: HashSet<&str> = candidates.iter().map(String::as_str).collect();
+    let mut known = Known { values: HashMap::new(), cuts_at_blanks };
     let mut depth = 0_usize;
     // Inside a chain only what stands at its start surely runs.
     let mut leads = true;
@@ -124,8 +131,8 @@ pub(super) fn fill(steps: &mut [Step], candidates: &[String], cuts_at_blanks: bo
                 known.fill(command);
                 let set = assignment(command).filter(|_| depth == 0 || (depth == 1 && leads));
                 match set {
-                    Some((name, value)) if candidates.iter().any(|it| it == name) => {
-                        known.values.push((name.to_owned(), value.to_owned()));
+                    Some((name, value)) if candidates.contains(name) => {
+                        known.values.entry(name.to_owned()).or_insert(value.to_owned());
                     }
                     _ => leads = false,
                 }
@@ -147,7 +154,7 @@ fn assignment(command: &SimpleCommand) -> Option<(&str, &str)> {
 }
 
 struct Known {
-    values: Vec<(String, String)>,
+    values: HashMap<String, String>,
     /// No `IFS` is set in the line.
     cuts_at_blanks: bool,
 }
@@ -197,7 +204,7 @@ impl Known {
     }
 
     fn value(&self, name: &str) -> Option<&str> {
-        self.values.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.values.get(name).map(String::as_str)
     }
 
     /// The word with the values in it, if it has any.

@@ -21,6 +21,7 @@ mod heredoc;
 mod known;
 mod later;
 mod loads;
+mod loops;
 mod numbers;
 mod options;
 mod pieces;
@@ -40,6 +41,7 @@ mod verbs;
 mod word;
 mod wrappers;
 
+pub(crate) use destructive::destroys;
 pub use destructive::destructive;
 
 pub(crate) use alone::{
@@ -64,6 +66,10 @@ use thiserror::Error;
 
 /// The longest command that is read; longer ones are refused, so that judging stays cheap.
 pub const MAX_COMMAND_BYTES: usize = 64 * 1024;
+/// The most commands and groups of commands that are read in one, for the same reason.
+pub const MAX_STEPS: u32 = 2_000;
+/// How often what is known of variables may turn out to be too much before none is.
+const MAX_ROUNDS: usize = 4;
 /// How often a command may hide inside another (`sh -c "sh -c …"`) before it is refused.
 pub const MAX_LEVELS: usize = 8;
 
@@ -214,6 +220,9 @@ pub enum ShellError {
     /// More than [`MAX_LEVELS`] scripts inside scripts, or a syntax tree of absurd depth.
     #[error("the command is nested too deeply: write it flatter, or put it in a script file")]
     TooDeep,
+    /// More of something than anybody writes: so many of what.
+    #[error("the command has more than {0} {1}, too long to judge: put it in a script file")]
+    TooMany(u32, &'static str),
     /// Not a shell command we can read with certainty.
     #[error(
         "the command cannot be parsed with certainty near `{near}` ({why}): write it more plainly"
@@ -312,12 +321,15 @@ pub(crate) fn read(command: &str) -> Result<Script, ShellError> {
     let whole = || Step::Script(command.to_owned());
     let script = read_all(whole(), &[])?;
     let mut known = known::candidates(command, &script);
-    while !known.is_empty() {
+    for _ in 0..MAX_ROUNDS {
+        if known.is_empty() {
+            break;
+        }
         let filled = read_all(whole(), &known)?;
         // `x=read; v=a; $x v`: what is known may show that something else is not.
         let still = known::candidates(command, &filled);
         let before = known.len();
-        known.retain(|name| still.contains(name));
+        known.retain(|name| still.binary_search(name).is_ok());
         if known.len() == before {
             return Ok(filled);
         }
@@ -332,6 +344,9 @@ fn list_all(first: Step, known: &[String]) -> Result<Script, ShellError> {
     let mut pending = vec![(first, 0_usize)];
     let mut total = 0_usize;
     while let Some((step, level)) = pending.pop() {
+        if script.steps.len().saturating_add(pending.len()) > MAX_STEPS as usize {
+            return Err(ShellError::TooMany(MAX_STEPS, "commands and groups"));
+        }
         let (found, level) = match step {
             Step::Command(command) => (unwrap::expand(command, &mut script.steps)?, level),
             Step::Script(text) => {

@@ -6,7 +6,7 @@ use super::unwrap::is_name;
 use super::values::{Inside, closed};
 use super::wrappers::is_shell;
 use super::{SimpleCommand, Word, simple_commands};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Stands for `$1`, `$@` and their like.
 pub(super) const WORDS: &str = "@";
@@ -16,6 +16,8 @@ pub(super) const WORDS: &str = "@";
 pub(crate) struct Values {
     /// What each is set to; nothing for what comes from outside the line.
     set: Vec<(String, Option<Word>)>,
+    /// Where each name stands in that.
+    places: HashMap<String, Vec<usize>>,
     /// Texts that are taken for numbers.
     calculated: Vec<String>,
     functions: Vec<String>,
@@ -31,7 +33,17 @@ pub(crate) struct Values {
 
 impl Values {
     pub(super) fn set(&mut self, name: &str, value: Option<Word>) {
+        self.places.entry(name.to_owned()).or_default().push(self.set.len());
         self.set.push((name.to_owned(), value));
+    }
+
+    fn set_all(&mut self, all: impl IntoIterator<Item = (String, Option<Word>)>) {
+        all.into_iter().for_each(|(name, value)| self.set(&name, value));
+    }
+
+    fn values_of(&self, name: &str) -> impl Iterator<Item = Option<&Word>> {
+        let places = self.places.get(name).into_iter().flatten();
+        places.filter_map(|at| self.set.get(*at)).map(|(_, value)| value.as_ref())
     }
 
     pub(super) fn calculate(&mut self, text: &str) {
@@ -43,7 +55,7 @@ impl Values {
     }
 
     pub(super) fn append(&mut self, mut other: Self) {
-        self.set.append(&mut other.set);
+        self.set_all(other.set);
         self.calculated.append(&mut other.calculated);
         self.functions.append(&mut other.functions);
         self.piped.append(&mut other.piped);
@@ -96,7 +108,7 @@ impl Values {
                     self.piped.swap_remove(at);
                     return;
                 }
-                self.set.extend(operands().map(|name| (name.text().to_owned(), None)));
+                self.set_all(operands().map(|name| (name.text().to_owned(), None)));
             }
             "printf" => {
                 if let [option, name, values @ ..] = command.args.as_slice()
@@ -105,7 +117,7 @@ impl Values {
                     let is_plain = |word: &Word| !word.text().contains('\\');
                     let known = values.iter().all(is_plain);
                     let values = values.iter().cloned().map(|word| known.then_some(word));
-                    self.set.extend(values.map(|value| (name.text().to_owned(), value)));
+                    self.set_all(values.map(|value| (name.text().to_owned(), value)));
                 } else if command.args.first().is_some_and(|arg| arg.text().starts_with("-v")) {
                     let name = command.args.first().map_or("", Word::text);
                     self.set(name.trim_start_matches("-v"), None);
@@ -117,7 +129,7 @@ impl Values {
                 // In other letters than it was written.
                 if has_option(&command.args, "clu") {
                     let names = operands().filter_map(|arg| arg.text().split('=').next());
-                    self.set.extend(names.map(|name| (name.to_owned(), None)));
+                    self.set_all(names.map(|name| (name.to_owned(), None)));
                 }
                 if has_option(&command.args, "i") {
                     let names = operands().map(|arg| arg.text().split(['=', '+', '[']).next());
@@ -145,7 +157,7 @@ impl Values {
                 }
             }
             let words = words.iter().cloned();
-            self.set.extend(words.map(|word| (WORDS.to_owned(), Some(word))));
+            self.set_all(words.map(|word| (WORDS.to_owned(), Some(word))));
         }
     }
 
@@ -209,15 +221,12 @@ impl Values {
 
     /// All that the line sets this variable to; `None` when only running it would tell.
     pub(crate) fn of(&self, name: &str) -> Option<Vec<&Word>> {
-        let found = self.set.iter().filter(|(set, _)| set == name);
-        found.map(|(_, value)| value.as_ref()).collect()
+        self.values_of(name).collect()
     }
 
     /// What the line itself sets this variable to, and whether it is also set to something else.
     pub(super) fn known(&self, name: &str) -> (Vec<&Word>, bool) {
-        let found = self.set.iter().filter(|(set, _)| set == name);
-        let (known, unknown): (Vec<_>, Vec<_>) =
-            found.map(|(_, value)| value.as_ref()).partition(Option::is_some);
+        let (known, unknown): (Vec<_>, Vec<_>) = self.values_of(name).partition(Option::is_some);
         (known.into_iter().flatten().collect(), !unknown.is_empty())
     }
 

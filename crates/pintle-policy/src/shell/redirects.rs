@@ -208,22 +208,27 @@ fn ends_in_a_command(body: &Node<'_>) -> bool {
     matches!(last.kind(), "command" | "declaration_command" | "unset_command")
 }
 
-/// What stands around a command and redirects it.
-pub(super) fn redirecting<'t>(command: &Node<'t>) -> Option<(Node<'t>, Node<'t>)> {
+/// Which of the nodes around a command redirects it, and its body.
+pub(super) fn redirecting<'t>(
+    command: &Node<'t>,
+    around: &[Node<'t>],
+) -> Option<(Node<'t>, Node<'t>)> {
     let mut body = *command;
-    loop {
-        let parent = body.parent()?;
+    for parent in around.iter().rev().copied() {
         if parent.kind() == "redirected_statement" {
             let is_body = parent.child_by_field_name("body").is_some_and(|it| it.id() == body.id());
             let is_its = body.id() == command.id() || body.kind() == "list";
             return (is_body && is_its).then_some((parent, body));
         }
         let is_last = || children(&parent).last().is_some_and(|last| last.id() == body.id());
-        if !is_row(&parent) || !is_last() {
+        // The first of the two is soon told.
+        let ends = parent.end_byte() == body.end_byte();
+        if !is_row(&parent) || !ends || !is_last() {
             return None;
         }
         body = parent;
     }
+    None
 }
 
 fn is_row(node: &Node<'_>) -> bool {

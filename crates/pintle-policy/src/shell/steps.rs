@@ -51,7 +51,12 @@ pub(crate) enum Scope {
 }
 
 /// The scope that a node of the syntax tree opens.
-pub(super) fn scope_of(node: &Node<'_>, source: &str, quoted: bool) -> Option<Scope> {
+pub(super) fn scope_of(
+    node: &Node<'_>,
+    parent: Option<&Node<'_>>,
+    source: &str,
+    quoted: bool,
+) -> Option<Scope> {
     let in_background = || {
         let after = source.get(node.end_byte()..).unwrap_or_default();
         let after = after.trim_start_matches([' ', '\t']).strip_prefix('&');
@@ -79,7 +84,7 @@ pub(super) fn scope_of(node: &Node<'_>, source: &str, quoted: bool) -> Option<Sc
             body.is_some_and(|body| body.kind() != "command").then_some(Scope::Branch)
         }
         "compound_statement" => Some(Scope::Group),
-        "list" if node.parent().is_some_and(|parent| parent.kind() == "list") => None,
+        "list" if parent.is_some_and(|parent| parent.kind() == "list") => None,
         "list" => Some(list(node, source).filter(|_| !in_background()).unwrap_or(Scope::Branch)),
         _ => None,
     }

@@ -3,8 +3,7 @@
 use super::check::Ledger;
 use super::heredoc;
 use super::later::{
-    hides_in_an_index, is_steering_variable, names_a_steering_variable, sets_in_expansion,
-    steers_programs,
+    hides_in_an_index, names_a_steering_variable, sets_in_expansion, steers_programs,
 };
 use super::numbers::Values;
 use super::redirects::redirecting;
@@ -12,11 +11,14 @@ use super::reserved::{is_grammar, is_reserved};
 use super::stand_in::stand_in;
 use super::steps::{Step, scope_of};
 use super::word::decode;
-use super::{ShellError, SimpleCommand, Word};
+use super::{MAX_STEPS, ShellError, SimpleCommand, Word};
 use tree_sitter::{Node, Parser};
 
 /// Deeper trees are refused: the walk would not overflow, but looking up from each node would take its time.
 const MAX_TREE_DEPTH: usize = 400;
+
+/// More than anybody puts into one pipe.
+const MAX_PIPE: u32 = 500;
 
 /// What one text holds.
 pub(crate) struct Found {
@@ -31,6 +33,8 @@ pub(super) struct Walk<'s> {
     pub(super) ledger: Ledger<'s>,
     pub(super) found: Found,
     pub(super) documents: Vec<heredoc::Span>,
+    /// What stands around the node that is looked at, outermost first: asking the tree for it takes long in a long line.
+    pub(super) around: Vec<Node<'s>>,
 }
 
 /// What holds for all the children of a node.
@@ -61,7 +65,8 @@ pub(crate) fn walk(source: &str) -> Result<Found, ShellError> {
     let tree = parser.parse(stand_in(source), None).ok_or_else(|| unreadable("no tree"))?;
     let found =
         Found { steps: Vec::new(), multiplies: false, values: Values::default(), pipes: false };
-    let mut walk = Walk { source, ledger: Ledger::new(source), found, documents: Vec::new() };
+    let ledger = Ledger::new(source);
+    let mut walk = Walk { source, ledger, found, documents: Vec::new(), around: Vec::new() };
 
     let mut levels = vec![Level::default()];
     let mut cursor = tree.walk();
@@ -72,10 +77,13 @@ pub(crate) fn walk(source: &str) -> Result<Found, ShellError> {
         if levels.len() > MAX_TREE_DEPTH {
             return Err(ShellError::TooDeep);
         }
+        if walk.found.steps.len() > MAX_STEPS as usize {
+            return Err(ShellError::TooMany(MAX_STEPS, "commands and groups"));
+        }
         if is_document {
             walk.ledger.text_before(&node);
         }
-        let scope = scope_of(&node, source, quoted);
+        let scope = scope_of(&node, walk.around.last(), source, quoted);
         walk.found.steps.extend(scope.map(Step::Enter));
         if evaluated {
             walk.hides_nothing(&node)?;
@@ -95,6 +103,7 @@ pub(crate) fn walk(source: &str) -> Result<Found, ShellError> {
             };
             let is_document = node.kind() == "heredoc_body";
             levels.push(Level { quoted, evaluated, is_document, ends_scope: scope.is_some() });
+            walk.around.push(node);
             continue;
         }
         walk.found.steps.extend(scope.map(|_| Step::Leave));
@@ -103,6 +112,7 @@ pub(crate) fn walk(source: &str) -> Result<Found, ShellError> {
                 walk.ledger.settle()?;
                 return Ok(walk.found);
             }
+            walk.around.pop();
             let ends = levels.pop().is_some_and(|level| level.ends_scope);
             walk.found.steps.extend(ends.then_some(Step::Leave));
         }
@@ -120,6 +130,16 @@ impl<'s> Walk<'s> {
         (node.end_byte().saturating_sub(text.len()), text)
     }
 
+    fn is_in_document(&self) -> bool {
+        self.around.last().is_some_and(|parent| parent.kind() == "heredoc_body")
+    }
+
+    fn is_glued(&self, brace: &Node<'_>) -> bool {
+        let opens = self.around.last().is_some_and(|it| it.kind() == "compound_statement");
+        let next = self.source.as_bytes().get(brace.end_byte());
+        opens && next.is_some_and(|byte| !b" \t\n".contains(byte))
+    }
+
     /// Looks at one node; says whether its children are to be looked at too.
     fn visit(&mut self, node: &Node<'_>, quoted: bool) -> Result<bool, ShellError> {
         if node.is_error() || node.is_missing() {
@@ -129,10 +149,16 @@ impl<'s> Walk<'s> {
         self.look_for_numbers(node);
         match node.kind() {
             "command" | "declaration_command" | "unset_command" => self.command(node)?,
-            "variable_assignment" if stands_alone(node) => self.bare_assignment(node)?,
+            "variable_assignment" if stands_alone(self.around.last()) => {
+                self.bare_assignment(node)?
+            }
             // `{fd}` is a word to a shell: only a blank makes the brace a group's.
-            "{" if is_glued(self.source, node) => {
+            "{" if self.is_glued(node) => {
                 return Err(self.ledger.trouble(node.start_byte(), "a brace that starts a word"));
+            }
+            // The tree of a pipe is as deep as it is long.
+            "pipeline" if node.child_count() > MAX_PIPE.saturating_mul(2) => {
+                return Err(ShellError::TooMany(MAX_PIPE, "commands in one pipe"));
             }
             "pipeline" => self.piped(node),
             "for_statement" => self.loop_words(node)?,
@@ -157,12 +183,14 @@ impl<'s> Walk<'s> {
             }
             "heredoc_redirect" => self.here_document(node)?,
             // `$(<file)` is the file's text; `f() { …; } >file` writes whenever it is called.
-            "file_redirect" | "herestring_redirect" if belongs_to_no_command(node) => {
+            "file_redirect" | "herestring_redirect"
+                if belongs_to_no_command(self.around.last()) =>
+            {
                 let mut command = SimpleCommand::new(Word::Literal(String::new()), Vec::new());
                 self.redirect(node, &mut command)?;
                 self.lists(command);
             }
-            "command_substitution" if is_in_document(node) && opens_twice(self.text(node)) => {
+            "command_substitution" if self.is_in_document() && opens_twice(self.text(node)) => {
                 self.arithmetic_in_document(node)?;
                 return Ok(false);
             }
@@ -311,7 +339,7 @@ impl<'s> Walk<'s> {
             }
             end = child.end_byte();
         }
-        if let Some((outer, body)) = redirecting(node) {
+        if let Some((outer, body)) = redirecting(node, &self.around) {
             for redirect in children(&outer).into_iter().filter(|c| c.id() != body.id()) {
                 self.redirect(&redirect, &mut command)?;
             }
@@ -372,41 +400,6 @@ impl<'s> Walk<'s> {
         self.lists(command);
         Ok(())
     }
-
-    /// The words that a loop goes through, as a command without a name: they become a variable's value.
-    fn loop_words(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
-        let name = node.child_by_field_name("variable").map(|n| self.text(&n)).unwrap_or_default();
-        let mut cursor = node.walk();
-        let values: Vec<_> = node.children_by_field_name("value", &mut cursor).collect();
-        let words = values.iter().map(|n| self.node_word(n)).collect::<Result<Vec<_>, _>>()?;
-        if is_steering_variable(name) {
-            self.lists(SimpleCommand::undecidable(format!("for {name}")));
-        }
-        if words.is_empty() {
-            self.found.values.set(name, Some(Word::Dynamic("$@".into())));
-        }
-        words.iter().for_each(|word| self.found.values.set(name, Some(word.clone())));
-        if !words.is_empty() {
-            self.lists(SimpleCommand::new(Word::Literal(String::new()), words));
-        }
-        Ok(())
-    }
-
-    /// `:(){ :|:& };:` and its kin: a function that calls itself in a pipe or in the background.
-    fn function(&mut self, node: &Node<'_>) {
-        let Some(name) = node.child_by_field_name("name").map(|n| self.text(&n)) else { return };
-        let Some(body) = node.child_by_field_name("body").map(|b| self.text(&b)) else { return };
-        self.found.values.function(name);
-        // What these are read as here would be something else.
-        if matches!(name, "[[" | "cd" | "chdir" | "exit" | "popd" | "pushd") {
-            self.lists(SimpleCommand::undecidable(name));
-        }
-        let calls = body
-            .split(|c: char| c.is_whitespace() || ";|&(){}`$".contains(c))
-            .filter(|word| *word == name)
-            .count();
-        self.found.multiplies |= calls > 0 && body.contains(['|', '&']);
-    }
 }
 
 fn opens_twice(text: &str) -> bool {
@@ -425,23 +418,13 @@ fn is_piece_of_a_value(kind: &str) -> bool {
     is_piece(kind) || matches!(kind, "command_name" | "variable_assignment")
 }
 
-fn is_in_document(node: &Node<'_>) -> bool {
-    node.parent().is_some_and(|parent| parent.kind() == "heredoc_body")
-}
-
 pub(super) fn children<'t>(node: &Node<'t>) -> Vec<Node<'t>> {
     let mut cursor = node.walk();
     node.children(&mut cursor).collect()
 }
 
-fn is_glued(source: &str, brace: &Node<'_>) -> bool {
-    let opens = brace.parent().is_some_and(|parent| parent.kind() == "compound_statement");
-    let next = source.as_bytes().get(brace.end_byte());
-    opens && next.is_some_and(|byte| !b" \t\n".contains(byte))
-}
-
-fn belongs_to_no_command(redirect: &Node<'_>) -> bool {
-    redirect.parent().is_some_and(|parent| {
+fn belongs_to_no_command(parent: Option<&Node<'_>>) -> bool {
+    parent.is_some_and(|parent| {
         !matches!(
             parent.kind(),
             "command"
@@ -453,8 +436,8 @@ fn belongs_to_no_command(redirect: &Node<'_>) -> bool {
     })
 }
 
-fn stands_alone(node: &Node<'_>) -> bool {
-    node.parent().is_none_or(|parent| {
+fn stands_alone(parent: Option<&Node<'_>>) -> bool {
+    parent.is_none_or(|parent| {
         !matches!(
             parent.kind(),
             "command"
