@@ -194,8 +194,8 @@ fn is_address(word: &Word) -> bool {
 
 /// `curl -H "X: $(…)"`, `jq --arg x "$(…)"`: a text that is handed on as it is.
 fn is_sent(command: &SimpleCommand, word: &Word) -> bool {
-    let at = command.args.iter().position(|arg| std::ptr::eq(arg, word));
     let before = |count: usize| {
+        let at = command.args.iter().position(|arg| std::ptr::eq(arg, word));
         let at = at.and_then(|at| at.checked_sub(count));
         at.and_then(|at| command.args.get(at)).map_or("", Word::text)
     };

@@ -227,6 +227,7 @@ impl<'v> Line<'v> {
             return None;
         }
         let (set, is_read) = self.values.known(name);
+        self.takes(set.len().saturating_mul(4))?;
         let mut found = vec![String::new()];
         if is_read || (set.is_empty() && name != WORDS) {
             found.push(OPEN.to_string());
