@@ -29,6 +29,7 @@ mod rules;
 mod schema;
 mod scripts;
 mod shape;
+mod steered;
 mod strings;
 mod surprises;
 mod syntax;

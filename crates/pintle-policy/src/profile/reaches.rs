@@ -117,6 +117,7 @@ impl Reaches {
         self.open.extend(open);
         let used = variables_read(commands);
         self.keeps(commands);
+        self.steered(commands);
         if commands.iter().any(|command| command.program() == Some("git")) {
             let goes = |command: &&SimpleCommand| {
                 matches!(command.program(), Some("cd" | "git" | "pushd"))
@@ -461,7 +462,7 @@ fn language(file: &Path, text: &str) -> Option<Language> {
 }
 
 /// The paths that a word may hold: what stands before a slash may be known only when it runs, as in `$HERE/../lib`.
-fn parts(word: &str) -> impl Iterator<Item = String> {
+pub(super) fn parts(word: &str) -> impl Iterator<Item = String> {
     // A name may have blanks in it.
     let whole = word.split(|c| "$\"'`(){}:=,\n".contains(c)).filter(|it| it.contains(' '));
     let pieces = word.split(|c| !is_part_of_a_path(c)).filter(|piece| !piece.is_empty());

@@ -49,7 +49,7 @@ pub(crate) use alone::{
 };
 pub(crate) use destructive::hopeless;
 pub(crate) use held::Line;
-pub(crate) use later::steers_programs;
+pub(crate) use later::{is_steering_variable, steers_programs};
 pub(crate) use loads::{Loads, is_wrapper, loads};
 pub(crate) use numbers::Values;
 pub(crate) use options::{is_one_word, may_be_long};

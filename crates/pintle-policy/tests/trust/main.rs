@@ -14,4 +14,5 @@ mod data;
 mod loaded;
 mod reached;
 mod read;
+mod steered;
 mod support;

@@ -6,7 +6,7 @@ use pintle_policy::profile::Bounds;
 use pintle_policy::trust::TrustLock;
 
 /// Whether a change of `changed` shows, when the hook is this script.
-fn shows(script: &str, says: &str, files: &[&str], changed: &str) -> bool {
+pub(crate) fn shows(script: &str, says: &str, files: &[&str], changed: &str) -> bool {
     let agent = hook(&format!(r#""argv": ["./{script}"]"#));
     let mut all: Vec<(&str, &str)> = files.iter().map(|file| (*file, "as it was\n")).collect();
     all.push((script, says));
