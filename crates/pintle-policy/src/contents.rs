@@ -1,8 +1,8 @@
 //! What is in the files of a profile, read once for as long as they stay the same.
 
 use crate::paths::{is_inside, resolve};
-use crate::profile::{installed, reaches::Reaches, read_file, read_pieces};
-use crate::trust::written_hash;
+use crate::profile::{git, installed, reaches::Reaches, read_file, read_pieces};
+use crate::trust::{content_hash, written_hash};
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, HashSet};
 use std::fs::Metadata;
@@ -237,13 +237,20 @@ impl Contents {
     ) -> Result<Arc<Known>, Error> {
         let begun = SystemTime::now();
         let words = words || then.as_ref().is_some_and(|then| then.said.is_some());
-        let mut gone_through = GoneThrough { hash: Sha256::new(), text: words.then(Vec::new) };
+        let is_settings = installed::holds(Path::new(file)) && file.contains("config");
+        let mut gone_through =
+            GoneThrough { hash: Sha256::new(), text: (words || is_settings).then(Vec::new) };
         if self.is_plainly_inside(folder, file, stamp) {
             read_file(&folder.join(file), MOST_BYTES, |piece| gone_through.take(piece))?;
         } else {
             bytes_of(folder, file, &folder.join(file), &mut gone_through)?;
         }
-        let hash = written_hash(gone_through.hash);
+        let settings = gone_through.text.as_ref().filter(|_| is_settings);
+        let hash = match settings.and_then(|text| git::counted(Path::new(file), text)) {
+            Some(counted) => content_hash(counted.as_bytes()),
+            None => written_hash(gone_through.hash),
+        };
+        gone_through.text = gone_through.text.filter(|_| words);
         let known = match then.filter(|then| then.hash == hash) {
             Some(same) => same,
             None => Arc::new(Known { hash, said: gone_through.text.map(|it| Said::of(file, &it)) }),
@@ -364,7 +371,6 @@ fn is_written_to(before: &str, behind: &str) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::trust::content_hash;
 
     /// As if it had been written without a trace: what is remembered is not what is there, and nothing else tells.
     fn remembers_wrongly(contents: &mut Contents, folder: &Path, file: &str) {

@@ -70,38 +70,3 @@ pub(super) fn is_data_of_git(place: &Path) -> bool {
         _ => false,
     }
 }
-
-/// Keys of git's settings whose values it runs, or finds programs and more settings by.
-const RUN_BY_GIT: [&str; 15] = [
-    "askpass",
-    "clean",
-    "cmd",
-    "command",
-    "driver",
-    "editor",
-    "external",
-    "fsmonitor",
-    "helper",
-    "hook",
-    "pager",
-    "path",
-    "process",
-    "program",
-    "smudge",
-];
-
-/// The words of a repository's settings that may name a program, or a folder of them.
-pub(super) fn programs_in_settings(config: &Path) -> Vec<String> {
-    let text = std::fs::read_to_string(config).unwrap_or_default();
-    let steers = |line: &&str| {
-        let (key, value) = line.split_once('=').unwrap_or((line, ""));
-        let key = key.to_lowercase();
-        key.contains("textconv")
-            || RUN_BY_GIT.iter().any(|part| key.contains(part))
-            || value.trim_start().starts_with(['!', '"'])
-    };
-    let lines = text.lines().filter(steers);
-    let values = lines.filter_map(|line| Some(line.split_once('=')?.1));
-    let words = values.flat_map(|value| value.split([' ', '"', '!', ';', '\t']));
-    words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
-}

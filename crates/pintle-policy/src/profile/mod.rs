@@ -11,6 +11,7 @@ mod entries;
 mod file;
 mod foreign;
 mod formats;
+pub(crate) mod git;
 mod hook;
 pub(crate) mod installed;
 mod lines;

@@ -77,11 +77,7 @@ impl Search<'_> {
                 self.load(Named::Script(file));
             }
         }
-        for place in &reaches.repositories {
-            for at in from.iter().map(|at| at.join(place)) {
-                self.repository(&at);
-            }
-        }
+        self.repositories(&from, reaches.repositories.iter());
         if reaches.python_here {
             self.python_here(script);
         }

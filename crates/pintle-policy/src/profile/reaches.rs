@@ -3,6 +3,7 @@
 
 use super::calls::{Calls, Tongue};
 use super::data::{Use, only_data, use_of, without_checks};
+use super::git::{ANYWHERE, called_in};
 use super::loaders::{
     DECLARERS, FINDERS, KEPT, LISTERS, TALKERS, interpreted, is_loader, runs_the_project,
 };
@@ -118,14 +119,7 @@ impl Reaches {
         let used = variables_read(commands);
         self.keeps(commands);
         self.steered(commands);
-        if commands.iter().any(|command| command.program() == Some("git")) {
-            let goes = |command: &&SimpleCommand| {
-                matches!(command.program(), Some("cd" | "git" | "pushd"))
-            };
-            let words = commands.iter().filter(goes).flat_map(|command| &command.args);
-            self.repositories.insert(String::new());
-            self.repositories.extend(words.flat_map(|word| parts(word.text())));
-        }
+        self.repositories.extend(called_in(commands));
         for command in commands {
             let program = command.program().unwrap_or_default();
             self.python(command);
@@ -274,6 +268,10 @@ impl Reaches {
         self.only_modules = is_read && !loads_files;
         let runs_lines = runs_lines(script);
         let loads = runs_what_it_finds(script, &all);
+        let says_git = all.iter().any(|it| it.text == "git" || it.text.starts_with("git "));
+        if says_git && goes_elsewhere(script) {
+            self.repositories.insert(ANYWHERE.to_owned());
+        }
         let reaches_out = goes_elsewhere(script) || (!is_read && loads);
         if loads && let Some(command) = lists_somewhere(script, &all) {
             self.open.push(Open { command, words: BTreeSet::new() });

@@ -11,6 +11,7 @@ use super::data::checks_with_python;
 use super::document::Node;
 use super::entries::{Entry, entries};
 use super::foreign::{Foreign, READ_BY_NODE};
+use super::git::{self, Repositories, called_in};
 use super::installed;
 use super::lines::{Line, lines, saved_files};
 use super::looked_at::{LookedAt, spellings};
@@ -101,6 +102,7 @@ impl Scripts {
             passed: BTreeSet::new(),
             lists: false,
             starts_node: false,
+            git: Repositories::default(),
         };
         for line in lines(file, folder, around.hook_env) {
             match line {
@@ -193,6 +195,7 @@ pub(super) struct Search<'a> {
     /// The scripts of which it is known what they reach for.
     pub(super) gone_through: BTreeSet<String>,
     starts_node: bool,
+    pub(super) git: Repositories,
 }
 
 impl Search<'_> {
@@ -236,14 +239,10 @@ impl Search<'_> {
                 places.push(place);
             }
         }
+        self.repositories(&places, called_in(commands).iter());
         for command in commands {
             self.starts_node |= command.program().is_some_and(installed::starts_node);
             self.variables(command, &places);
-            if command.program() == Some("git") {
-                for place in &places {
-                    self.repository(place);
-                }
-            }
             if checks_with_python(command) {
                 self.python_here(AGENT_FILE);
             } else if loads(command) == Loads::Anything {
@@ -251,34 +250,6 @@ impl Search<'_> {
             }
         }
         self.look_at(looked_at, &places);
-    }
-
-    /// Git runs what its settings name, and its hooks.
-    pub(super) fn repository(&mut self, at: &Path) {
-        let kept = at.join(".git");
-        let is_here = at.as_os_str().is_empty();
-        if !is_here && !self.folder.join(&kept).exists()
-            || !is_inside(self.folder, self.folder, &kept)
-        {
-            return;
-        }
-        for place in ["hooks", "info"] {
-            self.below(Path::new(&normal(&kept.join(place).to_string_lossy())));
-        }
-        let of_kept = ["config", "config.worktree"].map(|file| kept.join(file));
-        let of_tree = [".gitattributes", ".gitmodules"].map(|file| at.join(file));
-        for file in of_kept.into_iter().chain(of_tree) {
-            if self.folder.join(&file).is_file() {
-                self.data.insert(normal(&file.to_string_lossy()));
-            }
-        }
-        for word in installed::programs_in_settings(&self.folder.join(&kept).join("config")) {
-            match self.named(&word) {
-                Some(Named::Folder(place)) if !place.as_os_str().is_empty() => self.below(&place),
-                Some(Named::Script(script)) => drop(self.found.files.insert(script)),
-                _ => {}
-            }
-        }
     }
 
     /// What is fetched by its name is not of the profile, unless it is installed there.
@@ -439,7 +410,10 @@ impl Search<'_> {
             let is_saved = |saved: &String| Path::new(saved).starts_with(&place);
             let mut stable = !self.saved.iter().any(is_saved);
             for Entry { path: file, is_folder, is_link } in entries(self.folder, &place) {
-                if self.company.is_kept(&file) || installed::is_data_of_git(&file) {
+                if self.company.is_kept(&file)
+                    || installed::is_data_of_git(&file)
+                    || git::is_sample(&file)
+                {
                     stable = false;
                     continue;
                 }

@@ -67,12 +67,10 @@ impl Reaches {
                 told.value(value, 0);
                 goes |= told.from_here;
                 self.places.extend(told.places);
-                match name {
-                    "PYTHONPATH" => self.python_here |= told.is_open,
-                    _ if told.is_open => {
-                        drop(self.anything.get_or_insert_with(|| command.summary()))
-                    }
-                    _ => {}
+                if name == "PYTHONPATH" {
+                    self.python_here |= told.is_open;
+                } else if told.is_open {
+                    self.anything.get_or_insert_with(|| command.summary());
                 }
             }
         }

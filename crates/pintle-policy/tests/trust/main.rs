@@ -11,6 +11,7 @@ mod calls;
 mod company;
 mod content;
 mod data;
+mod git;
 mod loaded;
 mod reached;
 mod read;

@@ -225,7 +225,7 @@ fn what_git_runs_counts_wherever_a_script_calls_it() {
     assert!(shows("hooks/c.py", python, &[".git/config"], ".git/config"));
     let line = profile(
         &hook(r#""command": "cd lib && git status""#),
-        &[("lib/.git/config", "[core]\n"), ("lib/a", "")],
+        &[("lib/.git/config", "[core]\n\tpager = x\n"), ("lib/a", "")],
     );
     assert!(fingerprint(line.path()).scripts.contains_key("lib/.git/config"));
 }
