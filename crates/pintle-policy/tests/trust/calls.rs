@@ -249,3 +249,56 @@ fn the_line_that_makes_every_file_count_is_told() {
         "{why}"
     );
 }
+
+// A module is found by a name that is put together, with the endings that its language tries.
+#[test]
+fn a_module_by_a_name_of_several_parts_is_found_without_its_ending() {
+    for (script, says, file) in [
+        ("hooks/c.js", "require('../li' + 'b/x')", "lib/x.js"),
+        ("hooks/c.js", "const a = '../li'; require(a + 'b/x')", "lib/x.js"),
+        ("hooks/c.js", "require(__dirname + '/../li' + 'b/x')", "lib/x.js"),
+        ("hooks/c.js", "require('./../l' + 'ib/x')", "lib/x.js"),
+        ("hooks/c.js", "require('../l\\u0069b/x')", "lib/x.js"),
+        ("hooks/c.js", "require('..\\x2flib/x')", "lib/x.js"),
+        ("hooks/c.mjs", "await import('../l' + 'ib/y')", "lib/y.mjs"),
+        ("hooks/c.js", "require('../m' + 'ore')", "more/index.js"),
+        ("hooks/c.js", "const { fork } = require('child_process'); fork('li' + 'b/x')", "lib/x.js"),
+        ("hooks/c.py", "import importlib\nimportlib.import_module('l' + 'ib.r')", "lib/r.py"),
+        ("hooks/c.py", "__import__('l' + 'ib')", "lib/__init__.py"),
+        ("hooks/c.rb", "require_relative '../li' + 'b/x'", "lib/x.rb"),
+        (
+            "hooks/c.pl",
+            "my $d = join(\"\", \"l\", \"ib\"); do \"./\" . $d . \"/x.pl\";",
+            "lib/x.pl",
+        ),
+    ] {
+        let found = scripts(script, says, &["src/main.rs", file]);
+        assert!(found.files.contains(file), "{says}: {found:?}");
+        assert!(!found.files.contains("src/main.rs"), "{says}: {:?}", found.unnamed);
+    }
+}
+
+#[test]
+fn a_module_that_is_found_by_joining_a_path_is_no_riddle() {
+    for says in [
+        "const path = require('path'); require(path.join(__dirname, '..', 'lib', 'x.js'))",
+        "const path = require('node:path'); require(path.resolve(__dirname, '../lib/x'))",
+        "const { join } = require('path'); require(join(__dirname, '..', 'lib', 'x.js'))",
+        "require(require('path').join(__dirname, '..', 'lib', 'x.js'))",
+        "import { join } from 'node:path'\nimport(join(import.meta.dirname, '../lib/x.js'))",
+        "import path from 'node:path'\nimport { fileURLToPath } from 'node:url'\nconst here = path.dirname(fileURLToPath(import.meta.url))\nawait import(path.join(here, '../lib/x.js'))",
+        "const path = require('path'); const LIB = path.join(__dirname, '..', 'lib'); require(path.join(LIB, 'x'))",
+    ] {
+        let found = scripts("hooks/c.js", says, &FILES);
+        assert!(found.files.contains("lib/x.js"), "{says}: {found:?}");
+        assert!(!found.files.contains("src/main.rs"), "{says}: {:?}", found.unnamed);
+    }
+    for says in [
+        "function join(a, b) { return a + name + b }\nrequire(join(__dirname, 'x.js'))",
+        "const path = require('../lib/x'); require(path.join(__dirname, 'x.js'))",
+        "const path = require('path'); require(path.join(__dirname, name))",
+    ] {
+        let found = scripts("hooks/c.js", says, &FILES);
+        assert!(found.files.contains("src/main.rs"), "{says}: {found:?}");
+    }
+}

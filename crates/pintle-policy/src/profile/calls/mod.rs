@@ -2,6 +2,7 @@
 //! by reading, it could be any file.
 
 mod aliases;
+mod endings;
 mod forms;
 mod known;
 mod names;
@@ -225,7 +226,10 @@ impl Search<'_> {
             });
             // A program in a text is looked at word by word anyway.
             if runs != Runs::Code || pieces.contains(&Piece::Content) {
-                self.found.loaded.extend(texts.chain([whole]).filter(|it| it.len() > 1));
+                let found = endings::found_as(self.values.tongue, &whole, runs);
+                self.found
+                    .loaded
+                    .extend(texts.chain([whole]).chain(found).filter(|it| it.len() > 1));
             }
         }
     }

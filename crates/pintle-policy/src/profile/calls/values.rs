@@ -53,6 +53,15 @@ pub(super) fn is_known(pieces: &[Piece]) -> bool {
     !pieces.iter().any(|it| matches!(it, Piece::Any | Piece::Given(..)))
 }
 
+/// Modules of Node that work with paths and files.
+const OF_NODE: [&str; 7] = ["fs", "fs/promises", "os", "path", "path/posix", "url", "util"];
+
+fn is_of_node(given: &[&[Token]]) -> bool {
+    let [[Token { kind: Kind::Text(parts), .. }]] = given else { return false };
+    let [Part::Plain(module)] = parts.as_slice() else { return false };
+    OF_NODE.contains(&module.strip_prefix("node:").unwrap_or(module))
+}
+
 /// One behind the other, each with each.
 fn joined(before: Value, after: &Value, between: &str) -> Value {
     if before.len().saturating_mul(after.len()) > MOST {
@@ -178,7 +187,13 @@ impl Values<'_> {
         let root = if is_own { chain.get(1).copied().unwrap_or_default() } else { root };
         let named = self.variable(root, at, bound, depth);
         let skipped = if is_own { 3 } else { 1 };
-        match named {
+        // `const { join } = require("path")`
+        let is_function = |found: &Value| {
+            matches!(found.as_slice(), [one] if one.is_empty())
+                && !is_own
+                && tokens.get(1).is_some_and(|it| it.is('('))
+        };
+        match named.filter(|it| !is_function(it)) {
             Some(found) => {
                 value.extend(found);
                 self.behind(value, part(tokens, skipped..tokens.len()), at, bound, depth)
@@ -328,7 +343,17 @@ impl Values<'_> {
     ) -> Value {
         let parts = arguments(given);
         let deeper = depth.saturating_add(1);
+        let is_own = self.names.functions.iter().any(|it| it.name.as_deref() == Some(name));
         match name {
+            _ if is_own => any(),
+            // `require("path")`: what is behind it is a function of the system.
+            "require" if self.tongue == Tongue::Node && is_of_node(&parts) => vec![Vec::new()],
+            // `join("/", "lib", "x")`
+            "join" | "implode" if matches!(self.tongue, Tongue::Perl | Tongue::Php) => {
+                let Some((between, parts)) = parts.split_first() else { return any() };
+                let between = self.plain(between, at, bound, deeper);
+                self.strung(parts, between, at, bound, deeper)
+            }
             // `"/".join([…])`, `os.path.join(…)`
             "join" => match (on.as_slice(), parts.as_slice()) {
                 ([between], [list])
@@ -355,7 +380,6 @@ impl Values<'_> {
                 let values = parts.iter().map(|it| self.eval(it, at, bound, deeper));
                 values.fold(on, |before, it| joined(before, &it, "/"))
             }
-            _ if self.names.functions.iter().any(|it| it.name.as_deref() == Some(name)) => any(),
             _ if STARTS.contains(&name) && parts.is_empty() => place(),
             _ if PASS_ON.contains(&name) => {
                 let values = parts.iter().map(|it| match it {
