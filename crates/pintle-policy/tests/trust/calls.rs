@@ -302,3 +302,106 @@ fn a_module_that_is_found_by_joining_a_path_is_no_riddle() {
         assert!(found.files.contains("src/main.rs"), "{says}: {found:?}");
     }
 }
+
+// Programs are found in a folder that a script puts on the path.
+#[test]
+fn a_folder_that_a_script_puts_on_the_path_counts() {
+    const FILES: [&str; 3] = ["bin/helper", "hooks/bin/helper", "src/main.rs"];
+    for (script, says) in [
+        (
+            "hooks/c.py",
+            "import os, subprocess\nos.environ['PATH'] = os.getcwd() + '/bin:' + os.environ['PATH']\nsubprocess.run(['helper'])",
+        ),
+        ("hooks/c.py", "import subprocess\nsubprocess.run(['helper'], env={'PATH': 'bin:/bin'})"),
+        (
+            "hooks/c.py",
+            "import os, subprocess\nsubprocess.run(['helper'], env={**os.environ, 'PATH': os.pathsep.join(['bin', os.environ.get('PATH', '')])})",
+        ),
+        (
+            "hooks/c.py",
+            "import os, subprocess\nfrom pathlib import Path\nROOT = Path(__file__).resolve().parent.parent\nenv = os.environ.copy()\nenv['PATH'] = f\"{ROOT / 'bin'}:{env['PATH']}\"\nsubprocess.run(['helper'], env=env)",
+        ),
+        (
+            "hooks/c.py",
+            "import os, subprocess\nenv = dict(os.environ, PATH='bin:' + os.environ['PATH'])\nsubprocess.run(['helper'], env=env)",
+        ),
+        ("hooks/c.py", "import os\nos.environ.update(PATH='bin:/bin')\nos.system('helper')"),
+        ("hooks/c.py", "import os\nos.putenv('PATH', 'bin:/bin')\nos.system('helper')"),
+        ("hooks/c.py", "import os\nos.environ['LD_LIBRARY_PATH'] = 'bin'\nos.system('ls')"),
+        (
+            "hooks/c.js",
+            "process.env.PATH = process.cwd() + '/bin:' + process.env.PATH\nrequire('child_process').execSync('helper')",
+        ),
+        (
+            "hooks/c.js",
+            "process.env['PATH'] = `${process.cwd()}/bin:${process.env.PATH}`\nrequire('child_process').execSync('helper')",
+        ),
+        (
+            "hooks/c.js",
+            "require('child_process').execFileSync('helper', { env: { PATH: 'bin:/bin' } })",
+        ),
+        (
+            "hooks/c.js",
+            "const path = require('path')\nconst env = { ...process.env, PATH: [path.join(__dirname, 'bin'), process.env.PATH].join(path.delimiter) }\nrequire('child_process').spawnSync('helper', [], { env })",
+        ),
+        ("hooks/c.pl", "$ENV{PATH} = \"bin:$ENV{PATH}\"; system('helper');"),
+        ("hooks/c.pl", "$ENV{'PATH'} = 'bin:' . $ENV{'PATH'}; system('helper');"),
+        ("hooks/c.rb", "ENV['PATH'] = \"bin:#{ENV['PATH']}\"\nsystem('helper')"),
+    ] {
+        let found = scripts(script, says, &FILES);
+        assert!(found.files.contains("bin/helper"), "{says}: {found:?}");
+        assert!(!found.files.contains("src/main.rs"), "{says}: {:?}", found.unnamed);
+    }
+    for (script, says) in [
+        ("hooks/c.py", "import os\nos.environ['PATH'] = '.:' + os.environ['PATH']\nos.system('x')"),
+        ("hooks/c.py", "import os\nos.environ['PATH'] += ':'\nos.system('x')"),
+        ("hooks/c.py", "import os\nos.environ['PATH'] = os.getcwd()\nos.system('x')"),
+        ("hooks/c.py", "import os\nos.environ['PATH'] = where\nos.system('x')"),
+        (
+            "hooks/c.py",
+            "import os\nfor l in open('.env'):\n    k, v = l.split('=')\n    os.environ[k] = v\nos.system('x')",
+        ),
+        (
+            "hooks/c.py",
+            "import os, json\nos.environ.update(json.load(open('e.json')))\nos.system('x')",
+        ),
+        ("hooks/c.js", "process.env.PATH = where\nrequire('child_process').execSync('x')"),
+        ("hooks/c.js", "process.env[k] = v\nrequire('child_process').execSync('x')"),
+        ("hooks/c.js", "Object.assign(process.env, all)\nrequire('child_process').execSync('x')"),
+        ("hooks/c.pl", "$ENV{$k} = $v; system('x');"),
+    ] {
+        let found = scripts(script, says, &FILES);
+        assert!(found.files.contains("src/main.rs"), "{says}: {found:?}");
+    }
+    for (script, says) in [
+        (
+            "hooks/c.py",
+            "import os, subprocess\nenv = {**os.environ, 'LANG': 'C', 'GIT_TERMINAL_PROMPT': '0', 'PYTHONDONTWRITEBYTECODE': '1'}\nsubprocess.run(['git', 'status'], env=env)",
+        ),
+        (
+            "hooks/c.py",
+            "import os, subprocess\nsubprocess.run(['git', 'status'], env={'PATH': os.environ['PATH'], 'HOME': os.environ.get('HOME', '')})",
+        ),
+        (
+            "hooks/c.py",
+            "import os\nos.environ['PATH'] = '/usr/bin:/bin'\nPATH = make()\nif 'PATH' in os.environ: os.system('git status')\nfor k in ('LANG', 'TZ'): os.environ[k] = 'C'",
+        ),
+        (
+            "hooks/c.py",
+            "import os\nfrom pathlib import Path\nos.environ['PATH'] = str(Path.home() / '.local/bin') + os.pathsep + os.environ['PATH']\nos.system('git status')",
+        ),
+        (
+            "hooks/c.js",
+            "process.env.PATH = `/opt/homebrew/bin:${process.env.PATH}`\nprocess.env.CI = x\nconst p = process.env.PATH === y\nrequire('child_process').execSync('git status')",
+        ),
+        (
+            "hooks/c.ts",
+            "interface Env { PATH: string, HOME: string }\nimport { execSync } from 'child_process'\nexecSync('git status', { env: { ...process.env, FORCE_COLOR: '0' } })",
+        ),
+        ("hooks/c.pl", "$ENV{PATH} = '/usr/sbin'; system('git', 'status');"),
+    ] {
+        let found = scripts(script, says, &["bin/helper", "src/main.rs"]);
+        assert!(!found.files.contains("src/main.rs"), "{says}: {:?}", found.unnamed);
+        assert!(!found.files.contains("bin/helper"), "{says}: {found:?}");
+    }
+}

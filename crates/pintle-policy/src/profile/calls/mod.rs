@@ -3,6 +3,7 @@
 
 mod aliases;
 mod endings;
+mod environment;
 mod forms;
 mod known;
 mod names;
@@ -77,6 +78,7 @@ impl Calls {
             search.unknown(*line, Some(why));
         }
         search.all(&tokens, None);
+        search.environment(&tokens);
         search.found
     }
 }

@@ -373,7 +373,16 @@ impl Reader<'_> {
         }
         let line = self.line;
         self.next();
-        Some(vec![Token { kind: Kind::Name(self.name()), line, indent: 0 }])
+        let mut code = vec![Token { kind: Kind::Name(self.name()), line, indent: 0 }];
+        // `$ENV{PATH}`
+        if self.tongue == Tongue::Perl && self.peek(0) == Some('{') {
+            let sign = |c: char| Token { kind: Kind::Sign(c), line, indent: 0 };
+            self.next();
+            code.push(sign('{'));
+            code.extend(self.until(Some('}')));
+            code.push(sign('}'));
+        }
+        Some(code)
     }
 }
 

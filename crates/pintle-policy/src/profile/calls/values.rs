@@ -13,6 +13,8 @@ pub(super) enum Piece {
     Text(String),
     /// A folder or a name that holds nothing unknown: of the script itself, of the profile, of what a listed folder has.
     Place,
+    /// The same of the operator or the system: `$HOME`, `$PATH`.
+    Elsewhere,
     /// What follows is not the name of a file, but what is in it.
     Content,
     /// Nobody can tell.
@@ -43,6 +45,15 @@ fn any() -> Value {
 
 fn place() -> Value {
     vec![vec![Piece::Place]]
+}
+
+/// The value of a variable of the environment.
+fn of_variable(name: &str) -> Value {
+    match FOLDERS.iter().find(|it| name.starts_with(**it)) {
+        Some(&"PINTLE_" | &"PWD") => place(),
+        Some(_) => vec![vec![Piece::Elsewhere]],
+        None => any(),
+    }
 }
 
 fn text(text: &str) -> Value {
@@ -182,6 +193,15 @@ impl Values<'_> {
         if let Some((known, used)) = self.of_the_system(&chain, rest) {
             return self.behind(known, part(rest, used..rest.len()), at, bound, depth);
         }
+        // `os.pathsep.join([…])`
+        let sign = match chain.get(1).copied() {
+            Some("pathsep" | "delimiter") => Some(":"),
+            Some("sep") => Some("/"),
+            _ => None,
+        };
+        if let Some(sign) = sign.filter(|_| matches!(chain.first(), Some(&"os" | &"path"))) {
+            return self.behind(text(sign), part(tokens, 3..tokens.len()), at, bound, depth);
+        }
         let root = chain.first().copied().unwrap_or_default();
         let is_own = ["self", "this"].contains(&root) && chain.len() > 1;
         let root = if is_own { chain.get(1).copied().unwrap_or_default() } else { root };
@@ -244,12 +264,11 @@ impl Values<'_> {
         }
         let of_env = ["ENV", "env", "environ", "getenv"];
         let from = chain.iter().position(|it| of_env.contains(it))?;
-        let names_one = |name: &str| FOLDERS.iter().any(|it| name.starts_with(it));
         // `process.env.HOME`
         if let Some(name) =
             chain.get(from.saturating_add(1)).filter(|it| **it != "get" && **it != "fetch")
         {
-            return Some((if names_one(name) { place() } else { any() }, 0));
+            return Some((of_variable(name), 0));
         }
         let close = closing(rest, 0)?;
         let name = match rest.get(1).map(|token| &token.kind) {
@@ -260,7 +279,7 @@ impl Values<'_> {
             Some(Kind::Name(name)) => name,
             _ => "",
         };
-        Some((if names_one(name) { place() } else { any() }, close.saturating_add(1)))
+        Some((of_variable(name), close.saturating_add(1)))
     }
 
     fn variable(&self, name: &str, at: usize, bound: &Bound, depth: usize) -> Option<Value> {
@@ -380,7 +399,8 @@ impl Values<'_> {
                 let values = parts.iter().map(|it| self.eval(it, at, bound, deeper));
                 values.fold(on, |before, it| joined(before, &it, "/"))
             }
-            _ if STARTS.contains(&name) && parts.is_empty() => place(),
+            "cwd" | "getcwd" if parts.is_empty() => place(),
+            _ if STARTS.contains(&name) && parts.is_empty() => vec![vec![Piece::Elsewhere]],
             _ if PASS_ON.contains(&name) => {
                 let values = parts.iter().map(|it| match it {
                     // `encoding="utf-8"`, `{ recursive: true }`

@@ -44,7 +44,7 @@ pub(super) fn line(pieces: &[Piece]) -> Said {
     for piece in pieces {
         match piece {
             Piece::Text(text) => line.push_str(text),
-            Piece::Place => line.push_str("$PINTLE_PROFILE_DIR"),
+            Piece::Place | Piece::Elsewhere => line.push_str("$PINTLE_PROFILE_DIR"),
             Piece::Any | Piece::Content | Piece::Given(..) => line.push_str("${x}"),
         }
     }
@@ -61,7 +61,9 @@ pub(super) fn programs(lists: &Lists) -> Result<Vec<Said>, Doubt> {
     for list in lists {
         let Some(program) = list.first() else { continue };
         match program.as_slice() {
-            [] | [Piece::Place] | [Piece::Any | Piece::Content, ..] => return Err(Doubt::Open),
+            [] | [Piece::Place | Piece::Elsewhere] | [Piece::Any | Piece::Content, ..] => {
+                return Err(Doubt::Open);
+            }
             [Piece::Given(function, _), ..] => return Err(Doubt::Given(*function)),
             _ => {}
         }
