@@ -1,7 +1,7 @@
 //! What a script reaches beyond the files it names: folders that it goes to, puts on a path or loads all of, what git runs
 //! there, and the modules that Python finds by itself.
 
-use super::calls::{Calls, Tongue};
+use super::calls::{Calls, Tongue, place};
 use super::data::{Use, only_data, use_of, without_checks};
 use super::git::{ANYWHERE, called_in};
 use super::loaders::{
@@ -9,8 +9,8 @@ use super::loaders::{
 };
 use super::looked_at::{WRITERS, pattern};
 use super::strings::{
-    goes_elsewhere, is_kept_by_name, keeps_files, lists_folders, lists_somewhere, runs_files,
-    runs_lines, runs_what_it_finds, strings,
+    folders_not_loaded, goes_elsewhere, is_kept_by_name, keeps_files, lists_folders,
+    lists_somewhere, runs_files, runs_lines, runs_what_it_finds, strings,
 };
 use crate::contents::is_part_of_a_path;
 use crate::shell::{SimpleCommand, Word, is_variable_name, is_wrapper, simple_commands};
@@ -273,7 +273,13 @@ impl Reaches {
             self.repositories.insert(ANYWHERE.to_owned());
         }
         let reaches_out = goes_elsewhere(script) || (!is_read && loads);
-        if loads && let Some(command) = lists_somewhere(script, &all) {
+        // To list what is in a folder is not to run it.
+        let runs_listed = calls.is_none_or(|it| it.1.may_run_listed());
+        self.data.extend(calls.map(|it| folders_not_loaded(script, &it.1)).unwrap_or_default());
+        if (loads || is_read)
+            && runs_listed
+            && let Some(command) = lists_somewhere(script, &all)
+        {
             self.open.push(Open { command, words: BTreeSet::new() });
         }
         if keeps_files(script) && !loads_files {
@@ -284,10 +290,10 @@ impl Reaches {
         }
         let mut lines = 0;
         for found in all {
-            if found.is_everything() {
-                self.anything.get_or_insert_with(|| found.line());
+            if found.is_everything() && runs_listed {
+                self.anything.get_or_insert_with(|| place(script, found.at));
             }
-            if found.is_listed {
+            if found.is_listed && runs_listed {
                 self.patterns.extend(pattern(&found.text));
             }
             let is_line = found.text.contains(' ') && runs_lines;

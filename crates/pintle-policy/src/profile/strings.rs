@@ -1,6 +1,10 @@
 //! The texts in a script, whatever its language: what stands between quotes.
 
-use super::loaders::KEPT;
+use super::calls::{Calls, place};
+use super::data::Use;
+use super::loaders::{KEPT, runs_others};
+use crate::contents::is_part_of_a_path;
+use std::collections::{BTreeMap, BTreeSet};
 
 const QUOTES: [char; 3] = ['"', '\'', '`'];
 /// How far back what is done with a text is looked for.
@@ -111,7 +115,38 @@ pub(super) fn lists_somewhere(script: &str, texts: &[Found]) -> Option<String> {
     let by_program =
         by_program.clone().find(|text| ["find", "fd", "ls", "ls-files"].contains(text));
     let itself = if script.contains("iterdir(") { Some("iterdir(") } else { by_itself };
-    itself.map(|way| format!("{way}…)")).or_else(|| by_program.map(str::to_owned))
+    let way = itself.or(by_program)?;
+    let line = script.lines().position(|line| line.contains(way)).unwrap_or_default();
+    Some(place(script, line.saturating_add(1)))
+}
+
+/// Words of a script of which it is known call by call what it loads, and that none of its calls is given: what it has in folders
+/// of that name is not loaded. What it has in files that are called so may be read.
+pub(super) fn folders_not_loaded(script: &str, calls: &Calls) -> BTreeMap<String, Use> {
+    if calls.may_run_listed() || goes_elsewhere(script) {
+        return BTreeMap::new();
+    }
+    const BRINGS: [&str; 4] = ["from", "import", "require", "export"];
+    fn words(text: &str) -> impl Iterator<Item = &str> {
+        text.split(|c| !is_part_of_a_path(c)).filter(|it| !it.is_empty())
+    }
+    let brings = |line: &&str| BRINGS.iter().any(|way| line.contains(way));
+    // What a single program of the system is given, it only looks at, unless it is there to run it.
+    let may_load = |line: &&str| {
+        let first = line.split_whitespace().next().unwrap_or_default().trim_matches(['\'', '"']);
+        line.contains([';', '|', '&', '$', '(', '`', '\n'])
+            || first.contains('/')
+            || runs_others(first)
+    };
+    let said = calls.lines.iter().map(|it| it.line.as_str()).filter(may_load);
+    let used = script.lines().filter(brings).chain(said);
+    let used = used.chain(calls.loaded.iter().map(String::as_str));
+    let used: BTreeSet<&str> = used.flat_map(words).collect();
+    let is_folder = |word: &&str| {
+        let name = word.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        !name.is_empty() && !name.contains('.') && !used.contains(*word)
+    };
+    words(script).filter(is_folder).map(|word| (word.to_owned(), Use::Read)).collect()
 }
 
 /// Signs that a script writes files.
@@ -165,6 +200,8 @@ pub(super) struct Found {
     pub(super) is_compared: bool,
     pub(super) is_listed: bool,
     pub(super) is_loaded: bool,
+    /// The line it stands in.
+    pub(super) at: usize,
     before: String,
 }
 
@@ -181,18 +218,12 @@ impl Found {
         let is_here = matches!(self.text.as_str(), "." | "./" | "") || self.text.starts_with("**");
         self.is_listed && (is_here || self.before.ends_with("rglob("))
     }
-
-    /// It and what is done with it, to be shown.
-    pub(super) fn line(&self) -> String {
-        let name = self.before.rsplit(|c: char| !c.is_alphanumeric() && !"._(".contains(c)).next();
-        format!("{}\"{}\")", name.unwrap_or_default(), self.text)
-    }
 }
 
 /// All of them, as far as a text ends in the line in which it begins.
 pub(super) fn strings(script: &str) -> Vec<Found> {
     let mut found = Vec::new();
-    for line in script.lines() {
+    for (number, line) in script.lines().enumerate() {
         let mut rest = line;
         while let Some(start) = rest.find(QUOTES) {
             let (before, from) = rest.split_at(start);
@@ -221,6 +252,7 @@ pub(super) fn strings(script: &str) -> Vec<Found> {
                 is_compared,
                 is_listed,
                 is_loaded,
+                at: number.saturating_add(1),
                 before: before.to_owned(),
             });
             rest = from.get(end.saturating_add(1)..).unwrap_or_default();

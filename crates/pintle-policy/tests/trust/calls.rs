@@ -5,7 +5,7 @@ use crate::support::{fingerprint, hook, profile};
 use pintle_policy::Profile;
 use pintle_policy::profile::Scripts;
 
-fn scripts(script: &str, says: &str, files: &[&str]) -> Scripts {
+pub(crate) fn scripts(script: &str, says: &str, files: &[&str]) -> Scripts {
     let agent = hook(&format!(r#""argv": ["./{script}"]"#));
     let mut all: Vec<(&str, &str)> = files.iter().map(|file| (*file, "as it was\n")).collect();
     all.push((script, says));
@@ -14,7 +14,7 @@ fn scripts(script: &str, says: &str, files: &[&str]) -> Scripts {
     Profile::load(folder.path()).unwrap_or_else(|e| panic!("{e}")).scripts
 }
 
-const FILES: [&str; 3] = ["lib/x.sh", "lib/x.js", "src/main.rs"];
+pub(crate) const FILES: [&str; 3] = ["lib/x.sh", "lib/x.js", "src/main.rs"];
 
 // Nobody can tell by reading what these run.
 #[test]

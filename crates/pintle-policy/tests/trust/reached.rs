@@ -235,9 +235,15 @@ fn a_folder_that_a_script_of_another_language_has_as_a_text_counts() {
     for (script, says) in [
         ("hooks/c.py", "import os\nfor f in os.listdir(\"lib\"): exec(open(\"lib/\" + f).read())"),
         ("hooks/c.py", "import glob\nfor f in glob.glob('*/x'): exec(open(f).read())"),
-        ("hooks/c.py", "import os\nfor d, _, fs in os.walk(\".\"): pass"),
+        (
+            "hooks/c.py",
+            "import os\nfor d, _, fs in os.walk(\".\"): exec(open(d + '/' + fs[0]).read())",
+        ),
         ("hooks/c.py", "from pathlib import Path\nfor f in Path().rglob('x'): exec(f.read_text())"),
-        ("hooks/c.py", "from pathlib import Path\nfor f in Path('.').iterdir(): pass"),
+        (
+            "hooks/c.py",
+            "from pathlib import Path\nfor f in Path('.').iterdir(): exec(f.read_text())",
+        ),
         ("hooks/c.py", "import subprocess\nsubprocess.run(\"./x\", cwd=\"lib\")"),
         ("hooks/c.py", "import os\nos.chdir('lib'); exec(open('x').read())"),
         (

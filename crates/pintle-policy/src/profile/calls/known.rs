@@ -30,6 +30,10 @@ pub(super) type Rule = (Runs, usize);
 pub(super) const STARTERS: &[&str] =
     &["builtins", "child_process", "imp", "importlib", "pty", "runpy", "subprocess", "vm"];
 
+/// Modules of Python that make of a file whatever it says.
+const PICKLES: [&str; 7] =
+    ["_pickle", "cPickle", "cloudpickle", "dill", "joblib", "marshal", "pickle"];
+
 /// Modules of others by which programs are run in ways of their own.
 pub(super) const FOREIGN: &[&str] = &[
     "cross-spawn",
@@ -66,7 +70,15 @@ pub(super) fn rule(tongue: Tongue, module: Option<&str>, name: &str) -> Option<R
 fn python(module: Option<&str>, name: &str) -> Option<Rule> {
     let is_bare = matches!(module, None | Some("builtins"));
     Some(match name {
-        "exec" | "eval" | "compile" if is_bare => (Runs::Code, 0),
+        "exec" | "eval" if is_bare => (Runs::Code, 0),
+        "FunctionType" | "runcode" | "runsource" => (Runs::Code, 0),
+        // What is in there says what is called when it is read.
+        "load" | "loads" | "Unpickler" if module.is_some_and(|it| PICKLES.contains(&it)) => {
+            (Runs::Code, 0)
+        }
+        "open" if module == Some("shelve") => (Runs::File, 0),
+        "FileFinder" | "discover" | "iter_modules" | "walk_packages" => (Runs::Folder, 0),
+        "zipimporter" => (Runs::File, 0),
         "__import__" => (Runs::Module, 0),
         "execfile" | "run_path" | "CDLL" | "PyDLL" | "LoadLibrary" | "startfile" => (Runs::File, 0),
         "import_module" | "run_module" | "find_spec" => (Runs::Module, 0),

@@ -9,6 +9,7 @@ mod known;
 mod names;
 mod paths;
 mod spans;
+mod tables;
 mod tokens;
 mod values;
 mod words;
@@ -32,6 +33,8 @@ pub(super) struct Calls {
     pub(super) loaded: BTreeSet<String>,
     /// Whether it loads files or code by what it works out, and not only modules by their names.
     pub(super) loads_files: bool,
+    /// Whether it may load or run what it finds in a folder.
+    runs_listed: bool,
     /// The first place at which nobody can tell what is loaded or run.
     pub(super) unknown: Option<String>,
 }
@@ -44,6 +47,8 @@ pub(super) struct Said {
     pub(super) place: String,
     /// Whether a part of it is not known.
     pub(super) is_open: bool,
+    /// Whether it may run what was found in a folder.
+    runs_listed: bool,
 }
 
 /// How deep functions of a script hand on what they are given.
@@ -60,6 +65,11 @@ enum Doubt {
 }
 
 impl Calls {
+    /// Whether it may load or run what it finds in a folder, as far as anybody can tell.
+    pub(super) fn may_run_listed(&self) -> bool {
+        self.unknown.is_some() || self.runs_listed
+    }
+
     pub(super) fn of(tongue: Tongue, script: &str) -> Self {
         let tokens = tokens::tokens(tongue, script);
         let mut names = Names::of(tongue, &tokens);
@@ -179,6 +189,7 @@ impl Search<'_> {
                     doubt(pieces)?;
                 }
                 self.load(&value, runs);
+                self.found.runs_listed |= value.iter().any(|it| it.contains(&Piece::Listed));
                 let is_plain = |it: &Vec<Piece>| matches!(it.as_slice(), [Piece::Text(_)]);
                 let is_module = runs == Runs::Module && value.iter().all(is_plain);
                 self.found.loads_files |= !is_module && runs != Runs::Folder;
@@ -239,6 +250,7 @@ impl Search<'_> {
     fn take(&mut self, said: Vec<Said>, line: usize) {
         for one in said {
             let place = self.place(line);
+            self.found.runs_listed |= one.runs_listed;
             let one = Said { place, ..one };
             if !self.found.lines.contains(&one) {
                 self.found.lines.push(one);

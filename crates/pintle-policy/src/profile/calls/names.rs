@@ -115,6 +115,13 @@ impl Names {
             Some(Kind::Sign('}' | ']' | ')')) => {
                 let Some(start) = opening(tokens, last) else { return };
                 let target = start.checked_sub(1).and_then(|it| tokens.get(it)?.name());
+                // `x: dict[str, str] = …`
+                let colon = start.checked_sub(2).filter(|it| is(tokens, Some(*it), ':'));
+                let annotated =
+                    colon.and_then(|it| it.checked_sub(1)).filter(|_| tongue == Tongue::Python);
+                if let Some(name) = annotated.and_then(|it| tokens.get(it)?.name()) {
+                    return self.assign(name, what, false);
+                }
                 let declares = ["const", "let", "var", "my"];
                 match target.filter(|name| !declares.contains(name)) {
                     Some(name) => drop(self.grown.insert(name.to_owned())),

@@ -86,6 +86,22 @@ pub(super) const PASS_ON: &[&str] = &[
 /// Those of them that need not be told where: the folder they are called in, or one of the system's.
 pub(super) const STARTS: [&str; 8] =
     ["cwd", "getcwd", "gettempdir", "home", "homedir", "mkdtemp", "mkstemp", "tmpdir"];
+/// Those of them that give what is in a folder.
+pub(super) const LISTERS: [&str; 13] = [
+    "children",
+    "entries",
+    "glob",
+    "globSync",
+    "iglob",
+    "iterdir",
+    "listdir",
+    "opendir",
+    "readdir",
+    "readdirSync",
+    "rglob",
+    "scandir",
+    "walk",
+];
 /// Those of them that give what is in a file.
 pub(super) const READS: [&str; 7] =
     ["open", "read", "readFile", "readFileSync", "read_bytes", "read_text", "readlines"];

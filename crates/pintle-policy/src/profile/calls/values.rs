@@ -2,7 +2,7 @@
 
 use super::forms::{alternatives, bare};
 use super::names::Names;
-use super::paths::{ATTRIBUTES, FOLDERS, PASS_ON, PLACES, READS, STARTS};
+use super::paths::{ATTRIBUTES, FOLDERS, LISTERS, PASS_ON, PLACES, READS, STARTS};
 use super::spans::{arguments, closing, outermost, part, split};
 use super::tokens::{Kind, Part, Token, Tongue};
 use std::collections::HashMap;
@@ -17,6 +17,8 @@ pub(super) enum Piece {
     Elsewhere,
     /// What follows is not the name of a file, but what is in it.
     Content,
+    /// What comes before is a folder, and this whatever is in it.
+    Listed,
     /// Nobody can tell.
     Any,
     /// What a function is given, by its number and that of the parameter.
@@ -179,6 +181,11 @@ impl Values<'_> {
             Kind::Name(_) => Vec::new(),
             Kind::Sign(_) => return any(),
         };
+        if let Some((all, used)) = self.looked_up(tokens) {
+            let all: Value = all.iter().flat_map(|it| self.eval(it, at, bound, depth)).collect();
+            let all = if all.len() > MOST || all.is_empty() { any() } else { all };
+            return self.behind(all, part(tokens, used..tokens.len()), at, bound, depth);
+        }
         // `os.path`, `self.root`: a chain of names.
         let mut end = 1;
         while tokens.get(end).is_some_and(|it| it.is('.') || it.is(':'))
@@ -429,6 +436,10 @@ impl Values<'_> {
                     false => on,
                 };
                 let whole = all.iter().fold(on, |before, it| joined(before, it, "/"));
+                let whole = match LISTERS.contains(&name) {
+                    true => joined(whole, &vec![vec![Piece::Listed]], ""),
+                    false => whole,
+                };
                 // `read()` of nobody knows what.
                 let is_nothing = |it: &Vec<Piece>| it.iter().all(|it| *it == Piece::Content);
                 if whole.iter().all(is_nothing) { any() } else { whole }

@@ -6,7 +6,9 @@ use super::spans::{arguments, closing, outermost, part, split};
 use super::tokens::{Kind, Token};
 use super::values::{Bound, Piece, Value, Values};
 use super::{Doubt, Said};
-use crate::profile::loaders::runs_others;
+use crate::contents::is_of_the_system;
+use crate::profile::loaders::{CHECKERS, runs_others};
+use std::path::Path;
 
 /// Lists of words, one for each alternative.
 pub(super) type Lists = Vec<Vec<Vec<Piece>>>;
@@ -45,10 +47,24 @@ pub(super) fn line(pieces: &[Piece]) -> Said {
         match piece {
             Piece::Text(text) => line.push_str(text),
             Piece::Place | Piece::Elsewhere => line.push_str("$PINTLE_PROFILE_DIR"),
+            Piece::Listed => {}
             Piece::Any | Piece::Content | Piece::Given(..) => line.push_str("${x}"),
         }
     }
-    Said { line, place: String::new(), is_open: is_open(pieces) }
+    let is_word = |c: char| c.is_alphanumeric() || "_.-/".contains(c);
+    let mut words = line.split(|c| !is_word(c)).filter(|it| !it.is_empty());
+    let runs_listed = is_listed(pieces) && words.any(may_run);
+    Said { line, place: String::new(), is_open: is_open(pieces), runs_listed }
+}
+
+fn is_listed(pieces: &[Piece]) -> bool {
+    pieces.contains(&Piece::Listed)
+}
+
+/// Whether a program may run a file that it is given.
+fn may_run(program: &str) -> bool {
+    let name = program.rsplit('/').next().unwrap_or_default();
+    runs_others(name) || (program.contains('/') && !is_of_the_system(Path::new(program)))
 }
 
 fn is_open(pieces: &[Piece]) -> bool {
@@ -80,8 +96,15 @@ pub(super) fn programs(lists: &Lists) -> Result<Vec<Said>, Doubt> {
             false => list.len(),
         };
         let is_open = list.iter().take(told).any(|it| is_open(it));
+        let plain_at = |at: usize| words.get(at).map(|it| it.trim_matches('\''));
+        let checks = name.starts_with("python")
+            && plain_at(1) == Some("-m")
+            && plain_at(2).is_some_and(|it| CHECKERS.contains(&it));
+        let is_program = program.contains(&Piece::Listed);
+        let runs_listed = is_program
+            || (list.iter().any(|it| is_listed(it)) && may_run(plain.trim_matches('"')) && !checks);
         let words = words.get(..told).unwrap_or_default();
-        all.push(Said { line: words.join(" "), place: String::new(), is_open });
+        all.push(Said { line: words.join(" "), place: String::new(), is_open, runs_listed });
     }
     settled(all, lists.iter().flatten())
 }
@@ -203,6 +226,10 @@ impl Values<'_> {
             }
             return all;
         }
+        if let Some((all, _)) = self.looked_up(tokens).filter(|it| it.1 == tokens.len()) {
+            let all: Vec<Lists> = all.iter().map(|it| self.list(it, at, bound, deeper)).collect();
+            return if all.iter().any(Vec::is_empty) { Lists::new() } else { all.concat() };
+        }
         match tokens {
             [open, ..] if open.is('[') || is_tuple => {
                 let close = closing(tokens, 0).unwrap_or(tokens.len());
@@ -274,6 +301,10 @@ impl Values<'_> {
 
     /// `for cmd in [["git", "diff"], ["git", "status"]]`
     fn each(&self, tokens: &[Token], at: usize, bound: &Bound, depth: usize) -> Lists {
+        if let Some(all) = self.gone_through(tokens) {
+            let all: Vec<Lists> = all.iter().map(|it| self.list(it, at, bound, depth)).collect();
+            return if all.iter().any(Vec::is_empty) { Lists::new() } else { all.concat() };
+        }
         let tokens = match tokens {
             [one] if one.name().is_some() => {
                 let assigned = self.names.assigned.get(one.name().unwrap_or_default());
