@@ -6,7 +6,7 @@ use crate::trust::{content_hash, written_hash};
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, HashSet};
 use std::fs::Metadata;
-use std::io::Error;
+use std::io::{Error, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
@@ -293,6 +293,10 @@ fn bytes_of(folder: &Path, file: &str, path: &Path, to: &mut GoneThrough) -> Res
     let counts_by_itself = reached.is_dir() && is_inside(folder, folder, Path::new(file));
     if is_of_the_system(&reached) || counts_by_itself || !reached.exists() {
         return Ok(());
+    }
+    if reached.is_dir() {
+        let why = format!("it is a link to a folder outside the profile, {}", reached.display());
+        return Err(Error::new(ErrorKind::PermissionDenied, why));
     }
     let place = reached.parent().unwrap_or(folder);
     to.take_file(place, &reached.to_string_lossy())

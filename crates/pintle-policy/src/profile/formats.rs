@@ -248,6 +248,11 @@ pub(crate) fn bad_program(program: &str, span: &Range<usize>, folder: &Path) -> 
     if !program.contains('/') || program.contains('\0') {
         return None;
     }
+    if super::installed::interpreter(folder, Path::new(program)).is_some()
+        && !Path::new(program).is_absolute()
+    {
+        return None;
+    }
     if let Some(mut problem) = bad_inner_path(program, span, folder) {
         problem.helps = vec!["name a program found on the PATH, or a script inside the profile's folder, like `hooks/check.sh`".into()];
         return Some(problem);

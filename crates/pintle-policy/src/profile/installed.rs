@@ -1,5 +1,6 @@
 //! Where installers of modules put them, and who loads from there.
 
+use crate::paths::{is_inside, normal};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,20 @@ pub(super) fn around_existing(profile: &Path, place: &Path) -> Option<PathBuf> {
         !folder.as_os_str().is_empty() && profile.join(folder).join("pyvenv.cfg").is_file()
     };
     around(place).or_else(|| place.ancestors().find(is_environment).map(Path::to_owned))
+}
+
+/// `.venv/bin/python`: the link of an environment to an interpreter that lies elsewhere, by its path in the profile.
+pub(super) fn interpreter(profile: &Path, place: &Path) -> Option<String> {
+    let inner = place.strip_prefix(profile).unwrap_or(place);
+    let inner = PathBuf::from(normal(&inner.to_string_lossy()));
+    let path = profile.join(&inner);
+    let is_one = inner.is_relative()
+        && !place.iter().any(|part| part == "..")
+        && path.is_symlink()
+        && path.is_file()
+        && inner.parent().is_some_and(|it| it.ends_with("bin") && is_inside(profile, profile, it))
+        && around_existing(profile, &inner).is_some();
+    is_one.then(|| inner.to_string_lossy().into_owned())
 }
 
 /// Whether it is one, or lies in one, or in what git keeps.

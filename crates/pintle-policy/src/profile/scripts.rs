@@ -355,6 +355,9 @@ impl Search<'_> {
         if word.is_empty() || !path.exists() {
             return None;
         }
+        if let Some(link) = installed::interpreter(self.folder, Path::new(word)) {
+            return Some(Named::Script(link));
+        }
         if !is_inside(self.folder, self.folder, Path::new(word)) {
             let counts = path.is_absolute() && path.is_file() && !is_of_the_system(&path);
             return counts.then(|| Named::Outside(path.to_string_lossy().into_owned()));

@@ -1,6 +1,6 @@
 //! What changed since a profile was trusted, and which files a command makes count (R10.9).
 
-use crate::support::{fingerprint, hook, write};
+use crate::support::{fingerprint, hook, profile, write};
 use pintle_policy::profile::MOST_FILES;
 use pintle_policy::trust::{ChangeKind, Fingerprint, TrustLock, content_hash};
 use pintle_policy::{Contents, Profile};
@@ -328,4 +328,42 @@ fn the_lock_file_is_read_back_as_written_and_a_damaged_one_trusts_nothing() {
     {
         assert!(TrustLock::parse(damaged).is_err(), "{damaged}");
     }
+}
+
+// An environment of Python is a folder with a link to the interpreter.
+#[test]
+fn a_hook_may_be_run_by_the_python_of_an_environment_in_the_profile() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    write(elsewhere.path(), "python3", "an interpreter");
+    for target in ["/usr/bin/env".into(), elsewhere.path().join("python3")] {
+        let agent = hook(r#""argv": [".venv/bin/python", "hooks/judge.py"]"#);
+        let files = [("hooks/judge.py", "x = 1"), (".venv/pyvenv.cfg", ""), (".venv/lib/m.py", "")];
+        let folder = profile(&agent, &files);
+        std::fs::create_dir(folder.path().join(".venv/bin")).unwrap();
+        std::os::unix::fs::symlink(&target, folder.path().join(".venv/bin/python")).unwrap();
+        let before = fingerprint(folder.path());
+        for counts in ["hooks/judge.py", ".venv/bin/python", ".venv/lib/m.py"] {
+            assert!(before.scripts.contains_key(counts), "{counts}: {before:?}");
+        }
+        std::fs::remove_file(folder.path().join(".venv/bin/python")).unwrap();
+        std::os::unix::fs::symlink("/usr/bin/true", folder.path().join(".venv/bin/python"))
+            .unwrap();
+        assert_ne!(fingerprint(folder.path()).scripts, before.scripts);
+    }
+    // No other link leads out.
+    let folder = profile(&hook(r#""argv": ["bin/python"]"#), &[("bin/a", "")]);
+    std::os::unix::fs::symlink("/usr/bin/env", folder.path().join("bin/python")).unwrap();
+    let told = pintle_policy::Profile::load(folder.path()).unwrap_err().to_string();
+    assert!(told.contains("leads out of the profile's folder"), "{told}");
+}
+
+#[test]
+fn a_link_to_a_folder_out_there_is_called_one() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let folder = profile(&hook(r#""argv": ["hooks/c.sh"]"#), &[("hooks/c.sh", "true")]);
+    std::os::unix::fs::symlink(elsewhere.path(), folder.path().join("hooks/d")).unwrap();
+    let profile = pintle_policy::Profile::load(folder.path()).unwrap();
+    let told = pintle_policy::trust::Fingerprint::of(&profile, &mut Default::default());
+    let told = told.unwrap_err().to_string();
+    assert!(told.contains("`hooks/d`") && told.contains("a link to a folder outside"), "{told}");
 }
