@@ -38,6 +38,10 @@ fn what_a_script_only_lists_and_reads_is_the_projects() {
         ),
         (
             "hooks/c.py",
+            "import subprocess\nsubprocess.run(['python3', '--version'])\nsubprocess.run(['python3', '-m', 'json.tool'], input=text)\nsubprocess.run(['bash', '-n'], input=text)\nsubprocess.run(['node', 'hooks/x.js'], input=text)",
+        ),
+        (
+            "hooks/c.py",
             "import subprocess, sys, pathlib\nfor f in pathlib.Path('.').rglob('*.py'): subprocess.run([sys.executable, '-m', 'py_compile', f])",
         ),
         (
@@ -86,6 +90,28 @@ fn what_a_script_only_lists_and_reads_is_the_projects() {
             "src/app.py",
         ),
         ("hooks/c.py", "from src import app", "src/app.py"),
+        ("hooks/c.js", "import {\n  x\n} from // it\n\n '../src/app'", "src/app.js"),
+        ("hooks/c.mjs", "export * from '../s\\u0072c/app'", "src/app.js"),
+        (
+            "hooks/c.py",
+            "import subprocess, glob\nfor f in glob.glob('src/*'): subprocess.run(['sh'], input=open(f).read())",
+            "src/app.py",
+        ),
+        (
+            "hooks/c.py",
+            "import subprocess, glob\nsubprocess.run(['xargs', 'sh'], input=' '.join(glob.glob('src/*')))",
+            "src/app.py",
+        ),
+        (
+            "hooks/c.py",
+            "import subprocess\np = subprocess.Popen(['bash', '-s'], stdin=subprocess.PIPE)\np.communicate(text)",
+            "src/app.py",
+        ),
+        (
+            "hooks/c.js",
+            "const p = require('child_process').spawn('sh')\np.stdin.write(x)",
+            "src/app.js",
+        ),
         (
             "hooks/c.js",
             "const fs = require('fs')\nfor (const f of fs.readdirSync('src')) require('../src/' + f)",

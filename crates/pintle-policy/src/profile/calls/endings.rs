@@ -1,7 +1,7 @@
 //! What a language adds to the name of a module to find its file.
 
 use super::known::Runs;
-use super::tokens::Tongue;
+use super::tokens::{Kind, Part, Token, Tongue};
 
 /// What Node tries, one after another, if nothing is called just as it was told.
 const OF_NODE: [&str; 12] = [
@@ -39,4 +39,20 @@ pub(super) fn found_as(tongue: Tongue, name: &str, runs: Runs) -> Vec<String> {
         (Tongue::Ruby, _) => with(name, &[".rb", ".so"]),
         _ => Vec::new(),
     }
+}
+
+/// `import x from "../lib/x"`, `export * from "../lib/x"`: what Node loads before the script begins.
+pub(super) fn imported(tongue: Tongue, tokens: &[Token]) -> Vec<String> {
+    let mut all = Vec::new();
+    for pair in tokens.windows(2).filter(|_| tongue == Tongue::Node) {
+        if let [word, Token { kind: Kind::Text(parts), .. }] = pair
+            && (word.is_name("from") || word.is_name("import"))
+            && let [Part::Plain(name)] = parts.as_slice()
+            && name.starts_with(['.', '/', '#'])
+        {
+            all.extend(found_as(tongue, name, Runs::Module));
+            all.push(name.clone());
+        }
+    }
+    all
 }

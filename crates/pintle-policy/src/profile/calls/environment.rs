@@ -123,7 +123,7 @@ impl Search<'_> {
         };
         let is_said =
             |it: &&[Token]| it.first().is_some_and(|first| first.is('{')) || super::is_keyword(it);
-        if !given.iter().all(|it| is_said(it)) {
+        if !given.iter().all(is_said) {
             self.unknown(token.line, Some("which variables it sets is not said"));
         }
     }

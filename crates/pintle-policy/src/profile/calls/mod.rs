@@ -89,6 +89,7 @@ impl Calls {
         }
         search.all(&tokens, None);
         search.environment(&tokens);
+        search.found.loaded.extend(endings::imported(tongue, &tokens));
         search.found
     }
 }
@@ -138,7 +139,10 @@ impl Search<'_> {
         depth: usize,
     ) {
         let doubt = match self.judge(rule, given, at, bound) {
-            Ok(said) => return self.take(said, at.1),
+            Ok(said) => {
+                self.handed(&said, given, at, bound);
+                return self.take(said, at.1);
+            }
             Err(doubt) => doubt,
         };
         let Doubt::Given(function) = doubt else { return self.unknown(at.1, None) };
@@ -189,7 +193,6 @@ impl Search<'_> {
                     doubt(pieces)?;
                 }
                 self.load(&value, runs);
-                self.found.runs_listed |= value.iter().any(|it| it.contains(&Piece::Listed));
                 let is_plain = |it: &Vec<Piece>| matches!(it.as_slice(), [Piece::Text(_)]);
                 let is_module = runs == Runs::Module && value.iter().all(is_plain);
                 self.found.loads_files |= !is_module && runs != Runs::Folder;
@@ -223,8 +226,29 @@ impl Search<'_> {
         }
     }
 
+    /// `subprocess.run(["sh"], input=text)`: what an interpreter without a script is handed is its program.
+    fn handed(&mut self, said: &[Said], given: &[&[Token]], at: (usize, usize), bound: &Bound) {
+        let tongue = self.values.tongue;
+        let is_known_by_call = matches!(tongue, Tongue::Python | Tongue::Node);
+        if !is_known_by_call || !said.iter().any(|it| words::runs_what_it_reads(&it.line)) {
+            return;
+        }
+        let all: Vec<&Token> = given.iter().flat_map(|it| it.iter()).collect();
+        let input = given.iter().find_map(|it| match it {
+            [name, equals, rest @ ..] if equals.is('=') && name.is_name("input") => Some(rest),
+            _ => None,
+        });
+        let known = input.map(|it| self.values.of(it, at.0, bound));
+        match known {
+            Some(value) if value.iter().all(|it| is_known(it)) => self.load(&value, Runs::Code),
+            None if all.iter().any(|it| it.is_name("DEVNULL")) => {}
+            _ => self.unknown(at.1, Some("what it is to run is handed to it")),
+        }
+    }
+
     /// What is loaded, as it is known.
     fn load(&mut self, value: &Value, runs: Runs) {
+        self.found.runs_listed |= value.iter().any(|it| it.contains(&Piece::Listed));
         for pieces in value {
             let whole: String = pieces
                 .iter()

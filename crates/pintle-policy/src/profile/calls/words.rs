@@ -53,12 +53,28 @@ pub(super) fn line(pieces: &[Piece]) -> Said {
     }
     let is_word = |c: char| c.is_alphanumeric() || "_.-/".contains(c);
     let mut words = line.split(|c| !is_word(c)).filter(|it| !it.is_empty());
-    let runs_listed = is_listed(pieces) && words.any(may_run);
+    let runs_listed = is_listed(pieces) && (line.contains('$') || words.any(may_run));
     Said { line, place: String::new(), is_open: is_open(pieces), runs_listed }
 }
 
 fn is_listed(pieces: &[Piece]) -> bool {
     pieces.contains(&Piece::Listed)
+}
+
+/// `["sh"]`, `["python3", "-"]`, `["xargs", "sh"]`: a line that runs what it is handed while it runs.
+pub(super) fn runs_what_it_reads(line: &str) -> bool {
+    let mut words = line.split_whitespace().map(|it| it.trim_matches(['\'', '"']));
+    let program = words.next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
+    const READERS: [&str; 12] =
+        ["bash", "bun", "dash", "deno", "ksh", "lua", "node", "perl", "php", "ruby", "sh", "zsh"];
+    const QUICK: [&str; 5] = ["--help", "--version", "-V", "-h", "-v"];
+    match program {
+        "xargs" | "parallel" => words.any(may_run),
+        _ if READERS.contains(&program) || program.starts_with("python") => {
+            words.all(|it| it.starts_with('-') && !QUICK.contains(&it))
+        }
+        _ => false,
+    }
 }
 
 /// Whether a program may run a file that it is given.
