@@ -36,6 +36,8 @@ pub(crate) struct Screen {
     open: Vec<Open>,
     /// The calls that needed a yes when there was no one to ask.
     unasked: Vec<String>,
+    /// The calls about which somebody said no, or nobody answered.
+    refused: Vec<String>,
     /// What to do so that there is somebody next time.
     when_unasked: &'static str,
 }
@@ -106,9 +108,19 @@ impl Screen {
     }
 
     fn new(streams_text: bool, notes: bool, animated: bool) -> Self {
-        let (running, open, unasked) = (Vec::new(), Vec::new(), Vec::new());
+        let (running, open, unasked, refused) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (waiting, when_unasked) = (Arc::default(), NO_TERMINAL);
-        Self { streams_text, notes, animated, waiting, running, open, unasked, when_unasked }
+        Self {
+            streams_text,
+            notes,
+            animated,
+            waiting,
+            running,
+            open,
+            unasked,
+            refused,
+            when_unasked,
+        }
     }
 
     /// Says this about a call that needed a yes when there was no one to ask.
@@ -124,6 +136,7 @@ impl Screen {
         self.running.clear();
         self.open.clear();
         self.unasked.clear();
+        self.refused.clear();
         self.waiting.forget();
         self.tick();
     }
@@ -192,8 +205,13 @@ impl Screen {
             }
             RunEventKind::ApprovalResolved { approval_id, outcome, .. } => {
                 let settled = self.open.extract_if(.., |open| open.approval_id == *approval_id);
-                let unasked = settled.filter(|_| outcome == ApprovalOutcome::NoOneToAsk.name());
-                self.unasked.extend(unasked.map(|open| open.tool_call_id));
+                let call = settled.map(|open| open.tool_call_id);
+                let is_no = [ApprovalOutcome::Expired.name(), "denied"].contains(&outcome.as_str());
+                if outcome == ApprovalOutcome::NoOneToAsk.name() {
+                    self.unasked.extend(call);
+                } else if is_no {
+                    self.refused.extend(call);
+                }
             }
             RunEventKind::ToolStart { tool_call_id, tool_name, args } => {
                 self.line(&text!("{}{} {} {}", indent, cyan("→"), tool_name, dim(brief(args))));
@@ -242,13 +260,14 @@ impl Screen {
                         text!("{}{} {}: {}", indent, red("✗"), tool_name, first_line(error))
                     }
                 };
-                match unasked {
+                let refused = self.refused.extract_if(.., |id| id == tool_call_id).count() > 0;
+                match unasked || refused {
                     // R11.5: also to whoever wants the answer alone.
-                    true => {
-                        out::tell_line(&line);
-                        out::tell!("{}  {}", indent, dim(self.when_unasked));
-                    }
+                    true => out::tell_line(&line),
                     false => self.line(&line),
+                }
+                if unasked {
+                    out::tell!("{}  {}", indent, dim(self.when_unasked));
                 }
             }
             // A refused call ends with the reason.

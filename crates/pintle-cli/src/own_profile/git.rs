@@ -148,10 +148,15 @@ fn only_shows(words: &[Word]) -> bool {
 
 /// `checkout -b NAME` goes on with the files as they are; with a start it would take those of the start.
 fn only_makes_a_branch(words: &[Word]) -> bool {
-    let [option, name] = words else { return false };
+    let is_quiet = |word: &&Word| matches!(word.text(), "-q" | "--quiet");
+    let words: Vec<&Word> = words.iter().filter(|word| !is_quiet(word)).collect();
+    let [option, name] = words.as_slice() else { return false };
     let is_one = |name: &str| name.starts_with('"') && name.ends_with('"');
-    matches!(option.text(), "-b" | "-B" | "-c" | "-C" | "--create")
-        && (!name.is_dynamic() || is_one(name.text()))
+    let makes = matches!(
+        option.text(),
+        "-b" | "-B" | "-c" | "-C" | "-qb" | "-qB" | "-qc" | "-qC" | "--create"
+    );
+    makes && (!name.is_dynamic() || is_one(name.text()))
 }
 
 /// To another machine, or into this repository?

@@ -321,3 +321,26 @@ fn who_has_nobody_to_ask_here_is_told_what_waits() {
     assert!(said.err.contains(&format!("pintle approvals approve {asked}")), "{said:?}");
     assert_eq!(world.read("marker"), "ran\n");
 }
+
+// P1: whoever waits without a terminal hears what became of the question.
+#[test]
+fn who_waits_for_an_answer_is_told_that_it_was_no_or_never_came() {
+    let asks = |world: &World| {
+        let mut asking = world.pintle(&["chat", "--wait-for-approval", "-q", "run touch marker"]);
+        asking.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let world = World::new(&json!({}));
+    let asking = asks(&world);
+    let asked = id(&world.pending());
+    world.run(&["approvals", "deny", &asked, "--reason", "not on a Sunday"]);
+    let said = Said::from(asking.wait_with_output().unwrap());
+    assert!(said.err.contains("✗ terminal blocked: "), "{said:?}");
+    assert!(said.err.contains("said no: not on a Sunday"), "{said:?}");
+
+    let world = World::new(&json!({ "security": { "approvalTimeoutMs": 1000 } }));
+    let arguments =
+        ["chat", "--profile", "profile", "--wait-for-approval", "-q", "run touch marker"];
+    let said = world.run(&arguments);
+    assert!(said.err.contains("✗ terminal blocked: "), "{said:?}");
+    assert!(said.err.contains("nobody answered in time"), "{said:?}");
+}
