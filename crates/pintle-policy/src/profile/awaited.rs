@@ -1,5 +1,7 @@
 //! Files that are not there and would count if they were: whoever makes one changes what hooks are made of, or what they say.
 
+use crate::contents::is_part_of_a_path;
+use crate::paths::normal;
 use glob::Pattern;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,6 +13,8 @@ pub struct Awaited {
     pub(super) files: BTreeMap<String, String>,
     /// Folders of which files with one of these endings count.
     pub(super) folders: BTreeMap<PathBuf, (BTreeSet<String>, String)>,
+    /// Folders of which every file counts.
+    pub(super) whole: BTreeMap<PathBuf, String>,
     /// `etc/*.txt` in a line.
     pub(super) patterns: BTreeSet<String>,
 }
@@ -25,6 +29,29 @@ impl Awaited {
         {
             let script = script.to_string_lossy().into_owned();
             self.files.entry(place.to_owned()).or_insert(script);
+        }
+    }
+
+    /// `Makefile`: what a runner reads that a script starts, by whatever name.
+    pub(super) fn read_by_runner(&mut self, file: &str, script: &Path) {
+        let script = script.to_string_lossy().into_owned();
+        self.files.entry(file.to_owned()).or_insert(script);
+    }
+
+    /// `PYTHONPATH=lib` before there is such a folder.
+    pub(super) fn held(&mut self, folder: &Path, value: &str) {
+        let inner = Path::new(value).strip_prefix(folder).unwrap_or(Path::new(value));
+        let place = normal(&inner.to_string_lossy());
+        let is_path = place.chars().all(is_part_of_a_path) && !place.starts_with(['/', '.', '-']);
+        if is_path && !place.is_empty() && self.patterns.len() < MOST {
+            self.patterns.extend([place.clone(), format!("{place}/*")]);
+        }
+    }
+
+    pub(super) fn all_below(&mut self, place: &Path, script: &Path) {
+        if self.whole.len() < MOST {
+            let script = script.to_string_lossy().into_owned();
+            self.whole.entry(place.to_owned()).or_insert(script);
         }
     }
 
@@ -50,6 +77,9 @@ impl Awaited {
         let speaks = |script: &String| format!("the script `{script}` speaks of it");
         if let Some(script) = place.to_str().and_then(|it| self.files.get(it)) {
             return Some(speaks(script));
+        }
+        if let Some(script) = place.ancestors().find_map(|it| self.whole.get(it)) {
+            return Some(format!("the script `{script}` may load it"));
         }
         let holds =
             |folder: &&Path| self.folders.get(*folder).is_some_and(|it| it.0.contains(kind));

@@ -1,13 +1,14 @@
 //! Which words of a shell script name files that it only looks at: what is in them is data, and no program of it.
 
 use super::loaders::{CHECKERS, is_loader};
-use super::reaches::Open;
+use super::open::Open;
+use super::run_as_read::{runs_what_it_is_given, sets_what_it_reads};
 use crate::contents::is_part_of_a_path;
 use crate::shell::{SimpleCommand, Word};
 use std::collections::BTreeMap;
 
 /// Programs that read the files they are given and run nothing, whatever is in them.
-const READERS: &[&str] = &[
+pub(super) const READERS: &[&str] = &[
     "",
     "[",
     "[[",
@@ -54,6 +55,27 @@ const READERS: &[&str] = &[
     "tr",
     "uniq",
     "wc",
+];
+/// The same of programs that look at a folder, whatever is in it.
+const LINTERS: &[&str] = &[
+    "black",
+    "cloc",
+    "codespell",
+    "cp",
+    "flake8",
+    "gofmt",
+    "isort",
+    "pycodestyle",
+    "pydocstyle",
+    "pyflakes",
+    "ruff",
+    "rustfmt",
+    "shfmt",
+    "tar",
+    "tokei",
+    "tree",
+    "yamllint",
+    "zip",
 ];
 /// Programs to which words are only words.
 const TALKERS: &[&str] = &["echo", "logger", "printf"];
@@ -118,9 +140,11 @@ pub(super) fn use_of(command: &SimpleCommand) -> Use {
         _ if TALKERS.contains(&program) => Use::Said,
         "mkdir" | "rm" | "tee" | "touch" | "truncate" => Use::Written,
         _ if checks(command) => Use::Read,
+        _ if runs_what_it_is_given(command) => Use::Other,
         _ if READERS.contains(&program) && (is_grep || !command.args.iter().any(takes)) => {
             Use::Read
         }
+        _ if LINTERS.contains(&program) => Use::Read,
         _ => Use::Other,
     }
 }
@@ -136,7 +160,7 @@ pub(super) fn without_checks(commands: Vec<SimpleCommand>) -> Vec<SimpleCommand>
 }
 
 /// `bash -n`, `python3 -m py_compile`: whether a script is well formed.
-fn checks(command: &SimpleCommand) -> bool {
+pub(super) fn checks(command: &SimpleCommand) -> bool {
     let program = command.program().unwrap_or_default();
     let texts: Vec<&str> = command.args.iter().map(Word::text).collect();
     match texts.as_slice() {
@@ -163,7 +187,10 @@ fn may_run_what_it_reads(command: &SimpleCommand) -> bool {
     let dynamic = command.args.iter().any(Word::is_dynamic);
     let takes_any =
         is_loader(command) && (dynamic || !command.args.iter().any(|it| is_operand(&it)));
-    takes_any || command.program() == Some("eval") || Open::of(command).is_some()
+    takes_any
+        || command.program() == Some("eval")
+        || Open::of(command).is_some()
+        || sets_what_it_reads(command)
 }
 
 /// Without the commands in it: they are looked at by themselves.

@@ -153,7 +153,7 @@ impl Places<'_> {
                 }
             }
         }
-        self.what_runners_read(known.words(), &mut found);
+        self.what_runners_read(known.words(), script, &mut found);
         // A link runs where it leads to: its neighbours there are the ones it finds.
         if self.among.folder.join(script).is_symlink()
             && let Ok(reached) = resolve(self.among.folder, script)
@@ -223,11 +223,19 @@ impl Places<'_> {
     }
 
     /// A runner that a script starts reads files that nobody names.
-    fn what_runners_read(&self, words: &HashSet<String>, found: &mut BTreeSet<String>) {
+    fn what_runners_read(
+        &mut self,
+        words: &HashSet<String>,
+        script: &Path,
+        found: &mut BTreeSet<String>,
+    ) {
         let started = RUNNERS.iter().filter(|(runner, _)| words.contains(*runner));
-        let reads = started.flat_map(|(_, files)| *files);
-        let there = reads.filter(|file| self.among.folder.join(file).is_file());
-        found.extend(there.map(|file| (*file).to_owned()));
+        for file in started.flat_map(|(_, files)| *files) {
+            match self.among.folder.join(file).is_file() {
+                true => drop(found.insert((*file).to_owned())),
+                false => self.found.awaited.read_by_runner(file, script),
+            }
+        }
     }
 
     /// Node finds its modules without a path, on the way up from the script; what they are is said in a `package.json`.
@@ -240,9 +248,13 @@ impl Places<'_> {
             let modules = place.join("node_modules");
             if self.has(&modules) && self.among.folder.join(&modules).is_dir() {
                 self.found.installed.insert(modules);
+            } else {
+                self.found.awaited.all_below(&modules, script);
             }
             let package = place.join("package.json");
-            if self.has(&package) && self.counts(&package) {
+            if !self.has(&package) {
+                self.found.awaited.file(&package, script);
+            } else if self.counts(&package) {
                 found.insert(package.to_string_lossy().into_owned());
             }
         }

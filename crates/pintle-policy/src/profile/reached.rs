@@ -54,6 +54,7 @@ impl Search<'_> {
         }
         for pattern in reaches.patterns.iter().flat_map(|it| from.iter().map(move |at| at.join(it)))
         {
+            self.found.awaited.patterns.insert(normal(&pattern.to_string_lossy()));
             for place in self.fitting_places(&pattern.to_string_lossy()) {
                 let named = self.named(&place);
                 reached |= named.is_some_and(|named| self.load(named));

@@ -4,10 +4,11 @@
 use super::calls::{Calls, Tongue, place};
 use super::data::{Use, only_data, use_of, without_checks};
 use super::git::{ANYWHERE, called_in};
-use super::loaders::{
-    DECLARERS, FINDERS, KEPT, LISTERS, TALKERS, interpreted, is_loader, runs_the_project,
-};
+use super::loaders::{DECLARERS, FINDERS, KEPT, LISTERS, TALKERS, is_loader, runs_the_project};
 use super::looked_at::{WRITERS, pattern};
+use super::open::Open;
+use super::own_functions::OwnFunctions;
+use super::run_as_read::{given_to_run, read_and_run};
 use super::strings::{
     folders_not_loaded, goes_elsewhere, is_kept_by_name, keeps_files, lists_folders,
     lists_somewhere, runs_files, runs_lines, runs_what_it_finds, strings,
@@ -40,6 +41,8 @@ pub(crate) struct Reaches {
     pub(super) loaded: BTreeSet<String>,
     /// What it gives to those of whom it is not known that they only read it: `awk -f rules.txt`.
     pub(super) passed: BTreeSet<String>,
+    /// What it gives to a pipe at whose end it is run.
+    pub(super) run: BTreeSet<String>,
     /// Whether it loads nothing but modules, by their names.
     pub(super) only_modules: bool,
     /// Whether it goes through whatever is in a folder, and may load that.
@@ -48,14 +51,6 @@ pub(crate) struct Reaches {
     pub(super) data: BTreeMap<String, Use>,
     /// A command that may run any file.
     pub(super) anything: Option<String>,
-}
-
-/// A command that runs what only running it tells: `. "$f"`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Open {
-    pub(super) command: String,
-    /// What it says of it all the same: `. "$HERE/rules.sh"`.
-    pub(super) words: BTreeSet<String>,
 }
 
 /// So many texts of a script are read as lines for a shell; of further ones every word may be a folder.
@@ -75,9 +70,13 @@ impl Reaches {
         match language(file, text) {
             Some(Language::Shell) => match simple_commands(text) {
                 Ok(commands) => {
-                    let commands = without_checks(commands);
+                    let functions = OwnFunctions::of(text);
+                    let mut commands = without_checks(commands);
+                    commands.retain(|it| !functions.are_all_of(&it.name));
                     found.read(&commands);
+                    found.piped(text);
                     found.data = only_data(&commands);
+                    found.data.retain(|word, _| !found.run.contains(word));
                 }
                 Err(_) => found.only_words(text),
             },
@@ -173,7 +172,11 @@ impl Reaches {
                 let words = command.args.iter().chain([&command.name]);
                 self.loaded.extend(words.flat_map(names));
             }
+            let run: BTreeSet<String> = given_to_run(command).into_iter().flat_map(names).collect();
+            self.places.extend(run.iter().cloned());
+            self.loaded.extend(run);
         }
+        self.loaded.extend(read_and_run(commands).into_iter().flat_map(names));
     }
 
     /// `for f in rules.d/*`, `find . -name x.sh`: what is listed may be what is loaded.
@@ -369,32 +372,6 @@ pub(super) fn may_run_anything(line: &str) -> bool {
     !found.open.is_empty() || found.anything.is_some()
 }
 
-impl Open {
-    pub(super) fn of(command: &SimpleCommand) -> Option<Self> {
-        let word = match command.name.is_dynamic() {
-            true => &command.name,
-            false => interpreted(command).filter(|word| word.is_dynamic())?,
-        };
-        let text = word.text();
-        let first = text.split_whitespace().next().unwrap_or_default().trim_matches(['"', '\'']);
-        let program = first.rsplit('/').next().unwrap_or(first);
-        let is_quiet = TALKERS.contains(&program)
-            || DECLARERS.contains(&program)
-            || first.split_once('=').is_some_and(|it| is_variable_name(it.0));
-        // What a script or function is given stands where it is called.
-        let name = first.trim_start_matches(['$', '{']);
-        let is_argument = first.starts_with('$')
-            && name.starts_with(|c: char| matches!(c, '@' | '*') || c.is_ascii_digit());
-        let is_sum = first.starts_with("$((") || first.starts_with("((");
-        let is_known = text.split_whitespace().any(is_in_the_profile) || is_beside(text);
-        if is_quiet || is_argument || is_sum || is_known {
-            return None;
-        }
-        let words = std::iter::once(text).chain(command.args.iter().map(Word::text));
-        Some(Self { command: command.summary(), words: words.flat_map(parts).collect() })
-    }
-}
-
 /// Variables that are used for more than to write there: a script that keeps a log in a folder loads nothing from it.
 fn variables_read(commands: &[SimpleCommand]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
@@ -408,7 +385,7 @@ fn variables_read(commands: &[SimpleCommand]) -> BTreeSet<String> {
     found
 }
 
-fn variables_in(word: &str) -> Vec<String> {
+pub(super) fn variables_in(word: &str) -> Vec<String> {
     let names = word.split('$').skip(1).map(|rest| rest.trim_start_matches('{'));
     let is_part = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
     names.map(|rest| rest.chars().take_while(is_part).collect()).collect()
@@ -423,28 +400,6 @@ fn is_for_programs(variable: &str) -> bool {
         )
         || variable.starts_with("LD_")
         || variable.starts_with("PYTHON")
-}
-
-/// `"$PINTLE_PROFILE_DIR/lib/x"`: its name is known, also before it is there.
-fn is_in_the_profile(word: &str) -> bool {
-    let plain = word.replace(['"', '\'', '{', '}'], "");
-    let inner = plain.strip_prefix("$PINTLE_PROFILE_DIR/").or_else(|| plain.strip_prefix("$PWD/"));
-    inner.is_some_and(|inner| !inner.is_empty() && inner.chars().all(is_part_of_a_path))
-}
-
-/// `. "$(dirname "$0")/lib.sh"`: a neighbour, which counts when it comes to be.
-fn is_beside(command: &str) -> bool {
-    let starts = [
-        "$(dirname \"$0\")/",
-        "$(dirname $0)/",
-        "${0%/*}/",
-        "BASH_SOURCE[0]}\")/",
-        "BASH_SOURCE}\")/",
-    ];
-    let behind =
-        starts.iter().find_map(|start| command.split_once(start)).map(|(_, behind)| behind);
-    let name = behind.map(|it| it.split(['"', ' ']).next().unwrap_or_default());
-    name.is_some_and(|it| !it.is_empty() && !it.contains("..") && it.chars().all(is_part_of_a_path))
 }
 
 fn language(file: &Path, text: &str) -> Option<Language> {

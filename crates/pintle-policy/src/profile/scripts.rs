@@ -282,8 +282,9 @@ impl Search<'_> {
                 self.all(&command.summary());
             }
             for part in value.split(':') {
-                if let Some(found) = self.named_from(places, part) {
-                    self.add(found, command);
+                match self.named_from(places, part) {
+                    Some(found) => self.add(found, command),
+                    None => self.found.awaited.held(self.folder, part),
                 }
             }
         }

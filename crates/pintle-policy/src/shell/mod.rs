@@ -25,6 +25,7 @@ mod loops;
 mod numbers;
 mod options;
 mod pieces;
+mod pipelines;
 mod redirects;
 mod reserved;
 mod runners;
@@ -54,6 +55,7 @@ pub(crate) use loads::{Loads, is_wrapper, loads};
 pub(crate) use numbers::Values;
 pub(crate) use options::{is_one_word, may_be_long};
 pub(crate) use pieces::OPEN;
+pub(crate) use pipelines::pipelines;
 
 pub(crate) use scripts::{does, is_read as runs_by_a_script, runs_by_script};
 pub(crate) use steps::{Scope, Step};

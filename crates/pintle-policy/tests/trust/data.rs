@@ -2,6 +2,7 @@
 
 use crate::support::{fingerprint, hook, profile, write};
 use pintle_policy::Profile;
+use pintle_policy::profile::Bounds;
 use pintle_policy::trust::ChangeKind;
 use std::path::Path;
 
@@ -52,6 +53,14 @@ fn what_a_script_reads_by_a_pattern_is_the_agents_to_work_on() {
         "find src -name '*.py' | xargs python3 -m py_compile",
         "for f in src/*.sh; do bash -n \"$f\" || exit 1; done",
         "echo 'keep src/a.txt as it is' >&2",
+        "cat src/*.txt | awk '{print $1}' | sort | uniq -c",
+        "cat src/*.txt | sed 's/a/b/' | jq -R .",
+        "cat src/*.txt | python3 -I -c 'import json,sys; print(json.load(sys.stdin))'",
+        "cat src/*.txt | perl -ne 'print if /x/'",
+        "find src -name '*.txt' | xargs sha256sum | diff - /dev/null",
+        "for f in src/*; do cat \"$f\" | wc -l; done",
+        "ruff check src; sqlite3 /tmp/x.db 'select 1'",
+        "cp -r src \"$d/\"",
     ] {
         for file in ["src/a.txt", "src/b.txt", "src/a.py", "src/a.sh", "src/__pycache__/a.pyc"] {
             let files = ["src/a.txt", "src/a.py", "src/a.sh"];
@@ -74,6 +83,25 @@ fn what_a_script_may_run_counts_also_when_it_comes_later() {
         "cat lib/x.txt; . lib/x.txt",
         "for f in lib/*.txt; do . \"$f\"; done",
         "find lib -name '*.txt' -exec sh {} \\;",
+        "cat lib/*.txt | awk '{system($0)}'",
+        "cat lib/*.txt | awk '{$0 | getline x}'",
+        "cat lib/*.txt | sed 's/.*/&/e'",
+        "cat lib/*.txt | perl -ne 'system($_)'",
+        "cat lib/*.txt | python3 -I -c 'import sys; exec(sys.stdin.read())'",
+        "cat lib/*.txt | vim -es",
+        "cat lib/*.txt | sort | sqlite3 :memory:",
+        "cat lib/*.txt | frob",
+        "find lib -name '*.txt' | xargs cat | frob",
+        "cat lib/x.txt | sqlite3 :memory:",
+        "for f in lib/*.txt; do cat \"$f\" | sqlite3 :memory:; done",
+        "awk '{system($0)}' lib/x.txt",
+        "sqlite3 :memory: < lib/x.txt",
+        "sqlite3 -init lib/x.txt :memory:",
+        "[ -f lib/x.txt ] && export $(grep -v '^#' lib/x.txt)",
+        "while IFS== read -r k v; do export \"$k=$v\"; done < lib/x.txt; ls",
+        "while IFS== read -r k v; do declare -x \"$k=$v\"; done < lib/x.txt; ls",
+        "set -a; . lib/x.txt",
+        "set -a; source lib/x.txt; set +a",
     ] {
         let kind = change(says, &["lib/x.txt"], "lib/x.txt");
         assert_eq!(kind, Some(ChangeKind::Changed), "{says}");
@@ -90,6 +118,16 @@ fn what_would_count_if_it_came_to_be_is_told_before() {
         ("python3 \"$PINTLE_PROFILE_DIR/lib/run.py\"", "lib/run.py"),
         ("frob --config etc/frob.toml", "etc/frob.toml"),
         ("frob lib/", "lib/late.sh"),
+        ("make check", "Makefile"),
+        ("make -s", "GNUmakefile"),
+        ("just lint", "justfile"),
+        ("npm run lint", "package.json"),
+        ("node hooks/x.js", "package.json"),
+        ("node hooks/x.js", "node_modules/zz/index.js"),
+        ("cat lib/*.txt | sqlite3 :memory:", "lib/late.txt"),
+        ("cat lib/x.sql | sqlite3 :memory:", "lib/x.sql"),
+        ("awk -flib/late", "lib/late"),
+        ("[ -f .env ] && export $(cat .env)", ".env"),
     ] {
         let kind = change(says, &["lib/y.txt"], file);
         assert_eq!(kind, Some(ChangeKind::Added), "{says}");
@@ -183,5 +221,89 @@ fn what_a_script_writes_beside_itself_counts_where_something_there_may_load_it()
         let trusted = fingerprint(folder.path());
         write(folder.path(), log, "a\n");
         assert_eq!(trusted.diff(&fingerprint(folder.path())).len(), 1, "{says}");
+    }
+}
+
+// A file of its own is no data where the script runs what is in it.
+#[test]
+fn what_a_script_writes_and_runs_counts() {
+    for says in [
+        "awk -f cache/c",
+        "sed -f cache/c",
+        "sed -fcache/c",
+        "sqlite3 :memory: < cache/c",
+        "sqlite3 -init cache/c :memory:",
+        "sqlite3 :memory: '.read cache/c'",
+        "awk '{system($0)}' cache/c",
+        "awk '{system($0)}' < cache/c",
+        "cat cache/c | awk '{system($0)}'",
+        "cat cache/c | sqlite3 :memory:",
+        "while read -r c; do $c; done < cache/c",
+        "f=cache/c; while read -r c; do eval \"$c\"; done < $f",
+        "f=\"$PINTLE_PROFILE_DIR/cache/c\"; while read -r c; do $c; done < \"$f\"",
+        "c=$(cat cache/c); eval \"$c\"",
+        "c=$(head -1 cache/c); $c",
+        "sh < cache/c",
+        "while read -r l; do export \"$l\"; done < cache/c; ls",
+    ] {
+        let says = format!("date >> cache/c\n{says}");
+        assert_eq!(change(&says, &["cache/c"], "cache/c"), Some(ChangeKind::Changed), "{says}");
+    }
+    for says in [
+        "n=$(cat cache/c); echo $((n + 1)) > cache/c",
+        "n=$(tr -dc 0-9 < cache/c); echo $((n + 1)) > cache/c",
+        "sqlite3 cache/c 'insert into x values (1)'; touch cache/c",
+        "grep -q x cache/c || echo x >> cache/c",
+        "while read -r l; do [ \"$l\" != x ] || exit 2; done < cache/c; date >> cache/c",
+        "tail -n 9 cache/c | awk '{print $1}'; date >> cache/c",
+        "jq -c . >> cache/c; sed -n 1p cache/c",
+        "last=$(tail -1 cache/c); [ \"$last\" = x ] && exit 0; date >> cache/c",
+    ] {
+        assert_eq!(change(says, &["cache/c"], "cache/c"), None, "{says}");
+        assert_eq!(change(says, &[], "cache/c"), None, "{says}");
+    }
+}
+
+#[test]
+fn what_a_variable_for_hooks_names_is_told_before_it_is_there() {
+    let agent = hook(r#""argv": ["sh", "hooks/c.sh"]"#);
+    let folder = profile(&agent, &[("hooks/c.sh", "python3 -c 1")]);
+    let hook_env = [("PYTHONPATH".to_owned(), format!("{}/lib2", folder.path().display()))].into();
+    let bounds = Bounds { hook_env: Some(&hook_env), ..Bounds::default() };
+    let scripts = Profile::load_within(folder.path(), bounds).unwrap().scripts;
+    assert!(scripts.awaited.why(Path::new("lib2/sitecustomize.py")).is_some());
+    assert!(scripts.awaited.why(Path::new("lib2/a/b.py")).is_some());
+    assert_eq!(scripts.awaited.why(Path::new("lib3/b.py")), None);
+}
+
+#[test]
+fn a_script_that_checks_others_or_calls_its_own_functions_runs_no_other_file() {
+    for says in [
+        "for f in $files; do node --check \"$f\"; done",
+        "node --check \"$file\" || exit 2",
+        "a() { grep -q x; }\nb() { true; }\nchecks=(a b)\nfor c in \"${checks[@]}\"; do \"$c\" || exit 2; done",
+        "function a {\ntrue\n}\nfor c in a; do $c; done",
+    ] {
+        let folder = with_script(says, &["src/a.js"]);
+        let scripts = Profile::load(folder.path()).unwrap().scripts;
+        assert_eq!(scripts.unnamed, None, "{says}");
+        assert!(!scripts.files.contains("src/a.js"), "{says}");
+    }
+}
+
+#[test]
+fn a_name_that_may_be_something_else_than_a_function_of_the_script_may_be_any_file() {
+    for says in [
+        "a() { true; }\nfor c in a src/x; do \"$c\"; done",
+        "a() { true; }\nchecks=(a $x)\nfor c in \"${checks[@]}\"; do \"$c\"; done",
+        "a() { true; }\nchecks=(a)\nchecks+=($(cat))\nfor c in \"${checks[@]}\"; do \"$c\"; done",
+        "a() { true; }\nchecks=(a)\nchecks[1]=$x\nfor c in \"${checks[@]}\"; do \"$c\"; done",
+        "a() { true; }\nfor c in a; do read -r c; \"$c\"; done",
+        "a() { true; }\nfor c in a; do c=$x; \"$c\"; done",
+        "a() { true; }\nfor c in a; do true; done; for c in $x; do \"$c\"; done",
+    ] {
+        let folder = with_script(says, &["src/x"]);
+        let scripts = Profile::load(folder.path()).unwrap().scripts;
+        assert!(scripts.files.contains("src/x"), "{says}");
     }
 }
