@@ -46,6 +46,9 @@ pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, 
     if let Some(why) = profile.scripts.why_any().filter(|_| !changed.is_empty()) {
         say!("\n{}: {}", yellow("note"), why);
     }
+    for risk in profile.scripts.risks() {
+        say!("\n{}: {}", yellow("warning"), risk);
+    }
     match (changed.is_empty(), trust.accept) {
         (true, false) => say!("{}: nothing changed", green("trusted")),
         (_, true) => say!("{} as it is now", green("trusted")),

@@ -40,6 +40,9 @@ impl Search<'_> {
         let from = [PathBuf::new(), beside];
         let folders = self.found.folders.len();
         self.lists |= reaches.lists;
+        if let Some(sum) = &reaches.calculated {
+            self.found.calculated.insert(script.to_owned(), sum.clone());
+        }
         let mut reached = false;
         for word in &reaches.places {
             for named in self.all_named(&from, word) {
@@ -271,6 +274,18 @@ impl Scripts {
                  in a folder of its own"
             ),
         })
+    }
+
+    /// What scripts do with their own files that lets whoever writes to these run something.
+    #[must_use]
+    pub fn risks(&self) -> Vec<String> {
+        let told = |(script, (sum, file)): (&String, &(String, String))| {
+            format!(
+                "{script}: `{sum}` calculates with what was read from `{file}`, which the script writes itself and which is no part \
+                 of trust; a shell runs what stands in an index there: take the digits alone, as in `n=$(tr -dc 0-9 < {file})`"
+            )
+        };
+        self.calculated.iter().map(told).collect()
     }
 
     /// What to do about a module of Python that came to count, where that is plain.

@@ -8,7 +8,7 @@ use super::loaders::{DECLARERS, FINDERS, KEPT, LISTERS, TALKERS, is_loader, runs
 use super::looked_at::{WRITERS, pattern};
 use super::open::Open;
 use super::own_functions::OwnFunctions;
-use super::run_as_read::{given_to_run, read_and_run};
+use super::run_as_read::{calculated, given_to_run, read_and_run};
 use super::strings::{
     folders_not_loaded, goes_elsewhere, is_kept_by_name, keeps_files, lists_folders,
     lists_somewhere, runs_files, runs_lines, runs_what_it_finds, strings,
@@ -43,6 +43,8 @@ pub(crate) struct Reaches {
     pub(super) passed: BTreeSet<String>,
     /// What it gives to a pipe at whose end it is run.
     pub(super) run: BTreeSet<String>,
+    /// A sum with what may be no number, and the file of its own which it has that from.
+    pub(super) calculated: Option<(String, String)>,
     /// Whether it loads nothing but modules, by their names.
     pub(super) only_modules: bool,
     /// Whether it goes through whatever is in a folder, and may load that.
@@ -177,6 +179,15 @@ impl Reaches {
             self.loaded.extend(run);
         }
         self.loaded.extend(read_and_run(commands).into_iter().flat_map(names));
+        if let Some((sum, read)) = calculated(commands) {
+            let files = read.into_iter().flat_map(names).filter(|it| self.kept.contains(it));
+            let file = files.max_by_key(String::len);
+            let shown = |file: &str| {
+                let inner = file.strip_prefix("PINTLE_PROFILE_DIR").unwrap_or(file);
+                inner.trim_start_matches('/').to_owned()
+            };
+            self.calculated = file.map(|file| (sum.to_owned(), shown(&file)));
+        }
     }
 
     /// `for f in rules.d/*`, `find . -name x.sh`: what is listed may be what is loaded.

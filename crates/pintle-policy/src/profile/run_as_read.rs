@@ -205,6 +205,11 @@ pub(super) fn read_and_run(commands: &[SimpleCommand]) -> Vec<&Word> {
     if !commands.iter().any(runs) && !commands.iter().any(sets_what_it_reads) {
         return Vec::new();
     }
+    read_by(commands)
+}
+
+/// The words that may name what is read.
+fn read_by(commands: &[SimpleCommand]) -> Vec<&Word> {
     let mut found = Vec::new();
     for command in commands {
         let program = command.program().unwrap_or_default();
@@ -215,6 +220,18 @@ pub(super) fn read_and_run(commands: &[SimpleCommand]) -> Vec<&Word> {
         }
     }
     found
+}
+
+/// `n=$(cat state/n); echo $((n + 1)) > state/n`: a sum with what may be no number, and the words that name what is read.
+pub(super) fn calculated(commands: &[SimpleCommand]) -> Option<(&str, Vec<&Word>)> {
+    let is_sum = |text: &&str| text.starts_with("$((");
+    let sum = commands.iter().filter(|it| it.name.is_dynamic()).map(|it| it.name.text());
+    let takes_digits = |command: &SimpleCommand| {
+        let is_it = |word: &Word| matches!(word.text(), "-dc" | "-cd");
+        command.program() == Some("tr") && command.args.iter().any(is_it)
+    };
+    let sum = sum.filter(|_| !commands.iter().any(takes_digits)).find(is_sum)?;
+    Some((sum, read_by(commands)))
 }
 
 /// `export $(cat .env)`, `export "$k=$v"`: what was read names variables, and some of these say what programs run.

@@ -49,6 +49,8 @@ pub struct Scripts {
     pub python_here: Option<String>,
     /// A folder with more than [`MOST_FILES`] of them: nobody can trust the profile then.
     pub too_large: Option<String>,
+    /// Scripts that calculate with what a file of their own says: the sum, and the file.
+    pub(super) calculated: BTreeMap<String, (String, String)>,
     /// What hooks save to and must not: it lies in the operator's data folder.
     pub(super) saved_among_data: BTreeSet<String>,
 }

@@ -307,3 +307,29 @@ fn a_name_that_may_be_something_else_than_a_function_of_the_script_may_be_any_fi
         assert!(scripts.files.contains("src/x"), "{says}");
     }
 }
+
+// Arithmetic runs what stands in an index; a counter changes with every run, so it cannot be a part of trust.
+#[test]
+fn a_script_that_calculates_with_its_own_file_is_warned_about() {
+    for says in [
+        "n=$(cat state/n); echo $((n + 1)) > state/n",
+        "read -r n < state/n; echo $((n + 1)) > state/n",
+        "f=\"$PINTLE_PROFILE_DIR/state/n\"; n=$(cat \"$f\"); n=$((n+1)); echo \"$n\" > \"$f\"",
+        "n=$(<state/n); ((n++)); echo \"$n\" > state/n",
+        "n=$(cat state/n); [[ $n -gt 3 ]] && exit 2; date > state/n",
+    ] {
+        let folder = with_script(says, &["state/n"]);
+        let risks = Profile::load(folder.path()).unwrap().scripts.risks();
+        assert!(risks.iter().any(|it| it.contains("tr -dc 0-9 < state/n")), "{says}: {risks:?}");
+    }
+    for says in [
+        "n=$(tr -dc 0-9 < state/n); echo $((n + 1)) > state/n",
+        "n=$(wc -l < state/n); echo $((n + 1)) > state/n",
+        "n=$(cat etc/n); echo $((n + 1))",
+        "cat state/n; n=1; echo $((n + 1)) > state/n",
+    ] {
+        let folder = with_script(says, &["state/n"]);
+        let risks = Profile::load(folder.path()).unwrap().scripts.risks();
+        assert_eq!(risks, Vec::<String>::new(), "{says}");
+    }
+}
