@@ -11,11 +11,13 @@ use pintle_policy::shell::{MAX_COMMAND_BYTES, ShellError, simple_commands};
 use pintle_policy::{Guard, GuardKind, Reach, Zone, zone_of};
 use serde_json::json;
 
-/// As many of these parts as fit into a line that is read.
+type Part = fn(usize) -> String;
+
+/// As many of these parts as fit into half of the longest line that is read.
 fn many(part: impl Fn(usize) -> String) -> String {
     let mut line = String::new();
     for part in (0..).map(part) {
-        if line.len() + part.len() > MAX_COMMAND_BYTES - 100 {
+        if line.len() + part.len() > MAX_COMMAND_BYTES / 2 {
             break;
         }
         line.push_str(&part);
@@ -24,12 +26,12 @@ fn many(part: impl Fn(usize) -> String) -> String {
 }
 
 fn nested(open: &str, close: &str) -> String {
-    let depth = (MAX_COMMAND_BYTES - 100) / (open.len() + close.len());
+    let depth = (MAX_COMMAND_BYTES / 2) / (open.len() + close.len());
     format!("{}a{}", open.repeat(depth), close.repeat(depth))
 }
 
-fn shapes() -> Vec<String> {
-    let rows: &[fn(usize) -> String] = &[
+fn rows() -> Vec<String> {
+    let rows: &[Part] = &[
         |_| "a;".into(),
         |_| "a\n".into(),
         |_| "a&".into(),
@@ -51,7 +53,11 @@ fn shapes() -> Vec<String> {
         |_| "for i in a;do b;done;".into(),
         |_| "# a\n".into(),
     ];
-    let words: &[(&str, fn(usize) -> String)] = &[
+    rows.iter().map(many).collect()
+}
+
+fn words() -> Vec<String> {
+    let words: &[(&str, Part)] = &[
         ("echo", |n| format!(" w{n}")),
         ("cat", |n| format!(" w{n}/b")),
         ("cat", |_| " $v".into()),
@@ -69,7 +75,6 @@ fn shapes() -> Vec<String> {
         ("sed", |_| " -es/a/b/".into()),
     ];
     let brackets = [("$(", ")"), ("(", ")"), ("{ ", ";}"), ("if a;then ", ";fi"), ("${a:-", "}")];
-    let rows = rows.iter().map(many);
     let words = words.iter().map(|(first, word)| match *first {
         "v=a" => format!("v=a{} ls", many(word)),
         "echo $((1" => format!("echo $((1{}))", many(word)),
@@ -77,21 +82,30 @@ fn shapes() -> Vec<String> {
     });
     let nested = brackets.iter().map(|(open, close)| nested(open, close));
     let document = format!("cat <<E\n{}\nE", many(|_| "| a | b |\n".into()));
-    rows.chain(words).chain(nested).chain([document]).collect()
+    words.chain(nested).chain([document]).collect()
 }
 
-#[test]
-fn no_long_line_hides_what_stands_at_its_end() {
+fn hides_nothing(shapes: Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     let guard = Guard::new("*", GuardKind::Shell, &[], &["rm -rf *".into()], "agent.json:7");
     let guard = guard.unwrap();
-    for shape in shapes() {
+    for shape in shapes {
         let input = json!({ "command": format!("{shape}\nrm -rf x; cat /etc/passwd") });
         let reach = Reach::of(&input, folder.path());
         let start: String = shape.chars().take(40).collect();
         assert!(guard.judge("terminal", &input, &reach).is_some(), "{start}");
         assert!(zone_of("terminal", Zone::Build, &input, &reach).zone >= Zone::Machine, "{start}");
     }
+}
+
+#[test]
+fn no_line_of_many_commands_hides_what_stands_at_its_end() {
+    hides_nothing(rows());
+}
+
+#[test]
+fn no_command_of_many_words_hides_what_stands_after_it() {
+    hides_nothing(words());
 }
 
 #[test]
