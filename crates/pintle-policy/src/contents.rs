@@ -287,7 +287,12 @@ fn bytes_of(folder: &Path, file: &str, path: &Path, to: &mut GoneThrough) -> Res
     if Path::new(file).is_absolute() && !is_inside(folder, folder, path) {
         return to.take_file(path.parent().unwrap_or(folder), file);
     }
-    let Ok(target) = std::fs::read_link(path) else { return to.take_file(folder, file) };
+    let target = match std::fs::read_link(path) {
+        Ok(target) => target,
+        Err(_) if is_inside(folder, folder, Path::new(file)) => return to.take_file(folder, file),
+        // One of its folders is a link.
+        Err(_) => resolve(folder, Path::new(file))?,
+    };
     to.take(format!("link to {}\n", target.display()).as_bytes());
     let reached = resolve(folder, Path::new(file))?;
     let counts_by_itself = reached.is_dir() && is_inside(folder, folder, Path::new(file));

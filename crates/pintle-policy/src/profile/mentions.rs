@@ -276,7 +276,7 @@ impl Places<'_> {
     }
 
     fn is_program(&self, place: &Path) -> bool {
-        is_program(&self.among.folder.join(place)) && self.is_inside(place)
+        is_program(&self.among.folder.join(place))
     }
 
     /// agent.json counts by itself, and pintle's records change with every run.
@@ -287,7 +287,6 @@ impl Places<'_> {
             && place != Path::new(AGENT_FILE)
             && !self.among.company.keeps(place)
             && !place.to_str().is_some_and(|it| self.among.aside.contains(it))
-            && self.is_inside(place)
     }
 
     fn is_inside(&self, place: &Path) -> bool {

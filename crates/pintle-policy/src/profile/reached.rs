@@ -7,7 +7,7 @@ use super::scripts::{Named, Scripts, Search};
 use super::strings::is_kept_by_name;
 use super::{installed, mentions};
 use crate::contents::Contents;
-use crate::paths::normal;
+use crate::paths::{normal, resolve};
 use crate::profile::AGENT_FILE;
 use std::path::{Path, PathBuf};
 
@@ -47,6 +47,18 @@ impl Search<'_> {
         for word in &reaches.places {
             for named in self.all_named(&from, word) {
                 reached |= self.load(named);
+            }
+        }
+        for word in &reaches.shebang {
+            let around = self.environment(&from, word);
+            around.iter().for_each(|it| self.below(it));
+            for named in self.all_named(&from, word) {
+                self.load(named);
+            }
+        }
+        for word in reaches.outside.iter().filter(|it| !reaches.kept.contains(*it)) {
+            for named in self.all_named(&from, word) {
+                self.load_outside(&named);
             }
         }
         for word in &reaches.folders {
@@ -142,7 +154,31 @@ impl Search<'_> {
                 }
                 counts
             }
-            Named::Outside(_) => false,
+            // A link that leads there.
+            Named::Outside(path) => {
+                let place = normal(&path);
+                let inner = Path::new(&place).strip_prefix(self.folder).ok();
+                let Some(inner) = inner.map(|it| it.to_string_lossy().into_owned()) else {
+                    return false;
+                };
+                self.taken.insert(inner.clone());
+                self.found.files.insert(inner);
+                true
+            }
+        }
+    }
+
+    /// A script elsewhere counts by itself; what it loads is not looked for.
+    fn load_outside(&mut self, named: &Named) {
+        const OF_THE_SYSTEM: [&str; 6] = ["/dev", "/etc", "/nix", "/proc", "/run", "/usr"];
+        let Named::Outside(path) = named else { return };
+        let Ok(real) = resolve(self.folder, Path::new(path)) else { return };
+        let counts = !Path::new(&normal(path)).starts_with(self.folder)
+            && !OF_THE_SYSTEM.iter().any(|place| real.starts_with(place));
+        if counts {
+            let file = real.to_string_lossy().into_owned();
+            self.taken.insert(file.clone());
+            self.found.files.insert(file);
         }
     }
 

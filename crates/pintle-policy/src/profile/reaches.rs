@@ -9,6 +9,7 @@ use super::looked_at::{WRITERS, pattern};
 use super::open::Open;
 use super::own_functions::OwnFunctions;
 use super::run_as_read::{calculated, given_to_run, read_and_run};
+use super::steered::{run_by_path, shebang};
 use super::strings::{
     folders_not_loaded, goes_elsewhere, is_kept_by_name, keeps_files, lists_folders,
     lists_somewhere, runs_files, runs_lines, runs_what_it_finds, strings,
@@ -51,6 +52,10 @@ pub(crate) struct Reaches {
     pub(super) lists: bool,
     /// Words that it only says, or that name files it only looks at.
     pub(super) data: BTreeMap<String, Use>,
+    /// What runs it, and what that is given: `#!/usr/bin/perl -Ilib`.
+    pub(super) shebang: BTreeSet<String>,
+    /// What it runs by a path, which may lead out of the profile.
+    pub(super) outside: BTreeSet<String>,
     /// A command that may run any file.
     pub(super) anything: Option<String>,
 }
@@ -68,7 +73,7 @@ enum Language {
 impl Reaches {
     /// Of a script.
     pub(crate) fn of(file: &Path, text: &str) -> Self {
-        let mut found = Self::default();
+        let mut found = Self { shebang: shebang(text), ..Self::default() };
         match language(file, text) {
             Some(Language::Shell) => match simple_commands(text) {
                 Ok(commands) => {
@@ -120,6 +125,7 @@ impl Reaches {
         let used = variables_read(commands);
         self.keeps(commands);
         self.steered(commands);
+        self.outside.extend(run_by_path(commands));
         self.repositories.extend(called_in(commands));
         for command in commands {
             let program = command.program().unwrap_or_default();

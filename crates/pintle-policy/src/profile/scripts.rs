@@ -327,7 +327,7 @@ impl Search<'_> {
     }
 
     /// `.venv/bin/python`: a link to a program of the system, which loads what is installed around the link.
-    fn environment(&self, places: &[PathBuf], word: &str) -> Option<PathBuf> {
+    pub(super) fn environment(&self, places: &[PathBuf], word: &str) -> Option<PathBuf> {
         let word = Path::new(word).strip_prefix(self.folder).unwrap_or(Path::new(word));
         places.iter().find_map(|place| {
             let inner = PathBuf::from(normal(&place.join(word).to_string_lossy()));
@@ -362,12 +362,25 @@ impl Search<'_> {
             return Some(Named::Script(link));
         }
         if !is_inside(self.folder, self.folder, Path::new(word)) {
+            if let Some(link) = self.linked_out(word) {
+                return Some(Named::Folder(link));
+            }
             let counts = path.is_absolute() && path.is_file() && !is_of_the_system(&path);
             return counts.then(|| Named::Outside(path.to_string_lossy().into_owned()));
         }
         let inner = Path::new(word).strip_prefix(self.folder).unwrap_or(Path::new(word));
         let inner = normal(&inner.to_string_lossy());
         Some(if path.is_dir() { Named::Folder(inner.into()) } else { Named::Script(inner) })
+    }
+
+    /// A folder of the profile that is a link to one elsewhere; not to one that the profile lies in.
+    fn linked_out(&self, word: &str) -> Option<PathBuf> {
+        let inner = Path::new(word).strip_prefix(self.folder).unwrap_or(Path::new(word));
+        let goes_up = inner.is_absolute() || inner.iter().any(|part| part == "..");
+        let reached = resolve(self.folder, inner).ok().filter(|it| !goes_up && it.is_dir())?;
+        let folder = resolve(self.folder, Path::new("")).ok()?;
+        let counts = !is_of_the_system(&reached) && !folder.starts_with(&reached);
+        counts.then(|| PathBuf::from(normal(&inner.to_string_lossy())))
     }
 
     pub(super) fn all(&mut self, command: &str) {

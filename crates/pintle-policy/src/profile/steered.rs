@@ -1,8 +1,8 @@
 //! Variables by which a script tells programs where to look for what they run: `PATH=$PWD/bin:$PATH`, `HOME=etc/home`.
 
-use super::loaders::DECLARERS;
+use super::loaders::{DECLARERS, interpreted};
 use super::reaches::{Reaches, parts};
-use crate::shell::{SimpleCommand, Word, is_steering_variable, steers_programs};
+use crate::shell::{SimpleCommand, Word, is_shell, is_steering_variable, steers_programs};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Beside those that steer any program: where single programs have their settings, modules and libraries.
@@ -182,4 +182,24 @@ fn elements(value: &str) -> Vec<&str> {
         c == ':' && depth == 0
     };
     value.split(split).collect()
+}
+
+/// What a script is run by: `#!/srv/profile/.venv/bin/python3`, `#!/usr/bin/perl -Ilib`.
+pub(super) fn shebang(text: &str) -> BTreeSet<String> {
+    let line = text.strip_prefix("#!").and_then(|text| text.lines().next()).unwrap_or_default();
+    line.split_whitespace().flat_map(parts).collect()
+}
+
+/// Scripts that are run or loaded by a path: `. ../out/rules`, `sh /srv/check.sh`.
+pub(super) fn run_by_path(commands: &[SimpleCommand]) -> BTreeSet<String> {
+    let loaded = |command: &SimpleCommand| match command.program() {
+        Some("." | "source") => command.args.first().cloned(),
+        Some(program) if is_shell(program) => {
+            command.args.iter().find(|word| !word.text().starts_with(['-', '+'])).cloned()
+        }
+        _ => interpreted(command).cloned(),
+    };
+    let words = commands.iter().flat_map(|it| [Some(it.name.clone()), loaded(it)]).flatten();
+    let paths = words.filter(|word| word.text().contains('/'));
+    paths.flat_map(|word| parts(word.text()).collect::<Vec<_>>()).collect()
 }

@@ -12,6 +12,7 @@ mod company;
 mod content;
 mod data;
 mod git;
+mod linked;
 mod listed;
 mod loaded;
 mod reached;
