@@ -269,7 +269,7 @@ impl Reaches {
         let words: BTreeSet<String> = parts(text).collect();
         self.python_here = words.iter().any(|word| word.starts_with("python"));
         if words.contains("git") {
-            self.repositories.insert(String::new());
+            self.repositories.extend([String::new(), ANYWHERE.to_owned()]);
         }
         self.folders.extend(words);
     }

@@ -42,6 +42,7 @@ fn a_repository_that_comes_to_be_counts_by_what_git_runs_there() {
         ("export GIT_DIR=src/g; git status", "src/g/"),
         ("GIT_DIR=$(cat etc/d) git status", "src/sub/.git/"),
         ("git status", ""),
+        ("if [ x; then cd \"$d\"; git status; fi )", "src/sub/.git/"),
         ("cd src; git status", "src/"),
         ("python3 -I -c 'import subprocess as s; s.run([\"git\", \"status\"])'", ".git/"),
         (
