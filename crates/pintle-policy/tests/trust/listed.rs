@@ -179,3 +179,80 @@ fn what_is_unpickled_counts_also_if_the_script_writes_it() {
     let found = scripts("hooks/c.py", says, &["cache/seen.json", "src/main.rs"]);
     assert!(!found.files.contains("cache/seen.json"), "{found:?}");
 }
+
+#[test]
+fn what_flows_from_a_folder_into_a_call_is_followed() {
+    for (want, script, says) in [
+        (
+            true,
+            "hooks/c.py",
+            "import subprocess\nfrom pathlib import Path\nfiles = sorted(Path('src').glob('*.rs'))\nfor f in files: subprocess.run(['bash', str(f)])",
+        ),
+        (
+            true,
+            "hooks/c.py",
+            "import os\nfiles = [os.path.join('src', f) for f in os.listdir('src')]\nfor f in files: os.system('sh ' + f)",
+        ),
+        (true, "hooks/c.py", "import runpy, glob\nlist(map(runpy.run_path, glob.glob('src/*')))"),
+        (
+            true,
+            "hooks/c.py",
+            "import os\nfrom pathlib import Path\nfor f in Path.cwd().iterdir(): os.system(str(f))",
+        ),
+        (
+            true,
+            "hooks/c.py",
+            "import os\nwith os.scandir('src') as it:\n    for e in it: os.execv(e.path, [e.path])",
+        ),
+        (true, "hooks/c.py", "import os\nos.environ |= more()\nos.system('x')"),
+        (
+            true,
+            "hooks/c.py",
+            "import subprocess, json\nsubprocess.run(['helper'], env=json.load(open('e.json')))",
+        ),
+        (
+            true,
+            "hooks/c.js",
+            "const fs = require('fs')\nconst all = fs.readdirSync('src')\nfor (const f of all) { const p = `../src/${f}`; import(p) }",
+        ),
+        (
+            true,
+            "hooks/c.js",
+            "const fs = require('fs')\nconst m = fs.readdirSync('src').map((f) => require(`../src/${f}`))",
+        ),
+        (
+            true,
+            "hooks/c.js",
+            "const { join: j } = require('path'); require(j(__dirname, '../src/main'))",
+        ),
+        (
+            false,
+            "hooks/c.py",
+            "import os, subprocess\nenv = os.environ.copy()\nenv.update({'CI': '1'})\nenv['GIT_PAGER'] = 'cat'\nsubprocess.run(['git', 'log'], env=env)",
+        ),
+        (
+            false,
+            "hooks/c.py",
+            "import os\nfrom pathlib import Path\nSKIP = {'node_modules', '.git'}\nfor d, dirs, names in os.walk('.'):\n    dirs[:] = [x for x in dirs if x not in SKIP]\n    for n in names:\n        t = (Path(d) / n).read_text()\n        if 'x' in t: raise SystemExit(2)",
+        ),
+        (
+            false,
+            "hooks/c.js",
+            "const { glob } = require('node:fs/promises')\nfor await (const f of glob('src/**/*.js')) console.log(f)",
+        ),
+        (
+            false,
+            "hooks/c.py",
+            "import json, sys, ast\nfrom pathlib import Path\nfor p in Path('src').glob('**/*.py'):\n    ast.parse(p.read_text())\n    compile(p.read_text(), str(p), 'exec')",
+        ),
+        (
+            false,
+            "hooks/c.js",
+            "const path = require('path')\nconst rules = require(path.join(__dirname, 'rules.json'))\nconst cfg = require(path.resolve(__dirname, 'cfg'))",
+        ),
+    ] {
+        let found = scripts(script, says, &["src/main.rs", "src/a.js"]);
+        let counts = found.files.contains("src/main.rs");
+        assert_eq!(counts, want, "{says}: {:?} {:?}", found.files, found.unnamed);
+    }
+}

@@ -12,6 +12,8 @@ use std::path::Path;
 const SETTERS: [&str; 4] = ["putenv", "setdefault", "setenv", "store"];
 /// What the environment is called.
 const ENVIRONMENTS: [&str; 3] = ["ENV", "env", "environ"];
+/// Functions by which a table comes out of a file.
+const FROM_DATA: [&str; 6] = ["dotenv_values", "load", "loads", "parse", "read_text", "safe_load"];
 /// Types, and no values.
 const TYPES: [&str; 6] = ["any", "boolean", "number", "str", "string", "unknown"];
 
@@ -60,6 +62,7 @@ impl Search<'_> {
                 continue;
             }
             if !decides(name) {
+                self.by_data(tokens, at);
                 if token.is_name("update") || token.is_name("assign") {
                     self.by_many(tokens, at);
                 }
@@ -124,6 +127,33 @@ impl Search<'_> {
         let is_said =
             |it: &&[Token]| it.first().is_some_and(|first| first.is('{')) || super::is_keyword(it);
         if !given.iter().all(is_said) {
+            self.unknown(token.line, Some("which variables it sets is not said"));
+        }
+    }
+
+    /// `env=json.load(file)`, `os.environ |= values()`: whatever is there is set.
+    fn by_data(&mut self, tokens: &[Token], at: usize) {
+        let Some(token) = tokens.get(at) else { return };
+        let next = at.saturating_add(1);
+        let sign = |at: usize, c: char| tokens.get(at).is_some_and(|it| it.is(c));
+        if token.is_name("environ") && sign(next, '|') && sign(next.saturating_add(1), '=') {
+            let is_said = sign(next.saturating_add(2), '{');
+            if !is_said {
+                self.unknown(token.line, Some("which variables it sets is not said"));
+            }
+        }
+        if !token.is_name("env") || !(sign(next, '=') || sign(next, ':')) {
+            return;
+        }
+        let given = item(tokens, next.saturating_add(1));
+        let assigned = match given {
+            [one] => one.name().and_then(|it| self.values.names.assigned.get(it)),
+            _ => None,
+        };
+        let assigned = assigned.into_iter().flatten();
+        let values = assigned.flat_map(|it| part(self.values.tokens, it.what.clone()));
+        let is_data = |it: &Token| it.name().is_some_and(|it| FROM_DATA.contains(&it));
+        if given.iter().chain(values).any(is_data) {
             self.unknown(token.line, Some("which variables it sets is not said"));
         }
     }

@@ -274,7 +274,10 @@ impl Search<'_> {
     fn take(&mut self, said: Vec<Said>, line: usize) {
         for one in said {
             let place = self.place(line);
-            self.found.runs_listed |= one.runs_listed;
+            if one.runs_listed {
+                self.found.runs_listed = true;
+                self.found.loaded.insert(one.line.clone());
+            }
             let one = Said { place, ..one };
             if !self.found.lines.contains(&one) {
                 self.found.lines.push(one);
