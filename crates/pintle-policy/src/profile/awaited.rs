@@ -13,7 +13,7 @@ pub struct Awaited {
     pub(super) files: BTreeMap<String, String>,
     /// Folders of which files with one of these endings count.
     pub(super) folders: BTreeMap<PathBuf, (BTreeSet<String>, String)>,
-    /// Folders of which every file counts.
+    /// Files that count, and folders of which every file does, though no script names them: `Makefile`, `node_modules`.
     pub(super) whole: BTreeMap<PathBuf, String>,
     /// `etc/*.txt` in a line.
     pub(super) patterns: BTreeSet<String>,
@@ -30,12 +30,6 @@ impl Awaited {
             let script = script.to_string_lossy().into_owned();
             self.files.entry(place.to_owned()).or_insert(script);
         }
-    }
-
-    /// `Makefile`: what a runner reads that a script starts, by whatever name.
-    pub(super) fn read_by_runner(&mut self, file: &str, script: &Path) {
-        let script = script.to_string_lossy().into_owned();
-        self.files.entry(file.to_owned()).or_insert(script);
     }
 
     /// `PYTHONPATH=lib` before there is such a folder.

@@ -233,7 +233,7 @@ impl Places<'_> {
         for file in started.flat_map(|(_, files)| *files) {
             match self.among.folder.join(file).is_file() {
                 true => drop(found.insert((*file).to_owned())),
-                false => self.found.awaited.read_by_runner(file, script),
+                false => self.found.awaited.all_below(Path::new(file), script),
             }
         }
     }
@@ -244,18 +244,20 @@ impl Places<'_> {
         if !self.among.starts_node && !installed::is_of_node(script, known.words()) {
             return found;
         }
+        let kind = script.extension().and_then(|kind| kind.to_str()).unwrap_or_default();
+        let loads = !is_text(kind);
         for place in script.ancestors().skip(1) {
             let modules = place.join("node_modules");
             if self.has(&modules) && self.among.folder.join(&modules).is_dir() {
                 self.found.installed.insert(modules);
-            } else {
+            } else if loads {
                 self.found.awaited.all_below(&modules, script);
             }
             let package = place.join("package.json");
-            if !self.has(&package) {
-                self.found.awaited.file(&package, script);
-            } else if self.counts(&package) {
+            if self.has(&package) && self.counts(&package) {
                 found.insert(package.to_string_lossy().into_owned());
+            } else if loads {
+                self.found.awaited.all_below(&package, script);
             }
         }
         found

@@ -8,7 +8,7 @@ use super::loaders::{DECLARERS, FINDERS, KEPT, LISTERS, TALKERS, is_loader, runs
 use super::looked_at::{WRITERS, pattern};
 use super::open::Open;
 use super::own_functions::OwnFunctions;
-use super::run_as_read::{calculated, given_to_run, read_and_run};
+use super::run_as_read::{calculated, calculated_with, given_to_run, read_and_run};
 use super::steered::{run_by_path, shebang};
 use super::strings::{
     folders_not_loaded, goes_elsewhere, is_kept_by_name, keeps_files, lists_folders,
@@ -83,7 +83,10 @@ impl Reaches {
                     found.read(&commands);
                     found.piped(text);
                     found.data = only_data(&commands);
-                    found.data.retain(|word, _| !found.run.contains(word));
+                    let mut run = calculated_with(&commands);
+                    run.retain(|word| !found.kept.contains(word));
+                    run.extend(found.run.iter().cloned());
+                    found.data.retain(|word, _| !run.contains(word));
                 }
                 Err(_) => found.only_words(text),
             },

@@ -234,6 +234,22 @@ pub(super) fn calculated(commands: &[SimpleCommand]) -> Option<(&str, Vec<&Word>
     Some((sum, read_by(commands)))
 }
 
+/// What a script calculates with, if that is a file's text and may be no number: a shell runs what stands in an index there.
+pub(super) fn calculated_with(commands: &[SimpleCommand]) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    if calculated(commands).is_none() {
+        return found;
+    }
+    for command in commands {
+        let inputs = command.redirects.iter().filter(|it| !it.writes() && it.names_a_file());
+        found.extend(inputs.flat_map(|it| parts(it.target.text())));
+        if matches!(command.program(), Some("cat" | "head" | "tail")) {
+            found.extend(command.args.iter().flat_map(|it| parts(it.text())));
+        }
+    }
+    found
+}
+
 /// `export $(cat .env)`, `export "$k=$v"`: what was read names variables, and some of these say what programs run.
 pub(super) fn sets_what_it_reads(command: &SimpleCommand) -> bool {
     let is_open = |word: &Word| {

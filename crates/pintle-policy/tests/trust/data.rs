@@ -100,6 +100,8 @@ fn what_a_script_may_run_counts_also_when_it_comes_later() {
         "[ -f lib/x.txt ] && export $(grep -v '^#' lib/x.txt)",
         "while IFS== read -r k v; do export \"$k=$v\"; done < lib/x.txt; ls",
         "while IFS== read -r k v; do declare -x \"$k=$v\"; done < lib/x.txt; ls",
+        "n=$(cat lib/x.txt 2>/dev/null || echo 0); [[ $n -gt 3 ]] || true",
+        "read -r n < lib/x.txt; echo $((n + 1))",
         "set -a; . lib/x.txt",
         "set -a; source lib/x.txt; set +a",
     ] {
