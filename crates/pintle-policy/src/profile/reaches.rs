@@ -445,8 +445,13 @@ pub(super) fn parts(word: &str) -> impl Iterator<Item = String> {
     // A name may have blanks in it.
     let whole = word.split(|c| "$\"'`(){}:=,\n".contains(c)).filter(|it| it.contains(' '));
     let pieces = word.split(|c| !is_part_of_a_path(c)).filter(|piece| !piece.is_empty());
-    pieces.chain(whole).flat_map(|piece| {
+    // `$(dirname "$PWD/lib/x")`
+    let goes_up = word.contains("dirname") || word.contains("%/*}");
+    pieces.chain(whole).flat_map(move |piece| {
         let behind = piece.split_once('/').map(|(_, behind)| behind);
+        let folder = |it: &'_ str| it.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+        let above = [folder(piece), behind.and_then(folder)].into_iter().flatten();
+        let above: Vec<String> = above.filter(|_| goes_up).collect();
         // `-Ilib`
         let glued = piece.strip_prefix('-').and_then(|it| it.get(1..));
         [Some(piece), behind, glued]
@@ -454,5 +459,6 @@ pub(super) fn parts(word: &str) -> impl Iterator<Item = String> {
             .flatten()
             .filter(|it| !it.is_empty())
             .map(str::to_owned)
+            .chain(above)
     })
 }

@@ -22,6 +22,7 @@ pub(crate) fn shows(script: &str, says: &str, files: &[&str], changed: &str) -> 
 fn a_folder_that_a_script_goes_to_counts() {
     for says in [
         "cd lib && . ./x",
+        "d=$(dirname \"$PWD/lib/f\"); cd \"$d\"; . ./x",
         "(cd lib; ./x)",
         "pushd lib; ./x",
         "env -C lib ./x",
