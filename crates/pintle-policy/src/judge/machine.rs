@@ -233,7 +233,10 @@ impl<'c> Words<'c> {
             | "netlify" | "doctl" | "hcloud" | "firebase" | "wrangler" | "railway" | "pulumi"
             | "eksctl" | "terraform" | "tofu" | "helm" | "twine" | "crane" | "oras" | "skopeo"
             | "ngrok" | "cloudflared" | "supabase" | "stripe" => {
-                speaks() || self.says(&["keyvault"])
+                speaks()
+                    || self.says(&["keyvault"])
+                    || (program == "heroku"
+                        && self.operands.iter().any(|it| it.starts_with("config")))
             }
             "npm" | "pnpm" | "yarn" | "bun" | "cargo" | "poetry" | "gem" => {
                 self.is_first(&["adduser", "login", "logout", "signin", "token"])
@@ -253,6 +256,9 @@ impl<'c> Words<'c> {
                 "--show-keys",
                 "--verify",
             ]),
+            // What it logs in with stands in the home folder.
+            "curl" => self.short('n') || self.long("netrc"),
+            "getent" => self.is_first(&["shadow", "gshadow"]),
             // Without a name they go to the home folder.
             "ssh-keygen" => !self.has(&["-f", "-l", "-Y"]),
             _ => false,
@@ -288,7 +294,12 @@ impl<'c> Words<'c> {
     }
 
     fn acts(&self, program: &str) -> bool {
-        rules_containers(program) && !self.only_asks(program)
+        match program {
+            "fuser" => self.short('k') || self.long("kill"),
+            "direnv" => !self.is_first(&["status", "version"]),
+            "locate" | "mlocate" | "plocate" | "updatedb" => true,
+            _ => rules_containers(program) && !self.only_asks(program),
+        }
     }
 
     /// `docker compose ps`, `kubectl -n web get pods`: questions to a server that change nothing.

@@ -55,6 +55,8 @@ fn where_what_is_run_is_computed_every_file_counts() {
     let node = [
         "require(name)",
         "require('li' + b + '/x')",
+        "process.mainModule['req' + 'uire']('../lib/x')",
+        "globalThis['req' + 'uire']('../lib/x')",
         "import(`./${name}.js`)",
         "const { execSync } = require('child_process'); execSync(`sh ${name}`)",
         "const cp = require('node:child_process'); cp.spawn('sh', [name])",

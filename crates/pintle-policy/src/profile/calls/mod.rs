@@ -120,6 +120,15 @@ impl Search<'_> {
                 self.take(said, token.line);
                 continue;
             }
+            // `process.mainModule["req" + "uire"](x)`
+            let hands_out = ["global", "globalThis", "mainModule", "module", "process"];
+            let is_asked = tokens.get(at.saturating_add(1)).is_some_and(|next| next.is('['));
+            if self.values.tongue == Tongue::Node
+                && is_asked
+                && token.name().is_some_and(|name| hands_out.contains(&name))
+            {
+                self.unknown(token.line, Some("what it takes from there is worked out"));
+            }
             let Some(rule) = self.aliases.rule_at(self.values.tongue, tokens, at) else { continue };
             let Some(given) = given(self.values.tongue, tokens, at) else { continue };
             self.looked_at = self.looked_at.saturating_add(1);
