@@ -205,7 +205,8 @@ impl Screen {
             }
             RunEventKind::ApprovalResolved { approval_id, outcome, .. } => {
                 let settled = self.open.extract_if(.., |open| open.approval_id == *approval_id);
-                let call = settled.map(|open| open.tool_call_id);
+                // Also a yes closes the question: what is not taken out here stays open.
+                let call: Vec<String> = settled.map(|open| open.tool_call_id).collect();
                 let is_no = [ApprovalOutcome::Expired.name(), "denied"].contains(&outcome.as_str());
                 if outcome == ApprovalOutcome::NoOneToAsk.name() {
                     self.unasked.extend(call);
