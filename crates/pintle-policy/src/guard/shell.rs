@@ -55,11 +55,12 @@ impl Rules {
                 let why = script.undecided(command);
                 Some(Refusal::unreadable(format!("the shell guard cannot judge it: {why}")))
             }
-            false => self.judge_one(command, here).or_else(|| {
+            false if handed.is_empty() => self.judge_one(command, here),
+            false => {
                 let mut reading = command.clone();
                 reading.redirects.extend(handed.iter().cloned());
-                self.judge_one(&reading, here).filter(|_| !handed.is_empty())
-            }),
+                self.judge_one(&reading, here)
+            }
         });
         refusal
             .or_else(|| self.judge_what_may_run(&script, &places))

@@ -224,11 +224,11 @@ fn tr(args: &[&str]) -> Work {
         [set] if deletes && set.trim_matches(['\\', 'n', 'r', 't', ' ', '0']).is_empty() => {
             Work::Cuts(vec![Cutting::Joins])
         }
+        // What is kept may be a way; digits are none.
+        [kept] if deletes && is_complement && !may_be_a_way(kept) => Work::Keeps,
         // Of `a.b` without its letters a way up is left.
-        [set] if deletes && (is_complement || set.contains(|c: char| c.is_alphanumeric())) => {
-            let is_blank = set.trim_matches(['\\', 'n', 'r', 't', ' ', '0']).is_empty();
-            if is_blank { Work::Cuts(vec![Cutting::Unknown]) } else { Work::Makes }
-        }
+        [set] if deletes && set.contains(|c: char| c.is_alphanumeric()) => Work::Makes,
+        [_] if deletes && is_complement => Work::Makes,
         [_] if deletes => Work::Cuts(vec![Cutting::Unknown]),
         [_, to] if may_be_a_way(to) => Work::Makes,
         _ => Work::Keeps,
@@ -273,6 +273,8 @@ mod tests {
             ("tr", &["_", "/"]),
             ("tr", &["a-c", "--/"]),
             ("tr", &["_", "\\057"]),
+            ("tr", &["-cd", "."]),
+            ("tr", &["-d", "a-z\\n"]),
             ("sed", &["s/.*/\\x2e\\x2e\\/&/"]),
             ("sed", &["s/^/\\o56/"]),
             ("date", &["+/etc/x"]),
@@ -317,6 +319,7 @@ mod tests {
             ("awk", &["{print $1, $NF}"]),
             ("tr", &[" ", "\\n"]),
             ("tr", &["a-z", "A-Z"]),
+            ("tr", &["-dc", "0-9"]),
             ("env", &["A=1", "ls"]),
             ("python3", &["-c", "print(1/2)"]),
             ("date", &["+%Y/%m/%d"]),
