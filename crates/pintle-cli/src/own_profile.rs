@@ -93,10 +93,13 @@ impl Own {
             let places = workspace.as_ref().zip(real);
             !stays || places.is_none_or(|(a, b)| a.starts_with(&b) || b.starts_with(a))
         };
+        let near: Vec<&PathBuf> = self.files.iter().filter(may_be_meant).collect();
+        // There may be thousands: they are told by the folders that they count with, and not looked up.
+        let is_near = |script: &&PathBuf| near.iter().any(|place| script.starts_with(place));
         let look = Look {
             own: self,
-            near: self.files.iter().filter(may_be_meant).collect(),
-            near_scripts: self.scripts.iter().filter(may_be_meant).collect(),
+            near_scripts: self.scripts.iter().filter(is_near).collect(),
+            near,
             real: real.collect(),
             identities: all.filter_map(|file| identity(file)).collect(),
         };
