@@ -1,0 +1,222 @@
+//! The proof that a policy is held, and the start of a process under it.
+
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    io,
+    os::{
+        fd::OwnedFd,
+        unix::{fs::PermissionsExt, process::CommandExt},
+    },
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, PidfdFlags, pidfd_open},
+};
+
+use crate::{
+    Launcher, Policy, Sandbox, Tier,
+    control::{self, Layers, Message, Order},
+    launch::OUTER,
+    plan::Plan,
+    policy::Network,
+    proxy,
+};
+
+/// The most processes that have copies of the caches of their own at once.
+const MOST_SLOTS: usize = 64;
+
+/// A policy that this machine holds. [`Sandbox::hold`] alone makes one, and without one no process is started inside.
+#[derive(Debug, Clone)]
+pub struct Held {
+    sandbox: Sandbox,
+    policy: Arc<Policy>,
+}
+
+/// What a process needs besides its policy.
+pub(crate) struct Launch<'a> {
+    pub(crate) program: &'a Path,
+    pub(crate) args: Vec<OsString>,
+    pub(crate) env: Vec<(OsString, OsString)>,
+    pub(crate) folder: &'a Path,
+    pub(crate) streams: [OwnedFd; 3],
+}
+
+/// A started launcher.
+pub(crate) struct Launched {
+    pub(crate) child: Child,
+    pub(crate) control: OwnedFd,
+    /// Held while the process may write to the caches.
+    pub(crate) slot: Option<File>,
+}
+
+impl Held {
+    pub(crate) fn new(sandbox: Sandbox, policy: Policy) -> Self {
+        Self { sandbox, policy: Arc::new(policy) }
+    }
+
+    /// How well it is held.
+    #[must_use]
+    pub fn tier(&self) -> Tier {
+        self.sandbox.tier()
+    }
+
+    /// The rights of the process.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The machine that holds it.
+    #[must_use]
+    pub fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+
+    /// Starts the launcher, which restricts itself and then starts the program.
+    pub(crate) fn launch(&self, launch: Launch<'_>) -> io::Result<Launched> {
+        let slot = match &self.policy.cache_store {
+            Some(store) if self.sandbox.copies_on_write() && !self.policy.caches.is_empty() => {
+                Some(take_slot(store)?)
+            }
+            _ => None,
+        };
+        let (slot, slot_folder) = slot.unzip();
+        let plan = Plan::new(&self.policy, launch.folder, slot_folder.as_deref())
+            .map_err(io::Error::other)?;
+        let env = self.environment(launch.env);
+        let order = Order {
+            plan,
+            layers: Layers {
+                namespaces: self.tier().has_namespaces(),
+                landlock: self.tier().has_landlock(),
+            },
+            program: Some(launch.program.to_owned()),
+            args: launch.args,
+            env: env.into_iter().map(joined).collect(),
+        };
+        let (child, control) = start(&self.sandbox.inner.launcher, order, &launch.streams)?;
+        Ok(Launched { child, control, slot })
+    }
+
+    /// What the sandbox adds to the environment: where temporary files go, and the way to the proxy.
+    fn environment(&self, mut env: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
+        let mut set = |name: &str, value: OsString| {
+            env.retain(|(known, _)| known != name);
+            env.push((name.into(), value));
+        };
+        set("PINTLE_SANDBOX", self.tier().name().into());
+        match (&self.policy.tmp, self.tier().has_namespaces()) {
+            (Some(tmp), false) => set("TMPDIR", tmp.into()),
+            _ => set("TMPDIR", "/tmp".into()),
+        }
+        if let Network::Proxy(_) = self.policy.network {
+            for name in proxy::VARIABLES {
+                set(name, format!("http://127.0.0.1:{}", proxy::PORT).into());
+            }
+            for name in ["no_proxy", "NO_PROXY"] {
+                set(name, "localhost,127.0.0.1,::1".into());
+            }
+            set("NODE_USE_ENV_PROXY", "1".into());
+        }
+        env
+    }
+}
+
+fn joined((mut name, value): (OsString, OsString)) -> OsString {
+    name.push("=");
+    name.push(value);
+    name
+}
+
+fn start(
+    launcher: &Launcher,
+    order: Order,
+    streams: &[OwnedFd; 3],
+) -> io::Result<(Child, OwnedFd)> {
+    let (ours, theirs) = control::pair()?;
+    // Sent before the launcher starts: it is there when the launcher looks.
+    order.send(&ours, streams)?;
+    let child = Command::new(&launcher.program)
+        .arg0(OUTER)
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::from(theirs))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()?;
+    Ok((child, ours))
+}
+
+/// The first folder of the store that no other process uses: two overlays must not share one.
+fn take_slot(store: &Path) -> io::Result<(File, PathBuf)> {
+    fs::create_dir_all(store)?;
+    fs::set_permissions(store, fs::Permissions::from_mode(0o700))?;
+    for number in 0..MOST_SLOTS {
+        let lock = File::create(store.join(format!("{number}.lock")))?;
+        if lock.try_lock().is_ok() {
+            return Ok((lock, store.join(number.to_string())));
+        }
+    }
+    Err(io::Error::other(format!(
+        "all {MOST_SLOTS} copies of the caches in {} are in use",
+        store.display()
+    )))
+}
+
+/// Tries a tier with everything that holds a process, and runs nothing.
+pub(crate) struct Trial<'a> {
+    launcher: &'a Launcher,
+    until: Instant,
+}
+
+impl<'a> Trial<'a> {
+    pub(crate) fn new(launcher: &'a Launcher, deadline: Duration) -> Self {
+        Self { launcher, until: Instant::now() + deadline }
+    }
+
+    /// Why this tier does not hold here, if it does not.
+    pub(crate) fn run(&self, tier: Tier) -> Result<(), String> {
+        self.try_once(tier).unwrap_or_else(|error| Err(error.to_string()))
+    }
+
+    fn try_once(&self, tier: Tier) -> io::Result<Result<(), String>> {
+        let policy = Policy {
+            read: vec!["/usr".into(), "/etc".into()],
+            network: Network::Loopback,
+            ..Policy::default()
+        };
+        let order = Order {
+            plan: Plan::new(&policy, Path::new("/"), None).map_err(io::Error::other)?,
+            layers: Layers { namespaces: tier.has_namespaces(), landlock: tier.has_landlock() },
+            program: None,
+            args: Vec::new(),
+            env: Vec::new(),
+        };
+        let null = || File::options().read(true).write(true).open("/dev/null").map(OwnedFd::from);
+        let (mut child, control) = start(self.launcher, order, &[null()?, null()?, null()?])?;
+        let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
+        let left = self.until.saturating_duration_since(Instant::now());
+        let left =
+            Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+        if poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&left))? == 0 {
+            child.kill()?;
+            child.wait()?;
+            return Ok(Err("the trial took too long".into()));
+        }
+        let status = child.wait()?;
+        Ok(match Message::receive(&control) {
+            Ok(Some((Message::Failed(why), _))) => Err(why),
+            _ if status.success() => Ok(()),
+            _ => Err(format!(
+                "the launcher did not answer ({status}): does `main` call `pintle_sandbox::init()` first?"
+            )),
+        })
+    }
+}

@@ -1,0 +1,137 @@
+//! The last stage: restricts this process, then starts the command.
+
+use std::{
+    ffi::OsStr,
+    io,
+    os::{
+        fd::OwnedFd,
+        unix::{ffi::OsStrExt, process::CommandExt},
+    },
+    process::{Command, Stdio},
+};
+
+use nix::{
+    sys::{
+        prctl,
+        signal::Signal,
+        wait::{WaitStatus, waitpid},
+    },
+    unistd::Pid,
+};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::{NOT_RUN, Refusal, Step, landlock, mounts, outer, privileges, refuse, seccomp};
+use crate::control::{Message, Order};
+
+/// Process 1 of the namespace.
+pub(super) fn run() -> i32 {
+    let (order, streams) = match Order::take(io::stdin()) {
+        Ok(taken) => taken,
+        Err(error) => return refuse(&format!("the order: {error}"), None),
+    };
+    let [_, _, stderr] = &streams;
+    let stderr = stderr.try_clone().ok();
+    let started = set_up(&order).and_then(|()| start(&order, streams));
+    match started {
+        Ok(Some(command)) => reap(command),
+        Ok(None) => 0,
+        Err(why) => refuse(&why, stderr.as_ref()),
+    }
+}
+
+/// Without namespaces this process becomes the command.
+pub(super) fn become_command() -> i32 {
+    let (order, streams) = match Order::take(io::stdin()) {
+        Ok(taken) => taken,
+        Err(error) => return refuse(&format!("the order: {error}"), None),
+    };
+    let [_, _, stderr] = &streams;
+    let stderr = stderr.try_clone().ok();
+    let ready = std::env::set_current_dir(&order.plan.cwd)
+        .step("the working folder")
+        .and_then(|()| restrict(&order));
+    if let Err(why) = ready {
+        return refuse(&why, stderr.as_ref());
+    }
+    match command(&order, streams) {
+        Some((mut command, program)) => {
+            let error = command.exec();
+            refuse(&format!("{}: {error}", program.to_string_lossy()), stderr.as_ref())
+        }
+        None => 0,
+    }
+}
+
+fn set_up(order: &Order) -> Result<(), Refusal> {
+    prctl::set_pdeathsig(Signal::SIGKILL).step("pdeathsig")?;
+    if host_is_gone() {
+        return Err("the host is gone".into());
+    }
+    mounts::enter(&order.plan)?;
+    // Newer kernels count per namespace; where they do not, the limit of processes per user holds.
+    let _ = mounts::limit_processes(order.plan.limits.processes);
+    mounts::close_proc().step("/proc")?;
+    restrict(order)
+}
+
+/// The death signal was set too late if the host went before it.
+fn host_is_gone() -> bool {
+    let stdin = io::stdin();
+    let mut control = [PollFd::new(&stdin, PollFlags::empty())];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let looked = poll(&mut control, Some(&at_once));
+    looked.is_err()
+        || control.iter().any(|fd| fd.revents().intersects(PollFlags::HUP | PollFlags::ERR))
+}
+
+fn restrict(order: &Order) -> Result<(), Refusal> {
+    privileges::limit(&order.plan.limits).step("limits")?;
+    privileges::drop_capabilities()?;
+    prctl::set_no_new_privs().step("no_new_privs")?;
+    if order.layers.landlock {
+        landlock::restrict(&order.plan, order.layers.namespaces).step("Landlock")?;
+    }
+    seccomp::restrict(&order.plan, order.layers.namespaces).step("seccomp")
+}
+
+fn command(order: &Order, streams: [OwnedFd; 3]) -> Option<(Command, &OsStr)> {
+    let program = order.program.as_ref()?.as_os_str();
+    let [stdin, stdout, stderr] = streams;
+    let mut command = Command::new(program);
+    let variables = order.env.iter().filter_map(|variable| {
+        let bytes = variable.as_bytes();
+        let at = bytes.iter().position(|byte| *byte == b'=')?;
+        let (name, value) = (bytes.get(..at)?, bytes.get(at + 1..)?);
+        Some((OsStr::from_bytes(name), OsStr::from_bytes(value)))
+    });
+    command
+        .args(&order.args)
+        .env_clear()
+        .envs(variables)
+        .stdin(Stdio::from(stdin))
+        .stdout(Stdio::from(stdout))
+        .stderr(Stdio::from(stderr));
+    Some((command, program))
+}
+
+fn start(order: &Order, streams: [OwnedFd; 3]) -> Result<Option<Pid>, Refusal> {
+    let Some((mut command, program)) = command(order, streams) else { return Ok(None) };
+    outer::block_signals().step("signals")?;
+    let child = command.spawn().step(program.to_string_lossy())?;
+    Ok(Some(Pid::from_raw(child.id().cast_signed())))
+}
+
+/// Reaps every orphan until the command ends. When process 1 exits, the kernel kills all that is left.
+fn reap(command: Pid) -> i32 {
+    loop {
+        match waitpid(None, None) {
+            Ok(WaitStatus::Exited(pid, code)) if pid == command => return code,
+            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == command => {
+                let _ = Message::Signal(signal as i32).send(io::stdin());
+                return 128 + signal as i32;
+            }
+            Ok(_) | Err(nix::Error::EINTR) => {}
+            Err(_) => return NOT_RUN,
+        }
+    }
+}

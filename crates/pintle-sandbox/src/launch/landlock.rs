@@ -1,0 +1,165 @@
+//! Landlock: the list of what is allowed. It holds with and without namespaces, also where a mount falls off because the
+//! host replaced the file under it.
+
+use std::{
+    fs, io,
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+};
+use rustix::fs::{FileType, Mode, OFlags};
+
+use crate::{plan::Plan, policy::Network};
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// What every program may use of `/dev`.
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// The folders of the view that are the process's own.
+const OWN: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+
+/// The version of Landlock that this kernel speaks, as far as it matters here; 0 without Landlock. It is found by
+/// making rulesets: the crate keeps the number to itself.
+pub(crate) fn abi() -> u8 {
+    static FOUND: OnceLock<u8> = OnceLock::new();
+    let versions = [
+        (9, ABI::V9),
+        (6, ABI::V6),
+        (5, ABI::V5),
+        (4, ABI::V4),
+        (3, ABI::V3),
+        (2, ABI::V2),
+        (1, ABI::V1),
+    ];
+    *FOUND.get_or_init(|| {
+        versions.into_iter().find(|(_, abi)| takes(*abi)).map_or(0, |(number, _)| number)
+    })
+}
+
+fn takes(abi: ABI) -> bool {
+    let make = || -> Result<(), Error> {
+        let mut ruleset = Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessFs::from_all(abi))?;
+        if abi >= ABI::V4 {
+            ruleset = ruleset.handle_access(AccessNet::from_all(abi))?;
+        }
+        if abi >= ABI::V6 {
+            ruleset = ruleset.scope(Scope::from_all(abi))?;
+        }
+        ruleset.create()?;
+        Ok(())
+    };
+    make().is_ok()
+}
+
+/// Restricts this process to what the plan grants.
+pub(super) fn restrict(plan: &Plan, namespaces: bool) -> Result<(), Error> {
+    let abi = ABI::from(i32::from(abi()));
+    if abi == ABI::Unsupported {
+        return Err("this kernel has no Landlock".into());
+    }
+    let all = AccessFs::from_all(abi);
+    let read = AccessFs::from_read(abi);
+    // No device nodes, and no ioctl on devices: no build needs them.
+    let write = all & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
+    let device =
+        (AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev | AccessFs::Truncate) & all;
+
+    let mut ruleset =
+        Ruleset::default().set_compatibility(CompatLevel::HardRequirement).handle_access(all)?;
+    if abi >= ABI::V6 {
+        ruleset = ruleset.scope(Scope::Signal)?.scope(Scope::AbstractUnixSocket)?;
+    }
+    // With a network namespace the kernel itself says that the network is unreachable, in words that everyone knows.
+    if !namespaces && plan.network != Network::Direct && abi >= ABI::V4 {
+        ruleset = ruleset.handle_access(AccessNet::from_all(ABI::V4))?;
+    }
+    let mut rules = Rules { created: ruleset.create()?, abi };
+
+    for tree in plan
+        .read
+        .iter()
+        .map(PathBuf::as_path)
+        .chain([Path::new("/proc"), Path::new("/sys/devices/system")])
+    {
+        let mut open = Vec::new();
+        around(tree, &plan.hide, &mut open)?;
+        for path in &open {
+            rules = rules.add(path, read)?;
+        }
+    }
+    for tree in plan.write.iter().chain(plan.caches.iter().map(|cache| &cache.tree)) {
+        rules = rules.add(tree, write)?;
+    }
+    for path in DEVICES {
+        rules = rules.add(Path::new(path), device)?;
+    }
+    if namespaces {
+        // The view holds only what is granted, so its folders may be listed.
+        rules = rules.add(Path::new("/"), AccessFs::ReadDir.into())?;
+        for path in OWN {
+            rules = rules.add(Path::new(path), write)?;
+        }
+        rules = rules.add(Path::new("/dev/pts"), device | AccessFs::ReadDir)?;
+    } else if let Some(tmp) = &plan.tmp {
+        rules = rules.add(tmp, write)?;
+    }
+    match rules.created.restrict_self()?.ruleset {
+        RulesetStatus::FullyEnforced => Ok(()),
+        status => Err(format!("the kernel took the rules only in part: {status:?}").into()),
+    }
+}
+
+struct Rules {
+    created: RulesetCreated,
+    abi: ABI,
+}
+
+impl Rules {
+    /// Adds a rule for what is there, by a descriptor that follows no last symlink.
+    fn add(self, path: &Path, access: BitFlags<AccessFs>) -> io::Result<Self> {
+        let Ok((fd, kind)) = open(path) else { return Ok(self) };
+        let access = match kind {
+            FileType::Directory => access,
+            _ => access & AccessFs::from_file(self.abi),
+        };
+        if access.is_empty() || kind == FileType::Symlink {
+            return Ok(self);
+        }
+        let created =
+            self.created.add_rule(PathBeneath::new(fd, access)).map_err(io::Error::other)?;
+        Ok(Self { created, ..self })
+    }
+}
+
+fn open(path: &Path) -> io::Result<(OwnedFd, FileType)> {
+    let fd =
+        rustix::fs::open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode);
+    Ok((fd, kind))
+}
+
+/// The tree without what is hidden in it, in as few parts as possible.
+fn around(tree: &Path, hidden: &[PathBuf], open: &mut Vec<PathBuf>) -> io::Result<()> {
+    if !hidden.iter().any(|path| path.starts_with(tree)) {
+        open.push(tree.to_owned());
+        return Ok(());
+    }
+    if hidden.iter().any(|path| path == tree) {
+        return Ok(());
+    }
+    for entry in fs::read_dir(tree)? {
+        let entry = entry?;
+        if !entry.file_type()?.is_symlink() {
+            around(&entry.path(), hidden, open)?;
+        }
+    }
+    Ok(())
+}

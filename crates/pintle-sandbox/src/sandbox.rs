@@ -1,0 +1,262 @@
+//! What this machine can hold: tried, never inferred.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::{
+    Policy,
+    held::Held,
+    plan::{Plan, PlanError},
+    policy::Network,
+};
+
+/// The program that becomes the launcher when it is started again.
+///
+/// [`init`] gives the one for this program.
+#[derive(Debug, Clone)]
+pub struct Launcher {
+    pub(crate) program: PathBuf,
+}
+
+impl Launcher {
+    /// Another program that calls [`init`] first, such as `pintle` or `pintle-sandbox-launcher`.
+    #[must_use]
+    pub fn at(program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into() }
+    }
+}
+
+/// Call this first in `main`, before threads, arguments or a runtime.
+///
+/// A confined process is started by starting this program again. In that second process the call does not return: it
+/// restricts itself and starts the command. In the first process it gives the [`Launcher`], without which there is no
+/// sandbox.
+///
+/// ```no_run
+/// let launcher = pintle_sandbox::init();
+/// let sandbox = pintle_sandbox::Sandbox::probe(&launcher, std::time::Duration::from_secs(5));
+/// println!("{sandbox}");
+/// ```
+pub fn init() -> Launcher {
+    #[cfg(target_os = "linux")]
+    crate::launch::run_if_asked();
+    #[cfg(target_os = "linux")]
+    let program = crate::launch::THIS_PROGRAM.into();
+    #[cfg(not(target_os = "linux"))]
+    let program = PathBuf::new();
+    Launcher { program }
+}
+
+/// How well this machine holds a process (R17.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// Namespaces, Landlock and seccomp.
+    Full,
+    /// Namespaces and seccomp: this kernel has no Landlock.
+    View,
+    /// Landlock and seccomp: user namespaces are refused. Protected paths are compared afterwards and put right, and the
+    /// network cannot be filtered.
+    Floor,
+    /// Nothing.
+    None,
+}
+
+impl Tier {
+    /// Its name, as shown to people.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::View => "view",
+            Self::Floor => "floor",
+            Self::None => "none",
+        }
+    }
+
+    pub(crate) fn has_namespaces(self) -> bool {
+        matches!(self, Self::Full | Self::View)
+    }
+
+    pub(crate) fn has_landlock(self) -> bool {
+        matches!(self, Self::Full | Self::Floor)
+    }
+}
+
+/// What this machine can hold. A clone is another handle to the same findings.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    pub(crate) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) launcher: Launcher,
+    pub(crate) tier: Tier,
+    landlock_abi: u8,
+    /// Whether caches can be copied on write.
+    pub(crate) copies_on_write: AtomicBool,
+    why_not: Option<String>,
+}
+
+impl Sandbox {
+    /// Tries what this machine can hold, in processes of their own, within this time. It blocks for some milliseconds.
+    #[must_use]
+    pub fn probe(launcher: &Launcher, deadline: Duration) -> Self {
+        #[cfg(target_os = "linux")]
+        {
+            let tried = crate::held::Trial::new(launcher, deadline);
+            let landlock_abi = crate::launch::landlock_abi();
+            let with_namespaces = if landlock_abi > 0 { Tier::Full } else { Tier::View };
+            let (tier, why_not) = match tried.run(with_namespaces) {
+                Ok(()) => (with_namespaces, None),
+                Err(why) if landlock_abi == 0 => {
+                    (Tier::None, Some(format!("{why}; this kernel has no Landlock")))
+                }
+                Err(why) => match tried.run(Tier::Floor) {
+                    Ok(()) => (Tier::Floor, Some(why)),
+                    Err(without) => {
+                        (Tier::None, Some(format!("{why}; without namespaces {without}")))
+                    }
+                },
+            };
+            let why_not = match tier {
+                Tier::View => Some("this kernel has no Landlock".to_owned()),
+                _ => why_not,
+            };
+            Self::found(launcher.clone(), tier, landlock_abi, why_not)
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = deadline;
+            Self::found(
+                launcher.clone(),
+                Tier::None,
+                0,
+                Some("there is no sandbox for this system yet".into()),
+            )
+        }
+    }
+
+    /// The same machine, held no better than this: to try a lower tier.
+    #[must_use]
+    pub fn at_most(&self, tier: Tier) -> Self {
+        let Inner { launcher, landlock_abi, .. } = &*self.inner;
+        let lower = match (self.inner.tier, tier) {
+            (Tier::Full, lower) => lower,
+            (own, Tier::Full) => own,
+            (own, lower) if own == lower => own,
+            _ => Tier::None,
+        };
+        let why_not =
+            (lower != self.inner.tier).then(|| format!("tier `{}` was asked for", tier.name()));
+        let abi = if lower.has_landlock() { *landlock_abi } else { 0 };
+        Self::found(launcher.clone(), lower, abi, why_not.or_else(|| self.inner.why_not.clone()))
+    }
+
+    /// No sandbox, and the reason for it.
+    #[must_use]
+    pub fn none(why: impl Into<String>) -> Self {
+        Self::found(Launcher::at(""), Tier::None, 0, Some(why.into()))
+    }
+
+    fn found(launcher: Launcher, tier: Tier, landlock_abi: u8, why_not: Option<String>) -> Self {
+        let copies_on_write = AtomicBool::new(tier.has_namespaces());
+        Self { inner: Arc::new(Inner { launcher, tier, landlock_abi, copies_on_write, why_not }) }
+    }
+
+    /// How well a process is held here.
+    #[must_use]
+    pub fn tier(&self) -> Tier {
+        self.inner.tier
+    }
+
+    /// Why it is not held better, if it could be.
+    #[must_use]
+    pub fn why_not_full(&self) -> Option<&str> {
+        self.inner.why_not.as_deref()
+    }
+
+    /// A policy that this machine holds, or the first thing of it that it cannot hold. There is no third.
+    ///
+    /// # Errors
+    /// When there is no sandbox, or this tier cannot hold the policy.
+    pub fn hold(&self, policy: Policy) -> Result<Held, Gap> {
+        let tier = self.inner.tier;
+        if tier == Tier::None {
+            return Err(Gap::NoSandbox(self.inner.why_not.clone().unwrap_or_default()));
+        }
+        if tier == Tier::Floor && matches!(policy.network, Network::Proxy(_)) {
+            return Err(Gap::Hosts);
+        }
+        #[cfg(target_os = "linux")]
+        if tier == Tier::Floor
+            && let Some(tree) = policy.write.iter().find(|tree| is_plan9(tree))
+        {
+            return Err(Gap::Filesystem(tree.clone()));
+        }
+        match Plan::new(&policy, Path::new("/"), None) {
+            Ok(_) => Ok(Held::new(self.clone(), policy)),
+            Err(PlanError::Symlink(path)) => Err(Gap::Symlink(path)),
+            Err(error) => Err(Gap::Path(error.to_string())),
+        }
+    }
+
+    /// Remembers that an overlay cannot be mounted here: caches are then read-only.
+    pub(crate) fn copies_on_write(&self) -> bool {
+        self.inner.copies_on_write.load(Ordering::Relaxed)
+    }
+}
+
+impl fmt::Display for Sandbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { tier, landlock_abi, why_not, .. } = &*self.inner;
+        f.write_str(tier.name())?;
+        match tier {
+            Tier::Full => write!(f, ": namespaces, Landlock {landlock_abi}, seccomp"),
+            Tier::View => write!(f, ": namespaces, seccomp"),
+            Tier::Floor => write!(f, ": Landlock {landlock_abi}, seccomp"),
+            Tier::None => Ok(()),
+        }?;
+        match why_not {
+            Some(why) => write!(f, " ({why})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a machine cannot hold of a policy.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Gap {
+    /// There is no sandbox.
+    #[error("there is no sandbox here: {0}")]
+    NoSandbox(String),
+    /// Hosts cannot be told apart without a network namespace.
+    #[error("without user namespaces the sandbox cannot filter hosts")]
+    Hosts,
+    /// A protected path behind a symlink that the process could replace.
+    #[error("{} is, or lies behind, a symlink inside a writable folder: it cannot be protected", .0.display())]
+    Symlink(PathBuf),
+    /// Landlock does not hold on this file system.
+    #[error("{} is on a 9p file system, where Landlock does not hold", .0.display())]
+    Filesystem(PathBuf),
+    /// A path of the policy cannot be used.
+    #[error("{0}")]
+    Path(String),
+}
+
+#[cfg(target_os = "linux")]
+fn is_plan9(tree: &Path) -> bool {
+    const PLAN9: rustix::fs::FsWord = 0x0102_1997;
+    rustix::fs::statfs(tree).is_ok_and(|found| found.f_type == PLAN9)
+}
