@@ -1,0 +1,34 @@
+//! What a process may reach, as whoever starts it has to say.
+
+/// How a process is held. Code that starts a process must say which.
+#[derive(Debug, Clone)]
+pub enum Confinement {
+    /// Without a sandbox.
+    Unconfined(Unconfined),
+}
+
+/// Who decided that this process runs without a sandbox.
+///
+/// It has no default: running without a sandbox is always a decision of somebody who can be named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unconfined {
+    decided_by: String,
+}
+
+impl Unconfined {
+    /// Decided by a person or a part of the program, in words for a record.
+    pub fn by(who: impl Into<String>) -> Self {
+        Self { decided_by: who.into() }
+    }
+
+    /// Who decided it.
+    pub fn decided_by(&self) -> &str {
+        &self.decided_by
+    }
+}
+
+impl From<Unconfined> for Confinement {
+    fn from(unconfined: Unconfined) -> Self {
+        Self::Unconfined(unconfined)
+    }
+}

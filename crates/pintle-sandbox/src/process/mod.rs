@@ -1,0 +1,105 @@
+//! The supervisor: starts a process, waits for it, and ends it with everything it started (R8.8).
+
+mod command;
+mod confinement;
+mod orphan_search;
+mod process_group;
+mod process_tag;
+mod spawn;
+mod streams;
+mod watchdog;
+
+use std::{
+    io::{self, ErrorKind},
+    process::ExitStatus,
+};
+
+use tokio::runtime::Handle;
+
+pub use command::{Command, DEFAULT_PATH, Folder, Output, Stdin, find_program, is_executable};
+pub use confinement::{Confinement, Unconfined};
+pub use process_group::TERM_GRACE;
+use process_group::{Ending, ProcessGroup};
+pub use streams::Streams;
+
+/// A running process with everything it started.
+///
+/// Dropping it ends them all: TERM now, KILL after [`TERM_GRACE`], in the background; without a runtime to wait in, KILL
+/// at once. A process that has left the group (a daemon) is searched for and killed. When the host itself is killed, a
+/// watchdog does the same.
+pub struct Process {
+    /// `None` once another owner ends it.
+    group: Option<ProcessGroup>,
+}
+
+impl Process {
+    /// Starts a process that cannot reach the host's terminal. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// When it cannot be started. Then nothing of the program has run.
+    pub fn start(command: &Command, confinement: &Confinement) -> io::Result<(Self, Streams)> {
+        for path in [&*command.program, command.folder.path()] {
+            if !path.is_absolute() {
+                let message = format!("`{}` is not an absolute path", path.display());
+                return Err(io::Error::new(ErrorKind::InvalidInput, message));
+            }
+        }
+        let (streams, theirs) = Streams::open(command)?;
+        let output = streams.output_handles()?;
+        let (child, search) = match confinement {
+            Confinement::Unconfined(_) => spawn::start(command, theirs)?,
+        };
+        let group = ProcessGroup::new(child, search, output)?;
+        Ok((Self { group: Some(group) }, streams))
+    }
+
+    /// Its PID, until its end is known.
+    pub fn id(&self) -> Option<u32> {
+        self.group.as_ref()?.child.id()
+    }
+
+    /// Waits for the process to exit. What it started lives on. Cancel-safe.
+    pub async fn wait(&mut self) -> io::Result<ExitStatus> {
+        match &mut self.group {
+            Some(group) => group.child.wait().await,
+            None => Err(io::Error::other("the process was ended")),
+        }
+    }
+
+    /// Whether the process has exited.
+    pub fn has_exited(&mut self) -> bool {
+        let child = self.group.as_mut().map(|group| group.child.try_wait());
+        !matches!(child, Some(Ok(None)))
+    }
+
+    /// Asks all of it to end: TERM, and CONT because a stopped process cannot act on TERM.
+    pub fn terminate(&self) {
+        if let Some(group) = &self.group {
+            group.terminate();
+        }
+    }
+
+    /// The process has exited: kills at once what it left behind, and waits for that.
+    pub async fn exited(mut self) {
+        Ending(self.group.take()).kill_rest().await;
+    }
+
+    /// As dropping it, and waits until all of it is gone.
+    pub async fn end(mut self) {
+        if let Some(group) = self.group.take() {
+            group.terminate();
+            Ending(Some(group)).run().await;
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let Some(group) = self.group.take() else { return };
+        group.terminate();
+        let ending = Ending(Some(group));
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(ending.run());
+        }
+    }
+}
