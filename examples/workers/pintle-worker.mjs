@@ -46,7 +46,7 @@ function moveAway(fd, flags, instead) {
 }
 
 // A command hook gets one event and has its own stdout; a worker is started for all of them.
-const isWorker = "PINTLE_HOOK_ID" in process.env && !("PINTLE_EVENT" in process.env);
+const isWorker = "PINTLE_PROFILE_DIR" in process.env && !("PINTLE_EVENT" in process.env);
 if (isMainThread && isWorker) takePipes();
 
 const wholeText = (_, value) => (typeof value === "string" ? (value.toWellFormed?.() ?? value) : value);

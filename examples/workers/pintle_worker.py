@@ -54,7 +54,7 @@ def _take_pipes():
 
 
 # A command hook gets one event and has its own stdout; a worker is started for all of them.
-if "PINTLE_HOOK_ID" in os.environ and "PINTLE_EVENT" not in os.environ:
+if "PINTLE_PROFILE_DIR" in os.environ and "PINTLE_EVENT" not in os.environ:
     _take_pipes()
 
 

@@ -18,19 +18,21 @@ use std::{
 use serde_json::Value;
 
 /// Which room a room may open a door to. A room that is not here may open none.
-const DOORS: [(&str, &[&str]); 9] = [
+const DOORS: [(&str, &[&str]); 10] = [
     ("pintle", &[]),
+    ("pintle-sandbox", &[]),
     ("pintle-policy", &["pintle"]),
-    ("pintle-exec", &["pintle"]),
+    ("pintle-exec", &["pintle", "pintle-sandbox"]),
     ("pintle-agent", &["pintle", "pintle-policy"]),
     ("pintle-llm", &["pintle", "pintle-policy", "pintle-agent"]),
-    ("pintle-tools", &["pintle", "pintle-policy", "pintle-agent"]),
+    ("pintle-tools", &["pintle", "pintle-sandbox", "pintle-policy", "pintle-agent"]),
     ("pintle-store", &["pintle", "pintle-policy", "pintle-agent"]),
     ("pintle-gateway", &["pintle", "pintle-policy", "pintle-agent"]),
     (
         "pintle-cli",
         &[
             "pintle",
+            "pintle-sandbox",
             "pintle-policy",
             "pintle-exec",
             "pintle-agent",

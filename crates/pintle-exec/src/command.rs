@@ -6,10 +6,10 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use pintle::{DynEvent, DynHandler, Failure, FailureKind, ModelKind};
+use pintle_sandbox::{Process, TERM_GRACE};
 use serde_json::Value;
 use tokio::{
     io::{AsyncWrite, AsyncWriteExt},
-    net::unix::pipe::Sender,
     select,
     time::timeout,
 };
@@ -18,8 +18,7 @@ use crate::{
     answer::{parse_answer, with_cut_mark},
     capture::{Capture, FLOOD_LIMIT, Flood},
     context::Context,
-    leash::{Leash, TERM_GRACE, Talk},
-    spawn::spawn,
+    spawn::{Pipes, spawn},
     spec::CommandSpec,
 };
 
@@ -37,11 +36,8 @@ const VERDICT_GRACE: Duration = Duration::from_millis(800);
 ///
 /// How it can fail: `Spawn` (not there, not executable, no folder, no file descriptors), `Exit`, `Signal`,
 /// `BadOutput`, `TooMuchOutput` (more than [`FLOOD_LIMIT`] on either stream), `TimedOut`. However it ends, and
-/// when its future is dropped too, no process of it lives on: its group gets TERM, then KILL after [`TERM_GRACE`],
-/// and on Linux what has left the group (a daemon) is found by a mark in its environment, `PINTLE_HOOK_ID`, and one in
-/// its limits, `RLIMIT_LOCKS`, which are there before the hook's first instruction. What leaves the group and rids itself of
-/// both gets away. A container that forbids `unshare` does not let a process be held back: there the limit is set a
-/// moment later. None of them has the host's terminal.
+/// when its future is dropped too, [no process of it lives on](pintle_sandbox::Process): its group gets TERM, then KILL
+/// after [`TERM_GRACE`], and what has left the group (a daemon) is searched for and killed.
 ///
 /// ```
 /// use pintle::{Hooks, ModelKind};
@@ -80,11 +76,11 @@ impl DynHandler for CommandHook {
 async fn run(spec: &CommandSpec, event: &DynEvent) -> Result<Value, Failure> {
     let context = serde_json::to_vec(&Context { event, scrub: spec.scrub.as_ref() })?;
     let session = event.envelope.session_id.as_deref().unwrap_or_default();
-    let (mut leash, stdin) =
+    let (mut process, pipes) =
         spawn(spec, [("PINTLE_EVENT", event.point), ("PINTLE_SESSION_ID", session)])?;
-    match timeout(spec.timeout, converse(&mut leash, stdin, &context, event.model)).await {
+    match timeout(spec.timeout, converse(&mut process, pipes, &context, event.model)).await {
         Ok(Ok(said)) => {
-            leash.exited().await;
+            process.exited().await;
             said.answer(event.model)
         }
         Ok(Err(failure)) => Err(failure),
@@ -137,13 +133,11 @@ impl Said {
 
 /// Tells, listens and waits, all at once: a process may fill one pipe before it reads another.
 async fn converse(
-    leash: &mut Leash,
-    stdin: Sender,
+    process: &mut Process,
+    Pipes { stdin, stdout: mut out, stderr: err }: Pipes,
     context: &[u8],
     model: ModelKind,
 ) -> Result<Said, Failure> {
-    let gone = || Failure::new(FailureKind::Gone, "its process was let go");
-    let Talk { child, stdout: out, stderr: err } = leash.talk().ok_or_else(gone)?;
     let (mut stdout, mut stderr) = (Capture::default(), Capture::default());
     let status = {
         let mut streams = pin!(async {
@@ -152,7 +146,7 @@ async fn converse(
                     tell(stdin, context).await;
                     Ok(())
                 },
-                async { stdout.drain(&mut *out).await.map_err(|flood| too_much(flood, "stdout")) },
+                async { stdout.drain(&mut out).await.map_err(|flood| too_much(flood, "stdout")) },
                 async { stderr.drain(err).await.map_err(|flood| too_much(flood, "stderr")) },
             )
         });
@@ -160,9 +154,9 @@ async fn converse(
             // A flood is known before the process ends; the end of all streams is not the end of the process.
             ended = &mut streams => {
                 ended?;
-                child.wait().await
+                process.wait().await
             }
-            status = child.wait() => {
+            status = process.wait() => {
                 if let Ok(ended) = timeout(PIPE_GRACE, streams).await {
                     ended?;
                 }

@@ -6,13 +6,12 @@
 //! | the same, many times a second | [`Worker`] | a process once, a line per event |
 //! | tell somebody elsewhere | [`WebhookQueue`] | nothing the run can feel |
 //!
-//! None of them can hurt the host: each runs under a deadline, without the host's terminal, in a process group of its
-//! own that is ended as a whole, and what it writes is read up to a fixed cap ([`OUTPUT_CAP`]). None of them fails open at a gate: what
-//! cannot be started, understood or waited for is a [`Failure`](pintle::Failure), and a failure blocks there.
+//! None of them can hurt the host: each runs under a deadline, without the host's terminal, and its output is read up to a
+//! fixed cap ([`OUTPUT_CAP`]). None of them fails open at a gate: a hook that cannot be started, understood or waited for is
+//! a [`Failure`](pintle::Failure), and a failure blocks there.
 //!
-//! Linux 5.4 or newer, as any user, also in a container. There, run the host under an init (`docker run --init`): as process 1
-//! it would be handed the remains of what its hooks leave behind. A host must not ignore `SIGCHLD`, or the system does not tell
-//! how a hook ended, and every one of them fails. On other Unix systems a daemon that leaves its group is not found.
+//! Processes are started and ended by [`pintle_sandbox::Process`], which takes everything along that a hook started; its
+//! documentation lists the limits of that. How a hook is confined is [`CommandSpec::confinement`].
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -43,21 +42,16 @@ mod answer;
 mod capture;
 mod command;
 mod context;
-mod leash;
-mod mark;
 mod spawn;
 mod spec;
-mod start;
-mod strays;
 mod strict_json;
-mod watchdog;
 mod webhook;
 mod worker;
 
 pub use answer::parse_answer;
 pub use capture::{FLOOD_LIMIT, OUTPUT_CAP};
 pub use command::CommandHook;
-pub use leash::TERM_GRACE;
+pub use pintle_sandbox::TERM_GRACE;
 pub use spec::{CommandSpec, Program, Scrub, default_environment};
 pub use webhook::{
     EndpointStats, KeptWebhooks, Lookup, Webhook, WebhookError, WebhookOptions, WebhookQueue,

@@ -1,87 +1,81 @@
-//! What a hook's process is: its program, found; its arguments; and its environment.
+//! A hook's process: its program, found; its arguments; its environment; and what keeps it from starting, in words.
 
 use std::{
-    collections::BTreeMap,
-    ffi::{OsStr, OsString},
+    ffi::OsStr,
+    fs::DirBuilder,
     io::{self, ErrorKind},
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
-    time::Instant,
 };
 
 use pintle::{Failure, FailureKind};
-use tokio::net::unix::pipe::Sender;
-
-use crate::{
-    leash::Leash,
-    mark::{self, Mark},
-    spec::{CommandSpec, Program},
-    start::{Order, start},
-    watchdog,
+use pintle_sandbox::{
+    Command, DEFAULT_PATH, Folder, Output, Process, Stdin, find_program, is_executable,
 };
+use tokio::net::unix::pipe::{Receiver, Sender};
 
-/// Where programs are looked for when the hook's environment has no `PATH`.
-const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+use crate::spec::{CommandSpec, Program};
 
-/// Starts the process, with pipes on all three of its streams. The program is found first, and what keeps it from
-/// running is told in words that help whoever wrote the hook.
+/// The three streams of a hook's process.
+pub(crate) struct Pipes {
+    pub(crate) stdin: Sender,
+    pub(crate) stdout: Receiver,
+    pub(crate) stderr: Receiver,
+}
+
+/// Starts the process. The program is found first, so that a failure says what to change in the hook.
 pub(crate) fn spawn<'a>(
     spec: &CommandSpec,
     event_env: impl IntoIterator<Item = (&'a str, &'a str)>,
-) -> Result<(Leash, Sender), Failure> {
+) -> Result<(Process, Pipes), Failure> {
     let failed = |message: String| Failure::new(FailureKind::Spawn, message);
     let (program, args) = match &spec.program {
-        Program::Shell(line) => {
-            (PathBuf::from("/bin/sh"), vec![OsStr::new("-c"), OsStr::new(line.as_str())])
-        }
+        Program::Shell(line) => (PathBuf::from("/bin/sh"), vec!["-c".into(), line.into()]),
         Program::Argv(argv) => match argv.split_first() {
             None => return Err(failed("argv is empty: name a program".into())),
-            Some((program, args)) => (
-                find(program, spec).map_err(failed)?,
-                args.iter().map(OsString::as_os_str).collect(),
-            ),
+            Some((program, args)) => (find(program, spec).map_err(failed)?, args.to_vec()),
         },
     };
-    let mark = Mark::new();
-    let mut env: BTreeMap<OsString, OsString> = spec.env.iter().cloned().collect();
-    env.insert("PINTLE_PROFILE_DIR".into(), spec.folder().into());
+    let mut env = spec.env.clone();
+    env.push(("PINTLE_PROFILE_DIR".into(), spec.folder().into()));
+    if let Some(dir) = &spec.state_dir {
+        make_private(dir).map_err(|error| {
+            failed(format!("its state folder `{}` cannot be made: {error}", dir.display()))
+        })?;
+        env.push(("PINTLE_STATE_DIR".into(), dir.into()));
+    }
     env.extend(event_env.into_iter().map(|(name, value)| (name.into(), value.into())));
-    env.insert(mark::VARIABLE.into(), mark.text().into());
-    let lifeline = watchdog::stand_by();
-    let since = Instant::now();
-    let order = Order { program: &program, args, env, folder: spec.folder(), mark, lifeline };
-    let (child, streams) =
-        start(&order).map_err(|error| failed(why(&error, &program, spec.folder())))?;
-    Leash::new(child, streams, mark, since).ok_or_else(|| failed("it has no number".into()))
+    let folder = Folder::Path(spec.folder().to_owned());
+    let (stdin, output) = (Stdin::Piped, Output::Separate);
+    let command = Command { program, args, env, folder, stdin, output };
+    let (process, streams) = Process::start(&command, &spec.confinement)
+        .map_err(|error| failed(why(&error, &command.program, spec.folder())))?;
+    match (streams.stdin, streams.stdout, streams.stderr) {
+        (Some(stdin), stdout, Some(stderr)) => Ok((process, Pipes { stdin, stdout, stderr })),
+        _ => Err(failed("it has no pipes".into())),
+    }
+}
+
+/// Only the user who runs the host may look into it.
+fn make_private(dir: &Path) -> io::Result<()> {
+    match dir.is_dir() {
+        true => Ok(()),
+        false => DirBuilder::new().recursive(true).mode(0o700).create(dir),
+    }
 }
 
 fn find(program: &OsStr, spec: &CommandSpec) -> Result<PathBuf, String> {
-    if program.as_encoded_bytes().contains(&b'/') {
-        return Ok(spec.folder().join(program));
-    }
     let path = spec.path().unwrap_or(OsStr::new(DEFAULT_PATH));
-    path.as_encoded_bytes()
-        .split(|byte| *byte == b':')
-        .filter_map(|folder| std::str::from_utf8(folder).ok())
-        // A relative entry would find programs in the profile's folder, which nobody vouches for.
-        .filter(|folder| folder.starts_with('/'))
-        .map(|folder| Path::new(folder).join(program))
-        .find(|candidate| is_executable(candidate))
-        .ok_or_else(|| {
-            format!(
-                "there is no program `{}` on the PATH `{}`; a script in the profile's folder is `./{}`",
-                program.display(),
-                path.display(),
-                program.display()
-            )
-        })
+    find_program(program, spec.folder(), path).ok_or_else(|| {
+        let name = program.display();
+        format!(
+            "there is no program `{name}` on the PATH `{}`; a script in the profile's folder is `./{name}`",
+            path.display(),
+        )
+    })
 }
 
-fn is_executable(path: &Path) -> bool {
-    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
-}
-
-/// What the system's error means for whoever wrote the hook.
+/// What the system's error means for the author of the hook.
 fn why(error: &io::Error, program: &Path, folder: &Path) -> String {
     let shown = program.display();
     match error.kind() {
@@ -96,7 +90,7 @@ fn why(error: &io::Error, program: &Path, folder: &Path) -> String {
             format!("`{shown}` may not be run: chmod +x it")
         }
         _ if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => {
-            format!("`{shown}` is no program: a script needs a first line such as #!/bin/sh")
+            format!("`{shown}` is not a program: a script needs a first line such as #!/bin/sh")
         }
         _ => format!("`{shown}`: {error}"),
     }

@@ -8,6 +8,8 @@ use std::{
     time::Duration,
 };
 
+use pintle_sandbox::{Confinement, Unconfined};
+
 /// Takes known secrets out of a text. Applied to every string that leaves the process (R10.7).
 pub type Scrub = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
@@ -45,8 +47,12 @@ pub struct CommandSpec {
     pub timeout: Duration,
     /// The profile's folder: the working directory, and `PINTLE_PROFILE_DIR`.
     pub profile_dir: PathBuf,
+    /// A folder in which the hook keeps things between events: `PINTLE_STATE_DIR`. It is made on first use.
+    pub state_dir: Option<PathBuf>,
     /// The whole environment, but for the `PINTLE_` variables that are added for each event.
     pub env: Vec<(OsString, OsString)>,
+    /// How its process is held. By default it is not.
+    pub confinement: Confinement,
     /// Takes secrets out of what the process is told.
     pub scrub: Option<Scrub>,
 }
@@ -59,7 +65,9 @@ impl CommandSpec {
             program,
             timeout: Duration::from_secs(5),
             profile_dir: std::path::absolute(&dir).unwrap_or(dir),
+            state_dir: None,
             env: Vec::new(),
+            confinement: Unconfined::by("the default of `CommandSpec`").into(),
             scrub: None,
         }
     }
@@ -99,6 +107,20 @@ impl CommandSpec {
         self
     }
 
+    /// Gives the hook a folder of its own to keep things in (R8.6).
+    #[must_use]
+    pub fn state_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.state_dir = Some(dir.into());
+        self
+    }
+
+    /// How its process is held.
+    #[must_use]
+    pub fn confinement(mut self, confinement: impl Into<Confinement>) -> Self {
+        self.confinement = confinement.into();
+        self
+    }
+
     /// Takes secrets out of what the process is told.
     #[must_use]
     pub fn scrub(mut self, scrub: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
@@ -122,6 +144,8 @@ impl fmt::Debug for CommandSpec {
             .field("program", &self.program)
             .field("timeout", &self.timeout)
             .field("profile_dir", &self.profile_dir)
+            .field("state_dir", &self.state_dir)
+            .field("confinement", &self.confinement)
             .field("env", &self.env.iter().map(|(name, _)| name).collect::<Vec<_>>())
             .finish_non_exhaustive()
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use pintle_sandbox::HeadTail;
 use tokio::time::Instant;
 
 use crate::capture::OUTPUT_CAP;
@@ -47,20 +48,12 @@ impl Lines {
 }
 
 /// The last words of a stream.
-#[derive(Debug, Default)]
-pub(super) struct Tail(Vec<u8>);
+#[derive(Debug)]
+pub(super) struct Tail(pub(super) HeadTail);
 
-impl Tail {
-    const KEPT: usize = 2048;
-
-    pub(super) fn push(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
-        let excess = self.0.len().saturating_sub(Self::KEPT);
-        self.0.drain(..excess);
-    }
-
-    pub(super) fn words(&self) -> String {
-        String::from_utf8_lossy(&self.0).trim().to_string()
+impl Default for Tail {
+    fn default() -> Self {
+        Self(HeadTail::new(0, 2048))
     }
 }
 
@@ -108,15 +101,6 @@ mod tests {
         assert_eq!(lines.push(&long), []);
         assert_eq!(lines.push(b"end\nnext\n"), [whole("next")]);
         assert_eq!(lines.begun.capacity(), 0);
-    }
-
-    #[test]
-    fn a_tail_keeps_the_last_words() {
-        let mut tail = Tail::default();
-        tail.push(&[b'x'; 5000]);
-        tail.push(b" the end\n");
-        assert!(tail.words().ends_with("the end"));
-        assert!(tail.words().len() <= Tail::KEPT);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use pintle::{DynEvent, DynHandler, Failure, FailureKind};
+use pintle_sandbox::TERM_GRACE;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::{
@@ -24,7 +25,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use crate::{context::Context, leash::TERM_GRACE, spec::CommandSpec};
+use crate::{context::Context, spec::CommandSpec};
 
 /// How many requests may wait for a worker before new ones wait for a place in the queue.
 const QUEUE: usize = 256;

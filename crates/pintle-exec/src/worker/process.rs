@@ -3,9 +3,10 @@
 use std::{process::ExitStatus, sync::Arc, time::Duration};
 
 use pintle::{Failure, FailureKind};
+use pintle_sandbox::Process;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::unix::pipe::{Receiver, Sender},
+    net::unix::pipe::Receiver,
     select,
     sync::{Notify, mpsc},
     time::{Instant, sleep_until, timeout},
@@ -13,8 +14,7 @@ use tokio::{
 
 use super::{Request, backoff::Backoff, state::State};
 use crate::{
-    leash::{Leash, Talk},
-    spawn::spawn,
+    spawn::{Pipes, spawn},
     spec::CommandSpec,
 };
 
@@ -29,16 +29,16 @@ pub(super) enum Ended {
     Died { failure: Failure, untold: Option<Request> },
 }
 
-pub(super) struct Process {
-    leash: Leash,
-    stdin: Sender,
+pub(super) struct WorkerProcess {
+    process: Process,
+    pipes: Pipes,
     state: State,
 }
 
-impl Process {
+impl WorkerProcess {
     pub(super) fn start(spec: &CommandSpec) -> Result<Self, Failure> {
-        let (leash, stdin) = spawn(spec, [])?;
-        Ok(Self { leash, stdin, state: State::default() })
+        let (process, pipes) = spawn(spec, [])?;
+        Ok(Self { process, pipes, state: State::default() })
     }
 
     pub(super) fn accept(&mut self, request: Request) {
@@ -56,7 +56,7 @@ impl Process {
             Ok(()) => {
                 let gone = Failure::new(FailureKind::Gone, "the worker was shut down");
                 self.state.fail_all(&gone);
-                self.leash.end().await;
+                self.process.end().await;
                 return Ended::Stopped;
             }
             Err(mut failure) => {
@@ -77,10 +77,8 @@ impl Process {
     ) -> Result<(), Failure> {
         let (mut out, mut err) = (vec![0; 16 * 1024], vec![0; 4 * 1024]);
         let mut stderr_open = true;
-        let Self { leash, stdin, state } = self;
+        let Self { process, pipes: Pipes { stdin, stdout, stderr }, state } = self;
         let gone = |message: String| Failure::new(FailureKind::Gone, message);
-        let Talk { child, stdout, stderr } =
-            leash.talk().ok_or_else(|| gone("the worker was let go".into()))?;
         loop {
             let next_look = state.next_look();
             select! {
@@ -91,7 +89,7 @@ impl Process {
                 () = sleep_until(next_look.unwrap_or_else(Instant::now)), if next_look.is_some() => {
                     state.look()?;
                 },
-                status = child.wait() => {
+                status = process.wait() => {
                     // A grandchild may hold the pipes: what is in them is read, their end is not waited for.
                     let _ = timeout(LAST_WORDS, async {
                         while let Ok(count @ 1..) = stdout.read(&mut out).await {
@@ -109,7 +107,7 @@ impl Process {
                 written = stdin.write(state.unsent()), if !state.unsent().is_empty() => match written {
                     Ok(count) => state.sent(count),
                     Err(error) => {
-                        let status = timeout(LAST_WORDS, child.wait()).await;
+                        let status = timeout(LAST_WORDS, process.wait()).await;
                         hear_last_words(state, stderr).await;
                         return Err(gone(match status {
                             Ok(Ok(status)) => how_it_ended(status),
@@ -125,7 +123,7 @@ impl Process {
                         }
                     }
                     _ => {
-                        let status = timeout(LAST_WORDS, child.wait()).await;
+                        let status = timeout(LAST_WORDS, process.wait()).await;
                         hear_last_words(state, stderr).await;
                         return Err(gone(match status {
                             Ok(Ok(status)) => how_it_ended(status),

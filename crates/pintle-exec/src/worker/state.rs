@@ -115,8 +115,8 @@ impl State {
     /// What there is to say about a process that is gone, besides how it went.
     pub(super) fn epitaph(&self) -> String {
         let mut words = self.oddity.map(|oddity| format!("; it {oddity}")).unwrap_or_default();
-        match self.stderr.words() {
-            said if said.is_empty() => {}
+        match self.stderr.0.text().trim() {
+            "" => {}
             said => words.push_str(&format!("; it said: {said}")),
         }
         words
@@ -127,7 +127,7 @@ impl State {
     /// # Errors
     /// When that is so much that the process has to be ended.
     pub(super) fn hear_aside(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.stderr.push(bytes);
+        self.stderr.0.push(bytes);
         match self.stderr_flow.exceeds(FLOOD_LIMIT, bytes.len()) {
             true => Err(Failure::new(
                 FailureKind::TooMuchOutput,

@@ -11,7 +11,7 @@ use tokio::{
 use super::{
     Request, WorkerSpec,
     backoff::Backoff,
-    process::{Ended, Process},
+    process::{Ended, WorkerProcess},
 };
 
 /// Lives until nobody can ask any more, or it is told to stop.
@@ -44,7 +44,7 @@ pub(super) async fn supervise(
             request.fail(Failure::new(FailureKind::Gone, message));
             continue;
         }
-        let mut process = match Process::start(&spec.process) {
+        let mut process = match WorkerProcess::start(&spec.process) {
             Ok(process) => process,
             Err(failure) => {
                 backoff.died();

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ffi::OsString, fs, time::Duration};
 
-use pintle::{Cx, DynOutcome, Hooks, ModelKind};
+use pintle::{Cx, DynOutcome, FailureKind::Spawn, Hooks, ModelKind};
 use pintle_exec::{CommandHook, CommandSpec, default_environment};
 use serde_json::{Value, json};
 
@@ -61,6 +61,27 @@ async fn the_environment_is_an_allowlist_plus_what_the_operator_adds() {
     for absent in ["AWS_SECRET_ACCESS_KEY", "LD_PRELOAD", "PINTLE_ALLOW_COMMAND_HOOKS"] {
         assert!(!env.contains_key(absent), "{absent} leaked in");
     }
+}
+
+// R8.6
+#[tokio::test]
+async fn a_hook_keeps_things_in_a_private_folder_that_is_made_on_first_use() {
+    let profile = Profile::new();
+    let state = profile.path().join("data/hooks/mine");
+    let line = "echo >> \"$PINTLE_STATE_DIR/runs\"; ls -ld \"$PINTLE_STATE_DIR\" | cut -c1-10";
+    let spec = profile.shell(line).state_dir(&state);
+    assert!(!state.exists());
+    for runs in 1..=2 {
+        let judged = profile.judge(spec.clone()).await.allowed();
+        assert_eq!(judged.output(), Some("drwx------"));
+        assert_eq!(fs::read(state.join("runs")).unwrap().len(), runs);
+    }
+    let taken = profile.path().join("file");
+    fs::write(&taken, "").unwrap();
+    let judged = profile.judge(profile.shell("exit 0").state_dir(&taken)).await.failed(Spawn);
+    assert!(judged.reason().contains("its state folder"), "{judged:?}");
+    let judged = profile.judge(profile.shell("echo ${PINTLE_STATE_DIR-none}")).await.allowed();
+    assert_eq!(judged.output(), Some("none"));
 }
 
 #[test]

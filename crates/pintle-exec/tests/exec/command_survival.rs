@@ -22,41 +22,6 @@ async fn a_sleep_past_the_deadline_blocks_and_its_children_go_too() {
 }
 
 #[tokio::test]
-async fn a_hook_that_ignores_term_is_killed() {
-    let profile = Profile::new();
-    let line = "trap '' TERM; while :; do sleep 1; done";
-    profile.judge(profile.shell(line).timeout(SHORT)).await.failed(TimedOut); // R8.4
-}
-
-#[tokio::test]
-async fn a_hook_that_heeds_term_has_time_to_clean_up() {
-    let profile = Profile::new();
-    let line = "trap 'echo bye > cleaned; exit 0' TERM; touch armed; while :; do sleep 0.02; done";
-    let spec = profile.shell(line).timeout(Duration::from_secs(3));
-    profile.judge(spec).await.failed(TimedOut); // R8.4
-    assert!(profile.path().join("armed").exists());
-    assert!(profile.path().join("cleaned").exists());
-}
-
-#[tokio::test]
-async fn a_fork_bomb_is_ended_as_a_whole() {
-    let profile = Profile::new();
-    // Bounded: seven generations of two, 254 processes.
-    let line = "f() { if [ $1 -gt 0 ]; then f $(($1-1)) & f $(($1-1)) & fi; sleep 300; }; f 7";
-    let spec = profile.shell(line).timeout(Duration::from_secs(2));
-    profile.judge(spec).await.failed(TimedOut); // P5
-}
-
-#[tokio::test]
-async fn a_fork_bomb_of_daemons_is_ended_as_a_whole() {
-    let profile = Profile::new();
-    let line = "i=0; while [ $i -lt 60 ]; do setsid sh -c 'sleep 300 & sleep 300' >/dev/null 2>&1 & \
-                i=$((i+1)); done; wait";
-    let spec = profile.shell(line).timeout(Duration::from_secs(2));
-    profile.judge(spec).await.failed(TimedOut); // P5
-}
-
-#[tokio::test]
 async fn a_daemonised_grandchild_does_not_outlive_a_hook_that_allows() {
     let profile = Profile::new();
     let slow = "setsid sleep 300 >/dev/null 2>&1 </dev/null & sleep 1.5; exit 0";
@@ -99,35 +64,11 @@ async fn an_exit_0_allows_also_when_somebody_holds_stdout_without_a_word() {
     assert!(judged.took < Duration::from_secs(10), "{judged:?}");
 }
 
-/// Writes its number to `daemon`, in a session of its own and with nothing in its environment. The context is read first:
-/// by then the hook is marked.
-const WIPED: &str = "cat >/dev/null; \
-    setsid env -i sh -c 'echo $$ > daemon; exec sleep 300' >/dev/null 2>&1 </dev/null & \
-    while [ ! -s daemon ]; do sleep 0.02; done; ";
-
-#[tokio::test]
-async fn a_daemon_that_wiped_its_environment_does_not_outlive_its_hook() {
-    // Soon after the start only a few processes are looked at, later all of the machine.
-    for (end, allowed) in [("exit 0", true), ("sleep 1.5; exit 0", true), ("exit 3", false)] {
-        let profile = Profile::new();
-        let judged = profile.judge(profile.shell(&format!("{WIPED}{end}"))).await;
-        assert_eq!(judged.tool_ran, allowed);
-        profile.gone("daemon").await; // P5
-    }
-    let profile = Profile::new();
-    let spec = profile.shell(&format!("{WIPED}sleep 300")).timeout(Duration::from_secs(3));
-    profile.judge(spec).await.failed(TimedOut);
-    profile.gone("daemon").await; // P5
-}
-
 #[tokio::test]
 async fn a_hook_that_stops_itself_blocks_and_is_ended() {
     let profile = Profile::new();
     let line = "sleep 300 & kill -STOP $$; exit 0";
-    let judged = profile.judge(profile.shell(line).timeout(SHORT)).await.failed(TimedOut); // P5
-    assert!(!judged.tool_ran);
-    let line = "trap '' TERM; kill -STOP $$; while :; do kill -STOP $$; done";
-    profile.judge(profile.shell(line).timeout(SHORT)).await.failed(TimedOut);
+    profile.judge(profile.shell(line).timeout(SHORT)).await.failed(TimedOut); // P5
 }
 
 #[tokio::test]

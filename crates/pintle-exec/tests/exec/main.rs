@@ -14,8 +14,6 @@ mod command_exits;
 mod command_output;
 mod command_survival;
 mod failure_table;
-mod host;
-mod start;
 mod support;
 mod webhook_addresses;
 mod webhook_delivery;

@@ -223,15 +223,6 @@ impl Profile {
         }
     }
 
-    /// Waits until a hook has made this file and written a line to it.
-    pub(crate) async fn made(&self, file: &str) {
-        let deadline = Instant::now() + SLACK;
-        while !fs::read_to_string(self.path().join(file)).is_ok_and(|text| text.ends_with('\n')) {
-            assert!(Instant::now() < deadline, "there is no {file}");
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    }
-
     pub(crate) fn alive(&self) -> usize {
         processes_with(&format!("{MARK}={}", self.mark)).len()
     }
