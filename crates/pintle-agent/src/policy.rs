@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use glob::Pattern;
-use pintle_policy::{Guard, Level};
+use pintle_policy::{Guard, Level, Restricted};
 
 /// The floor under every call: no hook and no model can talk past it.
 #[derive(Debug, Clone)]
@@ -14,6 +14,10 @@ pub struct Policy {
     pub level_written: Option<String>,
     /// The folder the agent works in.
     pub workspace: PathBuf,
+    /// Files and folders that a file tool writes only after a person agreed, with every link resolved.
+    pub protected: Vec<PathBuf>,
+    /// Files and folders that a file tool reads or writes only after a person agreed, with every link resolved.
+    pub secret: Vec<PathBuf>,
     /// Patterns that reject input.
     pub guards: Vec<Guard>,
     /// The tools the agent may use; `None` is all of them.
@@ -31,11 +35,17 @@ impl Policy {
             level: Level::Standard,
             level_written: None,
             workspace: workspace.into(),
+            protected: Vec::new(),
+            secret: Vec::new(),
             guards: Vec::new(),
             allow: None,
             deny: Vec::new(),
             approval_timeout: std::time::Duration::from_secs(30 * 60),
         }
+    }
+
+    pub(crate) fn restricted(&self) -> Restricted<'_> {
+        Restricted { protected: &self.protected, secret: &self.secret }
     }
 
     /// Whether the agent may use this tool at all.

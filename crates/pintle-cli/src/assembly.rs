@@ -18,7 +18,6 @@ use crate::{
     environment::Environment,
     origin::origin_of,
     out::{self, tell},
-    own_profile,
     problem::Problem,
     profile::{self, Plan},
     recorder::Recorder,
@@ -107,9 +106,6 @@ impl Assembled {
         can_hold_the_cost_limit(environment, &plan, said)?;
         let hooks = extras.hooks.unwrap_or_default();
         bind_built_ins(&hooks)?;
-        // Not made for this: the demo keeps nothing.
-        let data = environment.data().map(|data| environment.absolute(data)).transpose()?;
-        own_profile::bind(&hooks, plan.profile.as_ref(), data, &plan.policy.workspace)?;
         let bound = match &plan.profile {
             Some(profile) => {
                 bindings::bind(environment, &plan.operator, profile, extras.webhooks, &hooks)?
@@ -280,8 +276,8 @@ async fn connect_servers(
         let transport = match (&server.command, &server.url) {
             (Some(command), _) => {
                 let mut env = environment.passed_on();
-                let traces = bindings::leave_no_traces(profile);
-                env.extend(traces.map(|(name, value)| (name.to_owned(), value.to_owned())));
+                let (name, value) = bindings::NO_BYTECODE;
+                env.push((name.to_owned(), value.to_owned()));
                 env.extend(server.env.iter().map(|(name, value)| (name.clone(), value.clone())));
                 let (command, args) = (command.clone(), server.args.clone());
                 McpTransport::Stdio { command, args, env, cwd: Some(profile.dir.clone()) }

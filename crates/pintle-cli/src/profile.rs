@@ -19,6 +19,7 @@ use crate::{
     environment::Environment,
     out::tell,
     problem::Problem,
+    protection::{protected_paths, secret_paths},
     shown::{text, yellow},
 };
 
@@ -27,7 +28,7 @@ const PLAIN: &str =
     "You are a helpful agent. You answer briefly, and you use your tools when they help.";
 
 /// Hooks that are bound beside a profile's.
-const OWN: [&str; 2] = [TERMINAL_GUARD, crate::own_profile::GUARD];
+const OWN: [&str; 1] = [TERMINAL_GUARD];
 
 /// The longest script of a model that is read at a profile's word.
 const LONGEST_SCRIPT: u64 = 16 * 1024 * 1024;
@@ -67,7 +68,7 @@ impl Plan {
         let operator = environment.operator()?;
         let plain = PersonalityConfig { prompt: PLAIN.into(), ..PersonalityConfig::default() };
         let personalities = Personalities::new(personality("default", plain)?);
-        let mut policy = Policy::standard(workspace);
+        let mut policy = policy(environment, None, workspace)?;
         policy.level = operator.level;
         policy.level_written = Some(level_written(&operator, None));
         policy.approval_timeout = Duration::from_millis(operator.approval_timeout_ms);
@@ -104,7 +105,7 @@ impl Plan {
             None => environment.working_dir()?,
             Some(inside) => profile.dir.join(inside),
         };
-        let mut policy = Policy::standard(workspace);
+        let mut policy = policy(environment, Some(&profile), workspace)?;
         policy.level = effective.level;
         policy.level_written = Some(level_written(&operator, Some(&profile)));
         policy.approval_timeout = Duration::from_millis(effective.approval_timeout_ms);
@@ -116,6 +117,18 @@ impl Plan {
         let approvers = effective.approvers;
         Ok(Self { personalities, policy, limits, profile: Some(profile), approvers, operator })
     }
+}
+
+/// The default floor, with what no file tool touches unasked.
+fn policy(
+    environment: &Environment,
+    profile: Option<&Profile>,
+    workspace: PathBuf,
+) -> Result<Policy, Problem> {
+    let data = environment.data().map(|data| environment.absolute(data)).transpose()?;
+    let protected = protected_paths(profile, &workspace);
+    let secret = secret_paths(environment.home(), data.as_deref());
+    Ok(Policy { protected, secret, ..Policy::standard(workspace) })
 }
 
 /// The profile's word where it is the stricter one, else the operator's.
@@ -170,9 +183,7 @@ fn limits(said: pintle_policy::profile::Limits) -> Limits {
 }
 
 pub(crate) fn load(dir: &Path, environment: &Environment) -> Result<Profile, Problem> {
-    let operator = environment.settings()?.ok();
-    let hook_env = operator.as_ref().map(|operator| &operator.hook_env);
-    let bounds = Bounds { hook_env, data: environment.data(), ..Bounds::default() };
+    let bounds = Bounds { data: environment.data(), ..Bounds::default() };
     Profile::load_within(dir, bounds).map_err(|errors| does_not_load(environment, dir, &errors))
 }
 
@@ -188,8 +199,7 @@ pub(crate) fn load_allowed(
         Bounds { tools: &tools, data, providers: &providers, hooks: &OWN, ..Bounds::default() };
     match environment.settings()? {
         Ok(operator) => {
-            let hook_env = Some(&operator.hook_env);
-            let bounds = Bounds { operator: Some(&operator), hook_env, ..itself };
+            let bounds = Bounds { operator: Some(&operator), ..itself };
             match Profile::load_within(dir, bounds) {
                 Ok(profile) => Ok((operator, profile)),
                 Err(errors) => Err(does_not_load(environment, dir, &errors)),
@@ -216,9 +226,8 @@ pub(crate) fn faults(
     let operator = environment.settings()?.ok();
     let (tools, data) = (&built_in_tools()[..], environment.data());
     let providers = &model.providers()[..];
-    let hook_env = operator.as_ref().map(|operator| &operator.hook_env);
     let operator = operator.as_ref();
-    let bounds = Bounds { operator, tools, hook_env, data, providers, hooks: &OWN };
+    let bounds = Bounds { operator, tools, data, providers, hooks: &OWN };
     Ok(Profile::load_within(dir, bounds).err())
 }
 

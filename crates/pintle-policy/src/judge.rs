@@ -16,6 +16,7 @@ use crate::{Reach, Zone};
 use network::uses_network;
 use never::Never;
 use serde_json::Value;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// More than anybody writes in one line, so that judging stays cheap.
@@ -39,6 +40,37 @@ impl Judged {
     }
 }
 
+/// Places that no call of a file tool reaches without a person, with every link resolved (R10.9, R11.2).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Restricted<'a> {
+    /// Files, and folders with everything in them, that may be read and not written.
+    pub protected: &'a [PathBuf],
+    /// The same that may not even be read.
+    pub secret: &'a [PathBuf],
+}
+
+impl Restricted<'_> {
+    /// What is restricted about a path, for a tool that reads or writes it.
+    fn finding(&self, real: &Path, writes: bool) -> Option<&'static str> {
+        let holds = |places: &[PathBuf]| {
+            places.iter().any(|place| real.starts_with(place) || is_same_file(place, real))
+        };
+        if holds(self.secret) {
+            Some("a secret")
+        } else if writes && holds(self.protected) {
+            Some("a protected file")
+        } else {
+            None
+        }
+    }
+}
+
+/// A file may have a second name, or be written in other letters where the file system knows no difference.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let identity = |path: &Path| path.metadata().ok().map(|meta| (meta.dev(), meta.ino()));
+    identity(one).is_some_and(|found| identity(other) == Some(found))
+}
+
 /// The zone of a call: `base` (the tool's own), raised and never lowered by its input, which `reach` was made of.
 ///
 /// A path outside the workspace is [`Zone::Machine`], a URL at least [`Zone::Network`]; a `command`, of whatever tool, is parsed and
@@ -46,12 +78,25 @@ impl Judged {
 /// text may be a path. What a running program does beyond its
 /// command line (`python3 -c` with code that opens `/etc/passwd`) is not known here: only a sandbox could tell.
 #[must_use]
-pub fn zone_of(tool: &str, base: Zone, input: &Value, reach: &Reach) -> Judged {
+pub fn zone_of(
+    tool: &str,
+    base: Zone,
+    input: &Value,
+    reach: &Reach,
+    restricted: Restricted<'_>,
+) -> Judged {
     let article = if base.name().starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
     let why = format!("`{tool}` is {article} {} tool", base.name());
     let mut judged = Judged { zone: base, why };
     for named in reach.named() {
         let (field, written) = (named.field, &named.written);
+        let writes = base > Zone::Safe && field != "cwd";
+        if let Ok(real) = &named.real
+            && let Some(what) = restricted.finding(real, writes)
+        {
+            judged
+                .raise(Zone::Machine, || format!("`{field}` leads to {what}: {}", real.display()));
+        }
         match &named.real {
             Ok(real) if reach.is_inside(real) => {}
             // The person who is asked sees the place itself, not the link that leads there.
@@ -241,7 +286,14 @@ mod tests {
     fn why(command: &str) -> String {
         let Ok(folder) = tempfile::tempdir() else { return String::new() };
         let input = serde_json::json!({ "command": command });
-        zone_of("terminal", Zone::Build, &input, &Reach::of(&input, folder.path())).why
+        zone_of(
+            "terminal",
+            Zone::Build,
+            &input,
+            &Reach::of(&input, folder.path()),
+            Restricted::default(),
+        )
+        .why
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The judge's books: what an agent may do.
 
-mod contents;
 mod cuts;
+mod file_hashes;
 mod filled;
 mod folders;
 mod followed;
@@ -25,11 +25,10 @@ mod visible;
 mod webhook;
 mod zone;
 
-pub use contents::Contents;
 pub use filled::commands_with_values;
 pub use folders::folders_of;
 pub use guard::{Denial, Guard, GuardKind};
-pub use judge::{Judged, zone_of};
+pub use judge::{Judged, Restricted, zone_of};
 pub use level::{Floor, Level};
 pub use operator::{Effective, OPERATOR_FILE, Operator, OperatorEnv};
 pub use outside::files_found;

@@ -1,21 +1,26 @@
-//! Trust by content (R10.9): what was looked at is what may run.
+//! Trust by content (R10.9): the files that a person has looked at are the files that may run.
+//!
+//! What is hashed: agent.json, the files of the profile that its hooks and MCP servers name, and every file under `hooks/`.
 
-use crate::contents::Contents;
-pub use crate::contents::Stamps;
-use crate::profile::{AGENT_FILE, MOST_FILES, Profile};
+use crate::file_hashes::Stamp;
+pub use crate::file_hashes::{FileHashes, Stamps};
+use crate::profile::{AGENT_FILE, HOOKS_FOLDER, Profile};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// The hash of some bytes, as it stands in the lock file.
+/// The most files under `hooks/`: all of them are checked before each start of a program.
+pub const MOST_FILES: usize = 50_000;
+
+/// The hash of some bytes, as it is written in the lock file.
 #[must_use]
 pub fn content_hash(bytes: &[u8]) -> String {
     written_hash(Sha256::new().chain_update(bytes))
 }
 
-/// The same of what was gone through.
+/// A finished hash, as it is written in the lock file.
 pub(crate) fn written_hash(hash: Sha256) -> String {
     let mut written = String::from("sha256:");
     for byte in hash.finalize() {
@@ -26,23 +31,20 @@ pub(crate) fn written_hash(hash: Sha256) -> String {
     written
 }
 
-/// The hashes of a profile's definition and of every script it runs.
+/// The hashes of a profile's definition and of the files that belong to its programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fingerprint {
     /// The hash of agent.json.
     pub definition: String,
-    /// The hash of each script, by its path in the profile's folder.
+    /// The hash of each file, by its path in the profile's folder.
     pub scripts: BTreeMap<String, String>,
-    /// Those of them that scripts only look into: one that comes to be later changes no program.
-    #[serde(skip)]
-    pub read: BTreeSet<String>,
 }
 
 /// Why a profile has no fingerprint; it cannot be trusted then.
 #[derive(Debug, Error)]
 pub enum TrustError {
-    /// A script could not be hashed.
+    /// A file could not be hashed.
     #[error("`{script}` cannot be read: {cause}")]
     Unreadable {
         /// Its path in the profile's folder.
@@ -51,15 +53,12 @@ pub enum TrustError {
         #[source]
         cause: std::io::Error,
     },
-    /// More files count than are looked at before each start of a program.
+    /// There are more files than can be checked before each start of a program.
     #[error(
-        "`{folder}` has more than {MOST_FILES} files, and every one of them counts: keep the scripts in a folder of their own \
-         and name them, and install beside them only what they need (for Node: a `package.json` there)"
+        "`{HOOKS_FOLDER}/` has more than {MOST_FILES} files, and all of them are checked before each hook: move what hooks do \
+         not load out of it"
     )]
-    TooMany {
-        /// The folder; `.` is the profile's own.
-        folder: String,
-    },
+    TooMany,
 }
 
 /// What became of a part of a profile since it was trusted.
@@ -77,14 +76,28 @@ pub enum ChangeKind {
 /// One difference between what was trusted and what is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// `agent.json`, or a script's path.
+    /// `agent.json`, or a file's path in the profile's folder.
     pub what: String,
     /// What became of it.
     pub kind: ChangeKind,
+    /// The hash of the bytes that were trusted.
+    pub was: Option<String>,
+    /// The hash of the bytes that are there.
+    pub now: Option<String>,
 }
 
 impl Change {
-    /// What to do about it, where that is plain: files that come to be without anybody writing them.
+    fn between(what: &str, was: Option<&String>, now: Option<&String>) -> Option<Self> {
+        let kind = match (was, now) {
+            (None, Some(_)) => ChangeKind::Added,
+            (Some(_), None) => ChangeKind::Removed,
+            (Some(was), Some(now)) if was != now => ChangeKind::Changed,
+            _ => return None,
+        };
+        Some(Self { what: what.to_owned(), kind, was: was.cloned(), now: now.cloned() })
+    }
+
+    /// What to do about it, where that is plain: files that programs leave behind.
     #[must_use]
     pub fn advice(&self) -> Option<String> {
         if self.kind == ChangeKind::Removed {
@@ -109,64 +122,98 @@ fn compiled_in(file: &str) -> Option<&str> {
     Path::new(folder).ends_with("__pycache__").then_some(folder)
 }
 
+/// The files that are hashed, by their paths in the profile's folder, and the folders that were listed to find them.
+struct Listing {
+    files: BTreeSet<String>,
+    folders: Vec<PathBuf>,
+}
+
+impl Listing {
+    fn of(profile: &Profile) -> Result<Self, TrustError> {
+        let (dir, mut files) = (&profile.dir, profile.named_files());
+        let (mut folders, mut seen, mut found) = (Vec::new(), HashSet::new(), 0_usize);
+        let mut pending = vec![PathBuf::from(HOOKS_FOLDER)];
+        while let Some(folder) = pending.pop() {
+            // A link may lead to a folder that was listed before.
+            if !dir.join(&folder).canonicalize().is_ok_and(|real| seen.insert(real)) {
+                continue;
+            }
+            let unreadable = |cause| TrustError::Unreadable {
+                script: folder.to_string_lossy().into_owned(),
+                cause,
+            };
+            for entry in dir.join(&folder).read_dir().map_err(unreadable)? {
+                let path = folder.join(entry.map_err(unreadable)?.file_name());
+                found = found.saturating_add(1);
+                if found > MOST_FILES {
+                    return Err(TrustError::TooMany);
+                }
+                match dir.join(&path).metadata() {
+                    Ok(meta) if meta.is_dir() => pending.push(path),
+                    // There is nothing to read behind a link to nowhere.
+                    Err(_) if dir.join(&path).is_symlink() => {}
+                    _ => drop(files.insert(path.to_string_lossy().into_owned())),
+                }
+            }
+            folders.push(folder);
+        }
+        Ok(Self { files, folders })
+    }
+}
+
 impl Fingerprint {
     /// The fingerprint of a profile as it is now on the disk.
     ///
     /// # Errors
-    /// When a script cannot be read.
-    pub fn of(profile: &Profile, contents: &mut Contents) -> Result<Self, TrustError> {
-        Self::with_stamps(profile, contents).map(|(fingerprint, _)| fingerprint)
+    /// When a file cannot be read.
+    pub fn of(profile: &Profile, hashes: &mut FileHashes) -> Result<Self, TrustError> {
+        Self::with_stamps(profile, hashes).map(|(fingerprint, _)| fingerprint)
     }
 
-    /// The same, and what tells later whether a file was touched since, also if it was put back.
+    /// The same, and what shows later whether a file was touched since, even if it was put back.
     ///
     /// # Errors
-    /// When a script cannot be read.
+    /// When a file cannot be read.
     pub fn with_stamps(
         profile: &Profile,
-        contents: &mut Contents,
+        hashes: &mut FileHashes,
     ) -> Result<(Self, Stamps), TrustError> {
-        contents.look_again();
-        let mut scripts = BTreeMap::new();
-        let now = profile.scripts_now(contents);
-        if let Some(folder) = now.too_large {
-            return Err(TrustError::TooMany { folder });
+        hashes.begin();
+        let listing = Listing::of(profile)?;
+        let (mut scripts, mut stamps) = (BTreeMap::new(), Stamps::default());
+        for script in listing.files {
+            let (stamp, hash) = hashes
+                .hash(&profile.dir.join(&script))
+                .map_err(|cause| TrustError::Unreadable { script: script.clone(), cause })?;
+            stamps.files.insert(script.clone(), stamp);
+            scripts.insert(script, hash);
         }
-        for script in now.files {
-            let known = contents.read(&profile.dir, &script);
-            let known =
-                known.map_err(|cause| TrustError::Unreadable { script: script.clone(), cause })?;
-            scripts.insert(script, known.hash.clone());
+        for folder in listing.folders {
+            if let Ok(stamp) = Stamp::of(&profile.dir.join(&folder)) {
+                stamps.folders.insert(folder, stamp);
+            }
         }
         let definition = content_hash(profile.source.as_bytes());
-        let stamps = contents.stamps(scripts.keys());
-        Ok((Self { definition, scripts, read: now.read }, stamps))
+        Ok((Self { definition, scripts }, stamps))
     }
 
     /// What is different in `now`; empty means that everything is as trusted.
     #[must_use]
     pub fn diff(&self, now: &Self) -> Vec<Change> {
-        let mut changes = Vec::new();
-        if self.definition != now.definition {
-            changes.push(Change { what: AGENT_FILE.into(), kind: ChangeKind::Changed });
-        }
-        for (script, hash) in &now.scripts {
-            let kind = match self.scripts.get(script) {
-                None if now.read.contains(script) => continue,
-                None => ChangeKind::Added,
-                Some(trusted) if trusted != hash => ChangeKind::Changed,
-                Some(_) => continue,
-            };
-            changes.push(Change { what: script.clone(), kind });
-        }
-        // Without what it compiled Python goes by the source, which counts by itself: to remove it is always right.
-        let gone = self
-            .scripts
-            .keys()
-            .filter(|script| !now.scripts.contains_key(*script) && compiled_in(script).is_none());
-        changes
-            .extend(gone.map(|script| Change { what: script.clone(), kind: ChangeKind::Removed }));
-        changes
+        let definition = Change::between(AGENT_FILE, Some(&self.definition), Some(&now.definition));
+        let files: BTreeSet<&String> = self.scripts.keys().chain(now.scripts.keys()).collect();
+        let change =
+            |file: &String| Change::between(file, self.scripts.get(file), now.scripts.get(file));
+        // Without what it compiled Python runs the source, which is hashed: to remove it is always right.
+        let harmless =
+            |it: &Change| it.kind == ChangeKind::Removed && compiled_in(&it.what).is_some();
+        let changes = definition.into_iter().chain(files.into_iter().filter_map(change));
+        changes.filter(|change| !harmless(change)).collect()
+    }
+
+    /// Every hash in it.
+    pub fn hashes(&self) -> impl Iterator<Item = &str> {
+        self.scripts.values().chain([&self.definition]).map(String::as_str)
     }
 }
 
@@ -223,16 +270,20 @@ impl TrustLock {
         self.profiles.insert(profile.into(), fingerprint);
     }
 
+    /// Everything that is trusted, of whatever profile.
+    pub fn fingerprints(&self) -> impl Iterator<Item = &Fingerprint> {
+        self.profiles.values()
+    }
+
     /// What changed since the profile was trusted; a profile never trusted is all new.
     #[must_use]
     pub fn changes(&self, profile: &str, now: &Fingerprint) -> Vec<Change> {
-        match self.get(profile) {
-            Some(trusted) => trusted.diff(now),
-            None => {
-                let files =
-                    std::iter::once(AGENT_FILE.to_owned()).chain(now.scripts.keys().cloned());
-                files.map(|what| Change { what, kind: ChangeKind::Added }).collect()
-            }
+        if let Some(trusted) = self.get(profile) {
+            return trusted.diff(now);
         }
+        let definition = (AGENT_FILE, &now.definition);
+        let files = now.scripts.iter().map(|(file, hash)| (file.as_str(), hash));
+        let added = |(file, hash)| Change::between(file, None, Some(hash));
+        std::iter::once(definition).chain(files).filter_map(added).collect()
     }
 }

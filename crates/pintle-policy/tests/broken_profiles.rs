@@ -27,10 +27,8 @@ fn cases() -> Vec<(&'static str, String)> {
         ("empty_file", String::new()),
         ("byte_order_mark", "\u{feff}{}".into()),
         (
-            "save_to_what_a_command_may_run",
-            action(
-                "{ \"action\": \"command\", \"command\": \"make check\" }, { \"action\": \"save_json\", \"path\": \"more.txt\" }",
-            ),
+            "save_among_the_scripts",
+            action("{ \"action\": \"save_json\", \"path\": \"hooks/events.jsonl\" }"),
         ),
         ("not_json", "{ name: 1 }".into()),
         ("trailing_comma", "{\n  \"name\": \"a\",\n}\n".into()),
@@ -345,9 +343,9 @@ const LEFT_TO_THE_READER: [&str; 11] = [
     "duplicate_field",
     "guard_rule_with_a_pipe",
     "missing_personality",
+    "save_among_the_scripts",
     "save_dot_dot",
     "save_through_link",
-    "save_to_what_a_command_may_run",
     "two_hooks_of_one_name",
 ];
 

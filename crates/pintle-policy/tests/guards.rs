@@ -433,7 +433,13 @@ fn a_program_behind_one_that_runs_it_is_no_way_around() {
         let input = json!({ "command": command });
         assert!(judge(&guard, "terminal", &input, folder.path()).is_some(), "{command}");
         let reach = Reach::of(&input, folder.path());
-        let judged = pintle_policy::zone_of("terminal", pintle_policy::Zone::Build, &input, &reach);
+        let judged = pintle_policy::zone_of(
+            "terminal",
+            pintle_policy::Zone::Build,
+            &input,
+            &reach,
+            Default::default(),
+        );
         assert!(judged.zone == pintle_policy::Zone::Machine || !command.starts_with("run0"));
     }
 }

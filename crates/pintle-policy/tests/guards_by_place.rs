@@ -115,7 +115,8 @@ fn a_place_in_octal_numbers_is_a_place() {
         "printf 'a\\0/etc/hostname' | xargs -0 cat",
     ] {
         let input = json!({ "command": command });
-        let judged = zone_of("terminal", Zone::Build, &input, &Reach::of(&input, &work));
+        let judged =
+            zone_of("terminal", Zone::Build, &input, &Reach::of(&input, &work), Default::default());
         assert_eq!(judged.zone, Zone::Machine, "{command}");
     }
 }

@@ -94,7 +94,11 @@ fn hides_nothing(shapes: Vec<String>) {
         let reach = Reach::of(&input, folder.path());
         let start: String = shape.chars().take(40).collect();
         assert!(guard.judge("terminal", &input, &reach).is_some(), "{start}");
-        assert!(zone_of("terminal", Zone::Build, &input, &reach).zone >= Zone::Machine, "{start}");
+        assert!(
+            zone_of("terminal", Zone::Build, &input, &reach, Default::default()).zone
+                >= Zone::Machine,
+            "{start}"
+        );
     }
 }
 
@@ -128,7 +132,13 @@ fn a_long_text_in_a_line_is_no_long_line() {
     let rows = many(|_| "| a; b | `c` && d |\n".into());
     for line in [format!("cat > table.md <<'E'\n{rows}E"), "ls; ".repeat(400)] {
         let input = json!({ "command": line });
-        let judged = zone_of("terminal", Zone::Build, &input, &Reach::of(&input, folder.path()));
+        let judged = zone_of(
+            "terminal",
+            Zone::Build,
+            &input,
+            &Reach::of(&input, folder.path()),
+            Default::default(),
+        );
         assert_eq!(judged.zone, Zone::Build, "{}", judged.why);
     }
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 fn zone_of(tool: &str, base: Zone, input: &Value, workspace: &Path) -> Judged {
-    pintle_policy::zone_of(tool, base, input, &Reach::of(input, workspace))
+    pintle_policy::zone_of(tool, base, input, &Reach::of(input, workspace), Default::default())
 }
 
 // R11.2: what must never run is known by what the line says, wherever in it that stands.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 fn judged(command: &str, workspace: &Path) -> Judged {
     let input = json!({ "command": command });
-    zone_of("terminal", Build, &input, &Reach::of(&input, workspace))
+    zone_of("terminal", Build, &input, &Reach::of(&input, workspace), Default::default())
 }
 
 /// A workspace with a few folders in it.

@@ -283,7 +283,8 @@ fn no_way_through_the_folders_reads_a_secret_unseen() {
     for _ in 0..cases {
         let line = random.line(2);
         let input = json!({ "command": line });
-        let judged = zone_of("terminal", Zone::Build, &input, &Reach::of(&input, &work));
+        let judged =
+            zone_of("terminal", Zone::Build, &input, &Reach::of(&input, &work), Default::default());
         let asked = judged.zone >= Zone::Machine;
         unasked += u64::from(!asked);
         // Once enough were shown to read it, only what would pass unseen needs the shells.

@@ -34,13 +34,7 @@ fn the_sample_profile_is_read_with_every_field() {
     assert!(profile.channels["phone"].require_mention);
     assert_eq!(profile.plugins.as_deref().unwrap(), ["notes"]);
     assert_eq!(profile.guards.len(), 3);
-    let scripts: Vec<&String> = profile.scripts.files.iter().collect();
-    assert_eq!(scripts.first().unwrap().as_str(), "hooks/check.sh");
-    assert_eq!(
-        profile.scripts.unnamed.as_deref(),
-        Some("mcp-files --root work"),
-        "any file may be run by it"
-    );
+    assert_eq!(profile.named_files(), ["hooks/check.sh".to_owned()].into());
 }
 
 // R10.1

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 fn zone_of(tool: &str, base: Zone, input: &Value, workspace: &Path) -> Judged {
-    pintle_policy::zone_of(tool, base, input, &Reach::of(input, workspace))
+    pintle_policy::zone_of(tool, base, input, &Reach::of(input, workspace), Default::default())
 }
 
 // R11.3
@@ -366,14 +366,17 @@ fn guards_zones_and_tools_see_the_same_place() {
     point("../outside");
     for tool in ["read_file", "terminal"] {
         assert_eq!(guard.judge(tool, &input, &reach), None);
-        assert_eq!(pintle_policy::zone_of(tool, Safe, &input, &reach).zone, Safe);
+        assert_eq!(
+            pintle_policy::zone_of(tool, Safe, &input, &reach, Default::default()).zone,
+            Safe
+        );
     }
     assert_eq!(reach.path("path").unwrap().unwrap(), work.join("src/a.txt"));
     assert_eq!(reach.path("cwd").unwrap().unwrap(), work.join("src"));
 
     let now = Reach::of(&input, &work);
     assert!(guard.judge("read_file", &input, &now).is_some());
-    let judged = pintle_policy::zone_of("read_file", Safe, &input, &now);
+    let judged = pintle_policy::zone_of("read_file", Safe, &input, &now, Default::default());
     let real = root.join("outside/a.txt");
     assert_eq!(judged.zone, Machine);
     assert_eq!(
@@ -395,7 +398,7 @@ fn a_path_that_nobody_can_resolve_is_outside_for_everybody() {
         let reach = Reach::of(&input, work);
         let why = reach.path("path").unwrap().unwrap_err().to_string();
         assert!(why.contains("cannot be resolved: "), "{why}");
-        let judged = pintle_policy::zone_of("read_file", Safe, &input, &reach);
+        let judged = pintle_policy::zone_of("read_file", Safe, &input, &reach, Default::default());
         assert_eq!(judged.zone, Machine, "{}", judged.why);
         assert!(guard.judge("read_file", &input, &reach).unwrap().reason.contains(&why));
     }

@@ -111,7 +111,7 @@ impl Inner {
         step("guards", found, source)?;
 
         let known = known?;
-        let judged = zone_of(tool, known.zone, call.args(), &reach);
+        let judged = zone_of(tool, known.zone, call.args(), &reach, policy.restricted());
         let (zone, why, level) = (judged.zone.name(), &judged.why, policy.level.name());
         let floor = policy.level.floor(judged.zone);
         let written = policy.level_written.clone();

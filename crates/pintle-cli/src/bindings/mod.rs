@@ -26,7 +26,7 @@ use heard::Heard;
 pub(crate) use kept::waiting;
 use save_json::SaveJson;
 use trusted::Trusted;
-pub(crate) use trusted::{TRUST_FILE, Trust, accept, changes, leave_no_traces};
+pub(crate) use trusted::{NO_BYTECODE, TRUST_FILE, Trust, accept, changes, diff};
 
 /// How long undelivered webhooks may hold up the program's exit.
 const FLUSH_LIMIT: Duration = Duration::from_secs(3);
@@ -244,10 +244,8 @@ impl Binding<'_> {
         let scrubber = self.scrubber.clone();
         let mut spec = CommandSpec::new(&self.profile.dir, program)
             .inherit(self.environment.variables())
-            .scrub(move |text| scrubber.scrub(text).into_owned());
-        if let Some((name, value)) = leave_no_traces(self.profile) {
-            spec = spec.env(name, value);
-        }
+            .scrub(move |text| scrubber.scrub(text).into_owned())
+            .env(NO_BYTECODE.0, NO_BYTECODE.1);
         for (name, value) in &self.operator.hook_env {
             spec = spec.env(name, value);
         }

@@ -40,7 +40,6 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
             let tools = profile::built_in_tools();
             let mut warnings = profile::check_tools(environment, &found, &tools)?;
             warnings.extend(profile::surprises(&found, &tools));
-            warnings.extend(found.scripts.risks());
             warnings.extend(profile::unready(environment, &found));
             warnings.extend(unstartable(environment, &operator, &found));
             warnings.extend(told(profile::unheard(environment, &operator, Some(&found))));

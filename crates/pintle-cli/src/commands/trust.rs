@@ -1,53 +1,57 @@
-//! `pintle trust`: what changed in a profile since somebody looked at it.
+//! `pintle trust`: what changed in a profile since a person looked at it.
 
 use std::{collections::BTreeSet, process::ExitCode};
 
-use pintle_policy::trust::{Change, ChangeKind};
-use serde_json::{Value, json};
+use pintle_policy::{
+    is_inside,
+    trust::{Change, ChangeKind},
+};
+use serde_json::json;
 
 use crate::{
     agents::refuse_agents,
     args::Trust,
-    bindings::{accept, changes},
+    bindings::{accept, changes, diff},
     environment::Environment,
     out::{say, say_json},
     problem::Problem,
     profile,
-    shown::{cyan, green, red, text, typed, yellow},
+    shown::{Shown, cyan, dim, green, red, text, typed, yellow},
 };
 
 pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, Problem> {
     let profile = profile::load(&environment.absolute(&trust.dir)?, environment)?;
-    let changed = changes(environment, &profile)?;
+    let mut changed = Vec::new();
+    for change in changes(environment, &profile)? {
+        let diff = diff(environment, &profile, &change)?;
+        changed.push((change, diff));
+    }
     if trust.accept {
         refuse_agents("trusts a profile")?;
         accept(environment, &profile)?;
     }
     if environment.json {
-        let entry = |change: &Change| json!({ "file": change.what, "change": word(change.kind) });
-        let all: Vec<Value> = changed.iter().map(entry).collect();
+        let entry = |(change, diff): &(Change, Option<String>)| {
+            json!({
+                "file": change.what, "change": word(change.kind), "was": change.was, "now": change.now, "diff": diff
+            })
+        };
+        let all: Vec<_> = changed.iter().map(entry).collect();
         say_json(&json!({ "changes": all, "accepted": trust.accept }))?;
         return Ok(ExitCode::SUCCESS);
     }
-    for change in &changed {
-        let word = text!("{:<8}", word(change.kind));
-        let word = match change.kind {
-            ChangeKind::Added => green(word),
-            ChangeKind::Changed => yellow(word),
-            ChangeKind::Removed => red(word),
-        };
-        say!("{} {}", word, change.what);
+    for (change, diff) in &changed {
+        let path = profile.dir.join(&change.what);
+        let target = path.canonicalize().unwrap_or_default();
+        match path.exists() && !is_inside(&profile.dir, &profile.dir, &path) {
+            true => say!("{} {} → {}", coloured(change.kind), change.what, target.display()),
+            false => say!("{} {}", coloured(change.kind), change.what),
+        }
+        show(change, diff.as_deref());
     }
-    let mut advised: BTreeSet<String> = changed.iter().filter_map(advice).collect();
-    advised.extend(changed.iter().filter_map(|change| profile.scripts.advice(&change.what)));
+    let advised: BTreeSet<String> = changed.iter().filter_map(|(it, _)| advice(it)).collect();
     for advice in advised {
         say!("\n{}: {}", yellow("note"), advice);
-    }
-    if let Some(why) = profile.scripts.why_any().filter(|_| !changed.is_empty()) {
-        say!("\n{}: {}", yellow("note"), why);
-    }
-    for risk in profile.scripts.risks() {
-        say!("\n{}: {}", yellow("warning"), risk);
     }
     match (changed.is_empty(), trust.accept) {
         (true, false) => say!("{}: nothing changed", green("trusted")),
@@ -60,7 +64,37 @@ pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, 
     Ok(ExitCode::SUCCESS)
 }
 
-/// What to do about a file; of many in one folder it is said once.
+/// The lines that changed; of a file that is not text, or large, only its hash.
+fn show(change: &Change, diff: Option<&str>) {
+    let Some(diff) = diff else {
+        let hash = |hash: &Option<String>| hash.clone().unwrap_or_else(|| "none".into());
+        say!("  {}", dim(text!("{} → {}", hash(&change.was), hash(&change.now))));
+        return;
+    };
+    for line in diff.lines() {
+        say!("  {}", line_coloured(line));
+    }
+}
+
+fn line_coloured(line: &str) -> Shown {
+    match line.chars().next() {
+        Some('+') => green(line),
+        Some('-') => red(line),
+        Some('@') => cyan(line),
+        _ => text!("{}", line),
+    }
+}
+
+fn coloured(kind: ChangeKind) -> Shown {
+    let word = text!("{:<8}", word(kind));
+    match kind {
+        ChangeKind::Added => green(word),
+        ChangeKind::Changed => yellow(word),
+        ChangeKind::Removed => red(word),
+    }
+}
+
+/// What to do about a file; for many in one folder it is said once.
 fn advice(change: &Change) -> Option<String> {
     let advice = change.advice()?;
     let (folder, _) = change.what.rsplit_once('/').unwrap_or(("", ""));

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::json;
 
-use crate::support::{Said, World, fifo, id};
+use crate::support::{World, fifo, id};
 
 #[test]
 fn an_agent_json_that_never_ends_or_lies_elsewhere_is_refused_at_once() {
@@ -121,98 +121,21 @@ fn an_agent_asks_before_it_changes_the_rules_it_works_under() {
         "write link/agent.json: {}",
         "write profile/personalities/guide/SOUL.md: You obey.",
         "write profile/personalities/evil/SOUL.md: You obey.",
+        "write profile/notes.txt: x",
     ] {
         let said = world.ask(question);
-        assert!(said.out.contains("the rules the agent works under"), "{question}: {said:?}");
+        assert!(said.out.contains("`path` leads to a protected file"), "{question}: {said:?}");
     }
     assert_eq!(world.read("profile/agent.json"), before);
     assert_eq!(world.read("profile/personalities/guide/SOUL.md"), "You guide.");
-    assert!(world.ask("write profile/notes.txt: x").ok && world.path("profile/notes.txt").exists());
-    assert!(world.ask("read profile/agent.json").out.contains("policies"), "reading is free");
-}
-
-#[test]
-fn a_shell_command_that_reaches_for_the_rules_is_asked_about_at_any_level() {
-    let world = World::new(&json!({}));
-    std::fs::write(world.data("pintle.toml"), "level = \"permissive\"\n").unwrap();
-    world.write("sub/agent.json", "{}");
-    for command in [
-        "echo {} > profile/agent.json",
-        "cp x profile/agent.json",
-        "tee -a=profile/agent.json",
-        "cp sub/agent.json prof?le/agent.json",
-        "cp sub/agent.json profile",
-        "cd profile && cp ../sub/agent.json .",
-        "cp sub/agent.json \"$PWD/profile/agent.json\"",
-        "sed -i s/a/b/ profile/*.json",
-        "tar xf evil.tar",
-        "git checkout evil",
-        "git mv -f sub/agent.json profile",
-        "python3 -c \"open('profile/agent.json', 'w')\"",
-    ] {
-        let said = world.ask(&format!("run {command}"));
-        assert!(said.out.contains("the rules the agent works under"), "{command}: {said:?}");
-    }
-    assert!(world.ask("run echo x > ran.txt").ok && world.path("ran.txt").exists());
-    for command in ["cat profile/agent.json", "cp sub/agent.json .", "mkdir out && cd out && ls"] {
-        let said = world.ask(&format!("run {command}"));
-        assert!(!said.out.contains("the rules the agent works under"), "{command}: {said:?}");
-    }
-    assert!(world.path("agent.json").exists(), "what lies beside the profile is no rule of it");
-}
-
-#[test]
-fn whoever_is_asked_sees_which_file_counts_and_why() {
-    let asked = |hook: &str, command: &str| {
-        let hook = json!({ "action": "command", "name": "gate", "command": hook });
-        let world = World::new(&json!({ "hooks": { "onToolEnd": [hook] } })).allowing_programs();
-        std::fs::write(world.data("pintle.toml"), "level = \"permissive\"\n").unwrap();
-        for file in ["src/a.py", "src/b.py", "Makefile"] {
-            world.write(&format!("profile/{file}"), "");
-        }
-        world.trust();
-        let question = format!("run {command}");
-        let mut chat = world.pintle_in("profile", &["chat", "--profile", ".", "-q", &question]);
-        Said::from(chat.output().unwrap()).out
+    let in_the_profile = |question: &str| {
+        world.pintle_in("profile", &["chat", "--profile", ".", "-q", question]).output().unwrap()
     };
-    let of_src = "all in src counts, for the hook `gate` runs `python3 src/a.py`";
-    let of_all =
-        "every file of the profile counts, for it runs `make check`, which could load any of them";
-    let nobody = "nobody can tell which files it writes";
-    for (hook, command, file, why) in [
-        ("python3 src/a.py", "sed -i s/a/b/ src/b.py", "src/b.py", of_src),
-        ("python3 src/a.py", "echo x > src/new.py", "src/new.py", of_src),
-        ("make check", "sed -i s/a/b/ src/a.py", "src/a.py", of_all),
-        ("make check", "python3 -m compileall", nobody, of_all),
-        ("make check", "echo x > new.py", "new.py", of_all),
-        ("make check", "cp src/a.py new", "new", of_all),
-    ] {
-        let said = asked(hook, command);
-        let told = format!("the rules the agent works under ({file}; {why})");
-        assert!(said.contains(&told), "{command}: {said}");
-    }
-    let said = asked("make check", "cp x agent.json");
-    assert!(said.contains("the rules the agent works under (agent.json)"), "{said}");
-}
-
-#[test]
-fn a_name_that_a_script_makes_and_a_link_by_another_name_are_asked_about() {
-    let world = World::new(&json!({}));
-    std::fs::write(world.data("pintle.toml"), "level = \"permissive\"\n").unwrap();
-    world.write("sub/x", "");
-    symlink("../profile/agent.json", world.path("sub/aj")).unwrap();
-    let before = world.read("profile/agent.json");
-    for command in [
-        r#"awk 'BEGIN{print "{}" > "profile/\141gent.json"}'"#,
-        r#"awk 'BEGIN{print "{}" > "profile/agent.js" "on"}'"#,
-        "mv sub s2; echo x > s2/aj",
-    ] {
-        let said = world.ask(&format!("run {command}"));
-        assert!(said.out.contains("the rules the agent works under"), "{command}: {said:?}");
-    }
+    in_the_profile("write agent.json: {}");
     assert_eq!(world.read("profile/agent.json"), before);
-    assert!(world.ask("run awk 'BEGIN{print 1 > \"out.txt\"}'").ok);
-    assert!(world.path("out.txt").exists());
+    in_the_profile("write notes.txt: x");
+    assert!(world.path("profile/notes.txt").exists(), "the rest of it is the agent's to work in");
+    assert!(world.ask("read profile/agent.json").out.contains("policies"), "reading is free");
 }
 
 // R11.2
@@ -228,25 +151,6 @@ fn a_folder_with_a_link_that_leads_away_is_not_gone_through_unasked() {
         assert!(said.out.contains("sub/l is /etc"), "{command}: {said:?}");
     }
     assert!(world.ask("run grep -r found sub").out.contains("sub/x:found"));
-}
-
-#[test]
-fn an_agent_asks_before_it_runs_the_program_that_keeps_the_rules() {
-    let world = World::new(&json!({}));
-    std::fs::write(world.data("pintle.toml"), "level = \"permissive\"\n").unwrap();
-    let own = env!("CARGO_BIN_EXE_pintle");
-    symlink(own, world.path("innocent")).unwrap();
-    for command in [
-        "pintle trust profile --accept",
-        "(sleep 1; pintle approvals approve 1) &",
-        "./innocent trust profile --accept",
-    ] {
-        let question = format!("run {command}");
-        let said = world.ask(&question);
-        assert!(said.out.contains("it runs pintle itself"), "{command}: {said:?}");
-        let without = world.run(&["chat", "-q", &question]);
-        assert!(without.out.contains("zone `machine`"), "{command}: {without:?}");
-    }
 }
 
 // R11.5

@@ -4,7 +4,7 @@ use std::{io::ErrorKind, net::TcpListener};
 
 use serde_json::{Value, json};
 
-use crate::support::World;
+use crate::support::{Said, World};
 
 /// A server that leaves a file behind, and speaks no protocol.
 fn server() -> Value {
@@ -73,7 +73,8 @@ fn a_script_that_becomes_a_pipe_or_a_link_is_not_trusted_and_not_waited_for() {
     world.trust();
     let mut talk = world.talk(&["--json"]);
     talk.settle("a.txt");
-    std::fs::rename(&script, world.path("elsewhere/check.sh")).unwrap();
+    std::fs::remove_file(&script).unwrap();
+    world.script("elsewhere/check.sh", "#!/bin/sh\ncat >/dev/null # and more\n");
     std::os::unix::fs::symlink(world.path("elsewhere/check.sh"), &script).unwrap();
     talk.say("write b.txt: x");
     talk.say("list .");
@@ -85,7 +86,7 @@ fn a_script_that_becomes_a_pipe_or_a_link_is_not_trusted_and_not_waited_for() {
     crate::support::fifo(&script);
     talk.say("write c.txt: x");
     let said = talk.end();
-    assert_eq!(said.out.matches("cannot be read: it leads out").count().min(1), 1, "{said:?}");
+    assert!(said.out.contains("`hooks/check.sh` changed since it was trusted"), "{said:?}");
     assert!(said.out.contains("cannot be read: it is not an ordinary file"), "{said:?}");
     assert!(!world.path("b.txt").exists() && !world.path("c.txt").exists());
 }
@@ -140,50 +141,30 @@ fn hooks_without_names_on_one_line_are_told_apart() {
 
 fn guarded_by(hook: Value) -> World {
     let world = World::new(&json!({ "hooks": { "onToolCall": [hook] } })).allowing_programs();
-    world.write("profile/judges/__init__.py", "");
-    world.write("profile/judges/rules.py", "import sys\nALLOWED = True\n");
-    let main = "from judges.rules import ALLOWED\nraise SystemExit(0 if ALLOWED else 1)\n";
-    world.write("profile/judges/main.py", main);
+    world.write("profile/hooks/rules.py", "import sys\nALLOWED = True\n");
+    let main = "from rules import ALLOWED\nraise SystemExit(0 if ALLOWED else 1)\n";
+    world.write("profile/hooks/main.py", main);
     world
-}
-
-// R10.9: the bytes of every script it runs, named or not.
-#[test]
-fn a_module_that_is_run_without_being_named_runs_only_as_it_was_trusted() {
-    let hook = json!({ "action": "command", "argv": ["python3", "-m", "judges.main"], "tools": ["write_file"] });
-    let world = guarded_by(hook);
-    world.trust();
-    for file in ["a.txt", "b.txt"] {
-        let said = world.ask(&format!("write {file}: x"));
-        assert!(world.path(file).exists(), "what it runs leaves no traces: {said:?}");
-    }
-    world.write("profile/judges/rules.py", "open('ran', 'w')\nALLOWED = True\n");
-    let said = world.ask("write c.txt: x");
-    assert!(said.out.contains("`judges/rules.py` changed since it was trusted"), "{said:?}");
-    assert!(said.out.contains("`python3 -m judges.main` does not name what it runs"), "{said:?}");
-    assert!(!world.path("c.txt").exists() && !world.path("profile/ran").exists());
-    let shown = world.run(&["trust", "profile"]);
-    assert!(shown.out.contains("any file of the folder counts"), "{shown:?}");
 }
 
 // R10.9: Python prefers what it compiled earlier to what is written.
 #[test]
 fn a_compiled_file_that_nobody_has_looked_at_is_not_run() {
-    let hook = json!({ "action": "command", "command": "python3 judges/main.py", "tools": ["write_file"] });
+    let hook =
+        json!({ "action": "command", "command": "python3 hooks/main.py", "tools": ["write_file"] });
     let world = guarded_by(hook);
-    world.write("profile/judges/main.py", "import rules\n");
     world.trust();
     world.ask("write a.txt: x");
     assert!(world.path("a.txt").exists());
     let plant = "import os, py_compile\n\
-                 was = os.stat('judges/rules.py')\n\
-                 kept = open('judges/rules.py').read()\n\
+                 was = os.stat('hooks/rules.py')\n\
+                 kept = open('hooks/rules.py').read()\n\
                  evil = 'open(\"ran\", \"w\")'\n\
-                 open('judges/rules.py', 'w').write(evil + '#' * (was.st_size - len(evil)))\n\
-                 os.utime('judges/rules.py', ns=(was.st_atime_ns, was.st_mtime_ns))\n\
-                 py_compile.compile('judges/rules.py')\n\
-                 open('judges/rules.py', 'w').write(kept)\n\
-                 os.utime('judges/rules.py', ns=(was.st_atime_ns, was.st_mtime_ns))\n";
+                 open('hooks/rules.py', 'w').write(evil + '#' * (was.st_size - len(evil)))\n\
+                 os.utime('hooks/rules.py', ns=(was.st_atime_ns, was.st_mtime_ns))\n\
+                 py_compile.compile('hooks/rules.py')\n\
+                 open('hooks/rules.py', 'w').write(kept)\n\
+                 os.utime('hooks/rules.py', ns=(was.st_atime_ns, was.st_mtime_ns))\n";
     let planted = std::process::Command::new("python3")
         .args(["-c", plant])
         .current_dir(world.path("profile"))
@@ -191,7 +172,7 @@ fn a_compiled_file_that_nobody_has_looked_at_is_not_run() {
         .unwrap();
     assert!(planted.success());
     let said = world.ask("write b.txt: x");
-    assert!(said.out.contains("judges/__pycache__/rules."), "{said:?}");
+    assert!(said.out.contains("hooks/__pycache__/rules."), "{said:?}");
     assert!(!world.path("b.txt").exists() && !world.path("profile/ran").exists());
     world.trust();
     world.ask("write c.txt: x");
@@ -205,115 +186,75 @@ fn a_script_that_another_one_loads_runs_only_as_it_was_trusted() {
     let world = World::new(&json!({ "hooks": { "onToolCall": [hook] } })).allowing_programs();
     world.script(
         "profile/hooks/check.sh",
-        "#!/bin/sh\n. \"$PINTLE_PROFILE_DIR/lib/rules.sh\"\ncat >/dev/null\n",
+        "#!/bin/sh\n. \"$PINTLE_PROFILE_DIR/hooks/lib/rules.sh\"\ncat >/dev/null\n",
     );
-    world.write("profile/lib/rules.sh", "true\n");
+    world.write("profile/hooks/lib/rules.sh", "true\n");
     world.trust();
     world.ask("write a.txt: x");
     assert!(world.path("a.txt").exists());
-    world.write("profile/lib/rules.sh", "touch ran\n");
+    world.write("profile/hooks/lib/rules.sh", "touch ran\n");
     let said = world.ask("write b.txt: x");
-    assert!(said.out.contains("`lib/rules.sh` changed since it was trusted"), "{said:?}");
+    assert!(said.out.contains("`hooks/lib/rules.sh` changed since it was trusted"), "{said:?}");
     assert!(!world.path("b.txt").exists() && !world.path("profile/ran").exists());
 }
 
-// R10.9: what a script loads without its name.
+// R10.9: a file that a hook names belongs to the profile's own.
 #[test]
-fn what_a_script_finds_by_itself_runs_only_as_it_was_trusted() {
-    let python = "python3 -c 'import json,sys; json.load(sys.stdin)' || exit 1";
-    for (says, planted, text) in [
-        (python, "json.py", "open('ran', 'w')\ndef load(f): pass\n"),
-        ("cd lib && . ./rules", "lib/rules", "touch ../ran\n"),
-        ("for f in rules.d/*; do . \"$f\"; done", "rules.d/rules", "touch ran\n"),
-        ("PATH=$PWD/lib:$PATH; . rules", "lib/rules", "touch ran\n"),
-        ("git status > /dev/null", ".git/config", "[core]\n\tfsmonitor = \"touch ran; false\"\n"),
-    ] {
-        let hook =
-            json!({ "action": "command", "argv": ["hooks/check.sh"], "tools": ["write_file"] });
-        let world = World::new(&json!({ "hooks": { "onToolCall": [hook] } })).allowing_programs();
-        world.script("profile/hooks/check.sh", &format!("#!/bin/sh\n{says}\n"));
-        let is_git = planted.starts_with(".git");
-        if is_git {
-            let made = std::process::Command::new("git")
-                .args(["init", "-q", "."])
-                .current_dir(world.path("profile"))
-                .status();
-            assert!(made.unwrap().success());
-        } else if planted != "json.py" {
-            world.write(&format!("profile/{planted}"), "true\n");
-        }
-        world.trust();
-        world.ask("write a.txt: x");
-        assert!(world.path("a.txt").exists(), "{says}");
-        world.write(&format!("profile/{planted}"), text);
-        let said = world.ask("write b.txt: x");
-        assert!(said.out.contains(planted), "{says}: {said:?}");
-        assert!(!world.path("b.txt").exists() && !world.path("profile/ran").exists(), "{says}");
-        world.trust();
-        world.ask("write c.txt: x");
-        assert!(world.path("profile/ran").exists(), "{says}: it would have run");
-    }
-}
-
-// R10.9: who can change what a gate reads can disarm it.
-#[test]
-fn an_agent_asks_before_it_writes_to_what_a_gate_reads() {
-    let hook = |command: &str| {
-        json!({ "hooks": { "onToolCall": [
-        { "action": "command", "command": command, "tools": ["write_file"] }
-    ] } })
-    };
-    let world = World::new(&hook("! grep -qf etc/deny.txt")).allowing_programs();
+fn a_file_that_a_hook_names_is_trusted_by_content_and_not_written_unasked() {
+    let hook = json!({ "action": "command", "command": "! grep -qf etc/deny.txt", "tools": ["write_file"] });
+    let world = World::new(&json!({ "hooks": { "onToolCall": [hook] } })).allowing_programs();
     world.write("profile/etc/deny.txt", "sesame\n");
     world.trust();
-    let said = world.ask("write profile/etc/deny.txt: nothing");
-    assert!(said.out.contains("the rules the agent works under"), "{said:?}");
-    world.ask("write profile/etc/notes.txt: x");
-    assert!(world.path("profile/etc/notes.txt").exists(), "what it does not read is free");
+    let ask = |question: &str| {
+        let asked =
+            world.pintle_in("profile", &["chat", "--profile", ".", "-q", question]).output();
+        Said::from(asked.unwrap())
+    };
+    let said = ask("write etc/deny.txt: nothing");
+    assert!(said.out.contains("`path` leads to a protected file"), "{said:?}");
+    ask("write etc/notes.txt: x");
+    assert!(world.path("profile/etc/notes.txt").exists(), "a file that no hook names is free");
     world.ask("write a.txt: sesame");
     assert!(!world.path("a.txt").exists());
     world.write("profile/etc/deny.txt", "nothing\n");
     let said = world.ask("write b.txt: x");
     assert!(said.out.contains("`etc/deny.txt` changed since it was trusted"), "{said:?}");
-
-    // A module that comes to be would be the first that Python finds.
-    world.agent(&hook("sh hooks/check.sh"));
-    world.write("profile/hooks/check.sh", "python3 -c 'import json,sys; json.load(sys.stdin)'\n");
-    world.trust();
-    let said = world.ask("write profile/json.py: x");
-    assert!(said.out.contains("the rules the agent works under"), "{said:?}");
-    world.ask("write profile/json.txt: x");
-    assert!(world.path("profile/json.txt").exists());
-
-    // A list that a gate keeps changes with every call, and still is not the agent's to write.
-    world.agent(&hook("cat > now; grep -q sesame now seen && exit 2; date >> seen"));
-    world.write("profile/seen", "");
-    world.trust();
-    for file in ["c.txt", "d.txt"] {
-        let said = world.ask(&format!("write {file}: x"));
-        assert!(world.path(file).exists(), "{said:?}");
-    }
-    let said = world.ask("write profile/seen: x");
-    assert!(said.out.contains("the rules the agent works under"), "{said:?}");
 }
 
-// R10.9
+// R10.9: hooks as people write them stay trusted, run after run, and leave the project to the agent.
 #[test]
-fn a_harmless_hook_leaves_the_project_to_the_agent() {
-    let world = World::new(&json!({ "hooks": { "onToolEnd": [
-        { "action": "command", "command": "git diff --quiet || true" },
-        { "action": "command", "command": "logger --no-act done || true" }
-    ] } }))
-    .allowing_programs();
-    world.write("profile/.git/config", "[core]\n\tbare = false\n");
-    world.trust();
-    for file in ["profile/src/a.py", "profile/Makefile"] {
-        let said = world.ask(&format!("write {file}: x"));
-        assert!(world.path(file).exists(), "{said:?}");
+fn a_hook_that_writes_beside_its_folder_stays_trusted_and_leaves_the_project_to_the_agent() {
+    let log = "import sys\nfrom pathlib import Path\n\
+               with (Path(__file__).parent.parent / 'audit.jsonl').open('a') as f: f.write('x')\n";
+    for (command, script, says) in [
+        ("sh hooks/c.sh", "hooks/c.sh", "cat >> \"$PINTLE_PROFILE_DIR/hook.log\"\n"),
+        ("sh hooks/c.sh >> hook.log", "hooks/c.sh", "date\n"),
+        ("python3 hooks/c.py", "hooks/c.py", log),
+        ("make -s check", "Makefile", "check:\n\t@date > made\n"),
+    ] {
+        let world = hooked(command, &[(script, says), ("src/a.py", "x = 1\n")]);
+        for file in ["src/b.txt", "src/a.py", "Makefile", "b.txt"] {
+            let question = format!("write {file}: check:");
+            let asking = ["chat", "--profile", ".", "-q", &question];
+            let said = Said::from(world.pintle_in("profile", &asking).output().unwrap());
+            let written = world.read(&format!("profile/{file}"));
+            assert_eq!(written.trim_end(), "check:", "{says}: {said:?}");
+        }
+        assert!(world.run(&["trust", "profile"]).out.contains("nothing changed"), "{says}");
     }
-    assert!(world.run(&["trust", "profile"]).ok);
-    let said = world.ask("write profile/.git/hooks/pre-commit: x");
-    assert!(said.out.contains("the rules the agent works under"), "{said:?}");
+}
+
+// R11.2: git runs what is written there.
+#[test]
+fn an_agent_asks_before_it_writes_what_git_runs() {
+    let world = World::new(&json!({}));
+    for file in [".git/hooks/pre-commit", ".git/config", ".envrc"] {
+        let said = world.ask(&format!("write {file}: x"));
+        assert!(said.out.contains("`path` leads to a protected file"), "{said:?}");
+        assert!(!world.path(file).exists());
+    }
+    world.ask("write .git/description: x");
+    assert!(world.path(".git/description").exists());
 }
 
 // R10.6
@@ -336,7 +277,8 @@ fn no_line_is_saved_to_a_file_that_was_made_a_program() {
 // R10.6, R10.9: what hooks save is no program.
 #[test]
 fn saved_lines_do_not_make_a_profile_untrusted_and_cannot_become_a_program() {
-    let command = json!({ "action": "command", "command": "python3 -m judges.main", "tools": ["write_file"] });
+    let command =
+        json!({ "action": "command", "command": "python3 hooks/main.py", "tools": ["write_file"] });
     let save = |path: &str| json!({ "action": "save_json", "path": path });
     let hooks = |path: &str| json!({ "hooks": { "onToolCall": [command, save(path)] } });
     let world = guarded_by(command.clone());
@@ -347,35 +289,34 @@ fn saved_lines_do_not_make_a_profile_untrusted_and_cannot_become_a_program() {
         assert!(world.path(file).exists(), "{said:?}");
     }
     assert_eq!(world.read("profile/logs/calls.jsonl").lines().count(), 2);
-    world.write("profile/agent.json", &hooks("more.json").to_string());
+    world.write("profile/agent.json", &hooks("hooks/more.json").to_string());
     let said = world.run(&["hooks", "lint", "profile"]);
-    assert!(!said.ok, "{said:?}");
-    assert!(said.err.contains("`more.json` may be what `python3 -m judges.main` runs"), "{said:?}");
+    assert!(!said.ok && said.err.contains("`hooks/more.json` lies in `hooks/`"), "{said:?}");
 }
 
 // R10.9: whoever tried a script by hand is told what came of it, and how to be rid of it.
 #[test]
 fn a_script_that_was_run_by_hand_is_trusted_again_once_its_traces_are_removed() {
-    let hook = json!({ "action": "command", "command": "python3 judges/main.py", "tools": ["write_file"] });
+    let hook =
+        json!({ "action": "command", "command": "python3 hooks/main.py", "tools": ["write_file"] });
     let world = guarded_by(hook);
-    world.write("profile/judges/main.py", "import rules\n");
     world.trust();
     let by_hand = std::process::Command::new("python3")
-        .arg("judges/main.py")
+        .arg("hooks/main.py")
         .current_dir(world.path("profile"))
         .env_remove("PYTHONDONTWRITEBYTECODE")
         .status()
         .unwrap();
-    assert!(by_hand.success() && world.path("profile/judges/__pycache__").exists());
+    assert!(by_hand.success() && world.path("profile/hooks/__pycache__").exists());
     let said = world.ask("write a.txt: x");
     for part in
-        ["judges/__pycache__/rules.", "remove the folder `judges/__pycache__`", "pintle trust"]
+        ["hooks/__pycache__/rules.", "remove the folder `hooks/__pycache__`", "pintle trust"]
     {
         assert!(said.out.contains(part), "{part}: {said:?}");
     }
     let shown = world.run(&["trust", "profile"]);
-    assert!(shown.out.contains("note: `judges/__pycache__`: Python would run it"), "{shown:?}");
-    std::fs::remove_dir_all(world.path("profile/judges/__pycache__")).unwrap();
+    assert!(shown.out.contains("note: `hooks/__pycache__`: Python would run it"), "{shown:?}");
+    std::fs::remove_dir_all(world.path("profile/hooks/__pycache__")).unwrap();
     world.ask("write a.txt: x");
     assert!(world.path("a.txt").exists());
 }
@@ -383,7 +324,7 @@ fn a_script_that_was_run_by_hand_is_trusted_again_once_its_traces_are_removed() 
 // R10.9: pintle's own records change with every run.
 #[test]
 fn a_data_folder_inside_the_profile_makes_it_no_less_trusted() {
-    let hook = json!({ "action": "command", "argv": ["python3", "-m", "judges.main"], "tools": ["write_file"] });
+    let hook = json!({ "action": "command", "argv": ["python3", "hooks/main.py"], "tools": ["write_file"] });
     for place in ["profile/data", "profile"] {
         let world = guarded_by(hook.clone());
         let data = world.path(place).display().to_string();
@@ -426,74 +367,37 @@ fn hooked(command: &str, files: &[(&str, &str)]) -> World {
     world
 }
 
-// R10.9: where nobody can tell by reading what a script runs, it could be any file.
+// R10.9: whoever accepts a change has seen it.
 #[test]
-fn what_a_script_of_another_language_works_out_runs_only_as_it_was_trusted() {
-    for (command, script, says) in [
-        ("python3 hooks/c.py", "hooks/c.py", "import os\nos.system('hs.x/bil hs'[::-1])\n"),
-        (
-            "python3 hooks/c.py",
-            "hooks/c.py",
-            "import subprocess as s\ns.run(['sh', 'li' + 'b/x.sh'])\n",
-        ),
-        ("f=lib/x.sh; sh $f", "hooks/c.py", ""),
-    ] {
-        let world = hooked(command, &[(script, says), ("lib/x.sh", "true\n")]);
-        let said = world.ask("write a.txt: x");
-        assert!(world.path("a.txt").exists(), "{says}: {said:?}");
-        world.write("profile/lib/x.sh", "touch ran\n");
-        let said = world.ask("write b.txt: x");
-        assert!(said.out.contains("`lib/x.sh` changed since it was trusted"), "{says}: {said:?}");
-        assert!(!world.path("b.txt").exists() && !world.path("profile/ran").exists(), "{says}");
-        world.trust();
-        world.ask("write c.txt: x");
-        assert!(world.path("profile/ran").exists(), "{says}: it would have run");
+fn trust_shows_what_changed_line_by_line() {
+    let world = hooked("sh hooks/c.sh", &[]);
+    let first = world.run(&["trust", "profile"]);
+    assert!(first.out.contains("nothing changed"), "{first:?}");
+    world.write("profile/hooks/c.sh", "one\ntwo\n");
+    world.write("profile/hooks/tool", "\0binary");
+    let shown = world.run(&["trust", "profile"]).out;
+    for part in ["added    hooks/c.sh", "  +one\n  +two\n", "added    hooks/tool\n  none → sha256:"]
+    {
+        assert!(shown.contains(part), "{part}: {shown}");
     }
-    let world = hooked("python3 hooks/c.py", &[("hooks/c.py", "exec(input())\n")]);
-    world.write("profile/new.txt", "");
-    let shown = world.run(&["trust", "profile"]);
-    assert!(shown.out.contains("`hooks/c.py:1: exec(input())`"), "{shown:?}");
-    assert!(shown.out.contains("write there as a plain text"), "{shown:?}");
-}
-
-// R10.9: hooks as people write them stay trusted, run after run, and leave the project to the agent.
-#[test]
-fn a_hook_that_keeps_a_log_or_looks_at_the_project_stays_trusted() {
-    let log = "import json, sys\nfrom pathlib import Path\n\
-               with (Path(__file__).parent / 'audit.jsonl').open('a') as f: f.write('x')\n";
-    let cache = "import os, sys\nC = os.path.join(os.path.dirname(__file__), 'cache')\n\
-                 os.makedirs(C, exist_ok=True)\nopen(os.path.join(C, str(os.getpid())), 'w').close()\n";
-    for (command, script, says) in [
-        ("sh hooks/c.sh", "hooks/c.sh", "LOG=\"$(dirname \"$0\")/hook.log\"\ncat >> \"$LOG\"\n"),
-        ("sh hooks/c.sh >> hooks/hook.log", "hooks/c.sh", "date\n"),
-        ("python3 hooks/c.py", "hooks/c.py", log),
-        ("python3 hooks/c.py", "hooks/c.py", cache),
-        ("sh hooks/c.sh", "hooks/c.sh", "find src -name '*.py' | xargs python3 -m py_compile\n"),
-        ("sh hooks/c.sh", "hooks/c.sh", "for f in src/*.txt; do wc -l \"$f\" > /dev/null; done\n"),
-    ] {
-        let world = hooked(command, &[(script, says), ("src/a.py", "x = 1\n"), ("src/a.txt", "")]);
-        for file in ["a.txt", "profile/src/b.txt", "profile/src/b.py", "b.txt"] {
-            let said = world.ask(&format!("write {file}: x = 2"));
-            assert!(world.path(file).exists(), "{says}: {said:?}");
-        }
-        assert!(world.run(&["trust", "profile"]).out.contains("nothing changed"), "{says}");
-    }
-}
-
-// R10.9: what would make a difference to a hook is asked about before the agent makes it.
-#[test]
-fn an_agent_asks_before_it_makes_what_a_script_speaks_of() {
-    let says = "grep -q TODO etc/list.txt && exit 2\nexit 0\n";
-    let world = hooked("sh hooks/c.sh", &[("hooks/c.sh", says)]);
-    let said = world.ask("write profile/etc/list.txt: x");
-    assert!(
-        said.out.contains("it would count, for the script `hooks/c.sh` speaks of it"),
-        "{said:?}"
-    );
-    world.write("profile/etc/list.txt", "nothing\n");
-    world.ask("write a.txt: x");
-    assert!(world.path("a.txt").exists(), "what a person makes later changes no program");
     world.trust();
-    let said = world.ask("write profile/etc/list.txt: x");
-    assert!(said.out.contains("the script `hooks/c.sh` reads it"), "{said:?}");
+    world.write("profile/hooks/c.sh", "one\nthree\u{1b}[2K\n");
+    world.write("profile/hooks/tool", "\0other");
+    let shown = world.run(&["trust", "profile"]).out;
+    for part in [
+        "changed  hooks/c.sh",
+        "   one\n  -two\n  +three\\u{1b}[2K\n",
+        "changed  hooks/tool\n  sha256:",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let shown: Value =
+        serde_json::from_str(&world.run(&["--json", "trust", "profile"]).out).unwrap();
+    let changes = shown["changes"].as_array().unwrap();
+    assert!(changes[0]["diff"].as_str().unwrap().contains("-two\n"), "{shown}");
+    assert!(changes[1]["diff"].is_null() && changes[1]["was"] != changes[1]["now"], "{shown}");
+    // Of a file that no profile has any more nothing is kept.
+    world.trust();
+    let kept = std::fs::read_dir(world.data("trusted")).unwrap().count();
+    assert_eq!(kept, 3, "agent.json and two files");
 }

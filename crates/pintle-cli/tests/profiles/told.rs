@@ -219,21 +219,3 @@ fn an_older_profile_in_force_is_told_at_every_run_and_in_the_list_of_hooks() {
     let named = |name: &str| said.out.matches(&format!("profile `{name}` in ")).count();
     assert_eq!((named("first"), named("second")), (2, 1), "{said:?}");
 }
-
-// Arithmetic in a shell runs what stands in an index of a value.
-#[test]
-fn a_counter_that_calculates_with_its_own_file_is_warned_about() {
-    let world = gate(false);
-    let counts = |how: &str| {
-        let says = format!("#!/bin/bash\nn=$({how})\necho $((n+1)) > profile/state/n\n");
-        world.script("profile/hooks/gate.sh", &says);
-        let asked = [&["trust", "profile"][..], &["hooks", "lint", "profile"]];
-        asked.map(|arguments| world.run(arguments).out)
-    };
-    for said in counts("cat profile/state/n") {
-        assert!(said.contains("warning: hooks/gate.sh: `$((n+1))` calculates with"), "{said}");
-    }
-    for said in counts("tr -dc 0-9 < profile/state/n") {
-        assert!(!said.contains("calculates with"), "{said}");
-    }
-}

@@ -43,31 +43,14 @@ fn without_a_profile_too_the_agent_does_not_write_what_the_operator_says() {
     assert!(home.file("notes.txt").exists(), "{written}");
     for place in [SETTINGS, "./.local/../.local/share/pintle/pintle.toml"] {
         let said = home.chat(&format!("write {place}: level = \"permissive\""));
-        assert!(said.to_string().contains("the rules the agent works under"), "{said}");
+        assert!(said.to_string().contains("`path` leads to a secret"), "{said}");
         assert_eq!(home.settings(), before);
     }
     let said = home.chat("write .local/share/pintle/trust.json: {}");
-    assert!(said.to_string().contains("the rules the agent works under"), "{said}");
+    assert!(said.to_string().contains("`path` leads to a secret"), "{said}");
     assert!(!home.file(".local/share/pintle/trust.json").exists());
-}
-
-// R10.8: at a level that asks about no command.
-#[test]
-fn without_a_profile_too_no_command_writes_what_the_operator_says() {
-    let before = "level = \"permissive\"\nmax_turns = 5\n";
-    let home = Home::new(before);
-    let ran = home.chat("run touch ran");
-    assert!(home.file("ran").exists(), "{ran}");
-    for command in [
-        format!("touch unasked; echo > {SETTINGS}"),
-        "touch unasked; cd .local/share && rm pintle/pintle.toml".into(),
-        "touch unasked; rm -r .local".into(),
-        "touch unasked; pintle doctor".into(),
-    ] {
-        let said = home.chat(&format!("run {command}"));
-        assert!(!home.file("unasked").exists(), "{command}: {said}");
-        assert_eq!(home.settings(), before, "{command}");
-    }
+    let said = home.chat(&format!("read {SETTINGS}"));
+    assert!(said.to_string().contains("`path` leads to a secret"), "{said}");
 }
 
 // R10.8, R11.5

@@ -22,7 +22,7 @@ fn a_zone_is_named_with_its_article() {
     let why = |zone| {
         let nothing = json!({});
         let reach = Reach::of(&nothing, std::path::Path::new("/"));
-        zone_of("x", zone, &nothing, &reach).why
+        zone_of("x", zone, &nothing, &reach, Default::default()).why
     };
     assert_eq!(why(Zone::External), "`x` is an external tool");
     assert_eq!(why(Zone::Safe), "`x` is a safe tool");

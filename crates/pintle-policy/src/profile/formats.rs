@@ -248,12 +248,11 @@ pub(crate) fn bad_program(program: &str, span: &Range<usize>, folder: &Path) -> 
     if !program.contains('/') || program.contains('\0') {
         return None;
     }
-    if super::installed::interpreter(folder, Path::new(program)).is_some()
-        && !Path::new(program).is_absolute()
-    {
-        return None;
-    }
-    if let Some(mut problem) = bad_inner_path(program, span, folder) {
+    // `.venv/bin/python` is a link to a program elsewhere: the bytes it leads to are trusted, wherever they lie.
+    let path = Path::new(program);
+    let parent = path.parent().filter(|_| path.is_relative() && folder.join(path).is_symlink());
+    let place = parent.and_then(Path::to_str).unwrap_or(program);
+    if let Some(mut problem) = bad_inner_path(place, span, folder) {
         problem.helps = vec!["name a program found on the PATH, or a script inside the profile's folder, like `hooks/check.sh`".into()];
         return Some(problem);
     }

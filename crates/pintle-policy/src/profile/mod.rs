@@ -1,76 +1,55 @@
 //! A profile: a folder with an `agent.json`, read strictly, never trusted (R10.1–R10.4).
 
-mod awaited;
 mod brackets;
-mod calls;
-mod company;
-mod data;
 mod declared;
 mod document;
-mod entries;
 mod file;
-mod foreign;
 mod formats;
-pub(crate) mod git;
 mod hook;
-pub(crate) mod installed;
-mod lines;
-mod loaders;
-mod looked_at;
+mod hook_commands;
 mod meant;
-mod mentions;
 mod model;
-mod open;
-mod own_functions;
 mod personality;
 mod places;
-mod reached;
-pub(crate) mod reaches;
 mod read;
 mod report;
 mod rules;
-mod run_as_read;
 mod schema;
-mod scripts;
 mod shape;
-mod steered;
-mod strings;
 mod surprises;
 mod syntax;
 mod tokens;
 mod tools;
 mod unready;
 
-pub use awaited::Awaited;
 pub use declared::{DeclaredHook, declared_hooks};
 pub use file::{Channel, ChannelKind, Limits, LogLevel, McpServer, Security, ToolSelection};
 pub use hook::{Action, Bucket, Hook, Run};
 pub use meant::tool_meant;
 pub use personality::Personality;
-pub use reached::is_module_here;
 pub use read::read_inside;
 pub use report::{ProfileError, ProfileErrors, nearest};
 pub use schema::agent_schema;
-pub use scripts::{MOST_FILES, Scripts};
 pub use tools::{KnownTool, Warning};
 
 pub(crate) use document::{Field, Kind, Node, Parsed};
-pub(crate) use read::{read_file, read_pieces};
+pub(crate) use read::read_file;
 pub(crate) use report::{Problem, place};
 pub(crate) use schema::schema_of;
 pub(crate) use shape::check as check_shape;
 pub(crate) use syntax::parse;
 
-use crate::contents::Contents;
 use crate::guard::Guard;
 use crate::operator::Operator;
 use file::AgentFile;
-use scripts::Around;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The file that makes a folder a profile.
 pub const AGENT_FILE: &str = "agent.json";
+
+/// The folder of a profile in which scripts and what they load lie: every file in it is trusted by content (R10.9).
+pub const HOOKS_FOLDER: &str = "hooks";
 
 /// A profile that has been read and found right. What it may do is still the operator's to say.
 #[derive(Debug, Clone)]
@@ -101,14 +80,11 @@ pub struct Profile {
     pub hooks: Vec<Hook>,
     /// Its guards, in the order written.
     pub guards: Vec<Guard>,
-    /// The files that its programs are made of, as they were when it was read.
-    pub scripts: Scripts,
     /// The text of agent.json, for trust by content.
     pub source: String,
     pub(crate) document: Node,
-    data: Option<PathBuf>,
-    /// What the operator gives every hook.
-    hook_env: BTreeMap<String, String>,
+    /// The words of the commands that it runs.
+    command_words: BTreeSet<String>,
 }
 
 /// What a profile is held against, beside itself.
@@ -122,9 +98,7 @@ pub struct Bounds<'a> {
     pub providers: &'a [&'a str],
     /// What the program calls hooks of its own: a name is taken once.
     pub hooks: &'a [&'a str],
-    /// What the operator gives every hook: it may name files of the profile.
-    pub hook_env: Option<&'a BTreeMap<String, String>>,
-    /// Where the program keeps its records. They are none of the profile's files, wherever they lie.
+    /// Where the program keeps its records: no hook may write there.
     pub data: Option<&'a Path>,
 }
 
@@ -161,10 +135,7 @@ impl Profile {
         let mut found = shape::check(&document, &agent_schema(), dir);
         formats::only_one_answer(&mut problems, &mut found);
         problems.extend(found);
-        let hook_env = bounds.hook_env.cloned().unwrap_or_default();
-        let around = Around { folder: dir, data: bounds.data, hook_env: &hook_env };
-        let scripts = Scripts::of(&document, around, &mut Contents::default());
-        problems.extend(rules::check(&document, dir, &names, &scripts));
+        problems.extend(rules::check(&document, dir, &names, bounds.data));
         problems.extend(model::unknown(&document, bounds.providers));
         problems.extend(rules::taken_names(&document, bounds.hooks));
         if let Some(operator) = bounds.operator {
@@ -190,15 +161,11 @@ impl Profile {
             warnings.extend(unready::no_folder(&document, &source, dir));
             return Err(errors.with_warnings(warnings));
         }
-        let built = Self::build(dir, source, document, folders, scripts);
-        match built {
-            Ok(profile) => Ok(Self { data: bounds.data.map(Path::to_owned), hook_env, ..profile }),
-            Err(problem) => {
-                let (source, problem) = *problem;
-                errors.add(AGENT_FILE, &source, vec![problem]);
-                Err(errors)
-            }
-        }
+        Self::build(dir, source, document, folders).map_err(|problem| {
+            let (source, problem) = *problem;
+            errors.add(AGENT_FILE, &source, vec![problem]);
+            errors
+        })
     }
 
     fn build(
@@ -206,7 +173,6 @@ impl Profile {
         source: String,
         document: Node,
         folders: BTreeMap<String, Personality>,
-        scripts: Scripts,
     ) -> Result<Self, Box<(String, Problem)>> {
         // The checks before this one are stricter than serde; should they ever differ, the profile does not load.
         let file: AgentFile = match serde_json::from_value(document.to_json()) {
@@ -238,11 +204,9 @@ impl Profile {
             channels: file.channels,
             hooks,
             guards,
-            scripts,
+            command_words: hook_commands::words(&document),
             source,
             document,
-            data: None,
-            hook_env: BTreeMap::new(),
         })
     }
 }

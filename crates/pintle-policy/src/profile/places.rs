@@ -2,9 +2,7 @@
 
 use super::read::read_text;
 use super::report::place;
-use super::scripts::Around;
-use super::{Action, Hook, Profile, Scripts, parse, written_at};
-use crate::contents::Contents;
+use super::{Action, Hook, Profile, parse, written_at};
 
 impl Profile {
     /// Where a field of agent.json is written, like `agent.json:14`; `None` when it is left out.
@@ -34,13 +32,5 @@ impl Profile {
     pub fn runs_programs(&self) -> bool {
         let runs = |hook: &Hook| matches!(hook.action, Action::Command { .. });
         self.hooks.iter().any(runs) || !self.mcp_servers.is_empty()
-    }
-
-    /// The files that the profile's programs are made of, as they are on the disk now. A script may come to be after the
-    /// profile was read.
-    pub(crate) fn scripts_now(&self, contents: &mut Contents) -> Scripts {
-        let around =
-            Around { folder: &self.dir, data: self.data.as_deref(), hook_env: &self.hook_env };
-        Scripts::of(&self.document, around, contents)
     }
 }

@@ -15,28 +15,18 @@ pub(crate) const MAX_TEXT: u64 = 1024 * 1024;
 /// # Errors
 /// When it is none of that, or cannot be read.
 pub fn read_inside(dir: &Path, file: &str, most: u64) -> Result<Vec<u8>, Error> {
-    let mut bytes = Vec::new();
-    read_pieces(dir, file, most, |piece| bytes.extend_from_slice(piece))?;
-    Ok(bytes)
-}
-
-/// The same, piece by piece. What came before an error is no whole file.
-pub(crate) fn read_pieces(
-    dir: &Path,
-    file: &str,
-    most: u64,
-    take: impl FnMut(&[u8]),
-) -> Result<(), Error> {
     if !is_inside(dir, dir, Path::new(file)) {
         return Err(Error::new(
             ErrorKind::PermissionDenied,
             "it leads out of the profile's folder",
         ));
     }
-    read_file(&dir.join(file), most, take)
+    let mut bytes = Vec::new();
+    read_file(&dir.join(file), most, |piece| bytes.extend_from_slice(piece))?;
+    Ok(bytes)
 }
 
-/// The same of a file that is known to lie there.
+/// Reads an ordinary file piece by piece. What came before an error is not the whole file.
 pub(crate) fn read_file(path: &Path, most: u64, mut take: impl FnMut(&[u8])) -> Result<(), Error> {
     // Asked before opening: to open a pipe is to wait for whoever writes to it.
     let meta = std::fs::metadata(path)?;

@@ -2,13 +2,13 @@
 
 use super::document::{Field, Kind, Node};
 use super::formats::{bad_program, is_saved_as};
-use super::mentions::is_program;
 use super::report::{Problem, nearest};
-use super::{Bucket, Scripts};
+use super::{Bucket, HOOKS_FOLDER, hook_commands};
 use crate::guard::{Guard, GuardKind};
-use crate::paths::normal;
+use crate::paths::{normal, resolve};
 use std::collections::BTreeSet;
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Everything in agent.json that fits the schema and is wrong all the same. `folders` are the personalities that have one.
@@ -16,10 +16,12 @@ pub(crate) fn check(
     file: &Node,
     folder: &Path,
     folders: &BTreeSet<String>,
-    scripts: &Scripts,
+    data: Option<&Path>,
 ) -> Vec<Problem> {
     let mut problems = Vec::new();
-    hooks(file, folder, scripts, &mut problems);
+    let words = hook_commands::words(file);
+    let scripts = words.iter().filter_map(|word| hook_commands::path_in(folder, word)).collect();
+    hooks(file, &Saving { folder, data, scripts }, &mut problems);
     personalities(file, folders, &mut problems);
     servers(file, &mut problems);
     channels(file, &mut problems);
@@ -32,7 +34,7 @@ fn field<'n>(node: &'n Node, key: &str) -> &'n [Field] {
     node.get(key).map(Node::fields).unwrap_or_default()
 }
 
-fn hooks(file: &Node, folder: &Path, scripts: &Scripts, problems: &mut Vec<Problem>) {
+fn hooks(file: &Node, saving: &Saving<'_>, problems: &mut Vec<Problem>) {
     let mut names = BTreeSet::new();
     for bucket in field(file, "hooks") {
         let Some(kind) = Bucket::parse(&bucket.key) else { continue };
@@ -74,8 +76,8 @@ fn hooks(file: &Node, folder: &Path, scripts: &Scripts, problems: &mut Vec<Probl
                 );
             }
             match what {
-                "command" => command(action, folder, problems),
-                "save_json" => save(action, folder, scripts, problems),
+                "command" => command(action, saving.folder, problems),
+                "save_json" => save(action, saving, problems),
                 _ => {}
             }
         }
@@ -131,54 +133,68 @@ fn command(action: &Node, folder: &Path, problems: &mut Vec<Problem>) {
     }
 }
 
-fn save(action: &Node, folder: &Path, scripts: &Scripts, problems: &mut Vec<Problem>) {
+fn save(action: &Node, saving: &Saving<'_>, problems: &mut Vec<Problem>) {
     let Some(path) = action.get("path") else { return };
     let Some(text) = path.text() else { return };
     let target = normal(text);
-    // Told already.
+    // The check of the format has reported it.
     if !is_saved_as(&target) {
         return;
     }
-    let help = "save to a file of its own, like `logs/events.jsonl`";
-    if scripts.saved_among_data.contains(&target) {
-        let problem =
-            Problem::new(path.span.clone(), format!("`{text}` lies in the operator's data folder"));
-        let problem = problem.label("what is trusted, allowed and remembered stands there");
-        problems.push(problem.help(help));
+    let (what, label) = if saving.is_record(&target) {
+        ("lies in the operator's data folder", "the records of trust and approvals are there")
+    } else if saving.scripts.contains(&target) {
+        ("is a script that a hook runs", BECOMES_COMMANDS)
+    } else if Path::new(&target.to_lowercase()).starts_with(HOOKS_FOLDER) {
+        ("lies in `hooks/`, among the scripts", BECOMES_COMMANDS)
+    } else if may_be_run(&saving.folder.join(&target)) {
+        ("is a program", BECOMES_COMMANDS)
+    } else {
         return;
-    }
-    let (what, help) = match &scripts.unnamed {
-        _ if scripts.files.contains(&target) => {
-            ("is a script that a hook runs".into(), help.into())
-        }
-        None if scripts.holds(&target) => {
-            ("lies in the folder of a script that a hook runs".into(), help.into())
-        }
-        Some(command) if !is_a_list_of_events(&target) => (
-            format!("may be what `{command}` runs"),
-            format!("{help}, or name in that command the script it runs"),
-        ),
-        _ if may_be_run(&folder.join(&target)) => ("is a program".into(), help.into()),
-        _ => return,
     };
-    let problem = Problem::new(path.span.clone(), format!("`{text}` {what}"))
-        .label("events would become commands");
-    problems.push(problem.help(help));
+    let problem = Problem::new(path.span.clone(), format!("`{text}` {what}")).label(label);
+    problems.push(problem.help("save to a file of its own, like `logs/events.jsonl`"));
 }
 
-/// Whether somebody may run the file as it is.
+const BECOMES_COMMANDS: &str = "events would become commands";
+
+/// Where events may not be saved (R10.6).
+struct Saving<'a> {
+    folder: &'a Path,
+    data: Option<&'a Path>,
+    /// The paths that hooks and servers name.
+    scripts: BTreeSet<String>,
+}
+
+/// What the data folder holds that a path of events could name.
+const RECORDS: [&str; 5] = ["history.txt", "locks", "trust.json", "trusted", "webhooks"];
+
+impl Saving<'_> {
+    /// Whether it is among the operator's records. Where the profile is the data folder itself, only some names are.
+    fn is_record(&self, target: &str) -> bool {
+        let real = |place: &Path| resolve(place, Path::new("")).ok();
+        let Some((folder, data)) = real(self.folder).zip(self.data.and_then(real)) else {
+            return false;
+        };
+        let target = resolve(self.folder, Path::new(target)).unwrap_or_default();
+        let is_below = |place: &Path| target.starts_with(place);
+        match folder == data {
+            true => RECORDS.iter().any(|record| is_below(&data.join(record))),
+            false => data.starts_with(&folder) && is_below(&data),
+        }
+    }
+}
+
+/// Whether the file could be run as it is.
 fn may_be_run(path: &Path) -> bool {
-    let begins_so = || {
+    let is_executable =
+        path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
+    let has_interpreter = || {
         let mut start = [0; 2];
         let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
         read.is_ok() && start == *b"#!"
     };
-    is_program(path) || (path.is_file() && begins_so())
-}
-
-fn is_a_list_of_events(file: &str) -> bool {
-    let kind = Path::new(file).extension().and_then(|kind| kind.to_str());
-    matches!(kind, Some("jsonl" | "ndjson" | "log"))
+    is_executable || (path.is_file() && has_interpreter())
 }
 
 fn personalities(file: &Node, folders: &BTreeSet<String>, problems: &mut Vec<Problem>) {

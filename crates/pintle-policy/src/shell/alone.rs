@@ -8,7 +8,7 @@ use super::subcommands::{behind_a_verb, has_subcommands};
 use super::verbs;
 use super::wrappers::{is_opaque, is_shell};
 use super::{SimpleCommand, Word};
-use crate::contents::is_of_the_system;
+use crate::paths::is_of_the_system;
 use std::path::Path;
 
 /// What a program may do with its words.

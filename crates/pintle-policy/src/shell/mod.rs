@@ -25,7 +25,6 @@ mod loops;
 mod numbers;
 mod options;
 mod pieces;
-mod pipelines;
 mod redirects;
 mod reserved;
 mod runners;
@@ -50,12 +49,10 @@ pub(crate) use alone::{
 };
 pub(crate) use destructive::hopeless;
 pub(crate) use held::Line;
-pub(crate) use later::{is_steering_variable, steers_programs};
-pub(crate) use loads::{Loads, is_wrapper, loads};
+pub(crate) use loads::is_wrapper;
 pub(crate) use numbers::Values;
 pub(crate) use options::{is_one_word, may_be_long};
 pub(crate) use pieces::OPEN;
-pub(crate) use pipelines::pipelines;
 
 pub(crate) use scripts::{does, is_read as runs_by_a_script, runs_by_script};
 pub(crate) use steps::{Scope, Step};

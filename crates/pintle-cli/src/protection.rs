@@ -1,0 +1,121 @@
+//! The places that no call and no confined process may touch: the agent's own rules, and the user's secrets (R10.9, R11.2).
+
+use std::path::{Path, PathBuf};
+
+use pintle_policy::{
+    Profile,
+    profile::{AGENT_FILE, HOOKS_FOLDER},
+    resolve,
+};
+
+/// What of a profile decides what the agent may do.
+const OF_A_PROFILE: [&str; 4] = [AGENT_FILE, HOOKS_FOLDER, ".pintle", "personalities"];
+
+/// What of a workspace is run by git, a shell or an editor on its own.
+const OF_A_WORKSPACE: [&str; 12] = [
+    ".pintle",
+    ".git/hooks",
+    ".git/config",
+    ".bash_profile",
+    ".bashrc",
+    ".profile",
+    ".zprofile",
+    ".zshenv",
+    ".zshrc",
+    ".envrc",
+    ".idea",
+    ".vscode",
+];
+
+/// What of a home folder holds keys.
+const OF_A_HOME: [&str; 11] = [
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".config/gcloud",
+    ".config/gh",
+    ".netrc",
+    ".docker/config.json",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".npmrc",
+    ".pypirc",
+];
+
+/// What may be read and not written: files, and folders with everything in them. A profile's folder is protected as a whole,
+/// unless the agent works in it.
+pub(crate) fn protected_paths(profile: Option<&Profile>, workspace: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = OF_A_WORKSPACE.iter().map(|name| workspace.join(name)).collect();
+    if let Some(profile) = profile {
+        paths.extend(OF_A_PROFILE.iter().map(|name| profile.dir.join(name)));
+        paths.extend(profile.named_files().iter().map(|file| profile.dir.join(file)));
+        if !resolved(workspace).starts_with(resolved(&profile.dir)) {
+            paths.push(profile.dir.clone());
+        }
+    }
+    all_resolved(&paths)
+}
+
+/// What may not even be read: the program's own records, and where keys usually lie.
+pub(crate) fn secret_paths(home: Option<&Path>, data: Option<&Path>) -> Vec<PathBuf> {
+    let of_home = home.into_iter().flat_map(|home| OF_A_HOME.iter().map(|name| home.join(name)));
+    all_resolved(&of_home.chain(data.map(Path::to_owned)).collect::<Vec<_>>())
+}
+
+/// Each path as it is reached, and as it is written where that cannot be found out.
+fn all_resolved(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = paths.iter().map(|path| resolved(path)).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+fn resolved(path: &Path) -> PathBuf {
+    resolve(path, Path::new("")).unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn profile(folder: &Path) -> Profile {
+        let agent = r#"{ "hooks": { "onStart": [{ "action": "command", "argv": ["sh", "tools/check.sh"] }] } }"#;
+        std::fs::create_dir_all(folder.join("tools")).unwrap();
+        std::fs::write(folder.join("tools/check.sh"), "").unwrap();
+        std::fs::write(folder.join(AGENT_FILE), agent).unwrap();
+        Profile::load(folder).unwrap()
+    }
+
+    // R10.9
+    #[test]
+    fn of_a_profile_that_is_the_workspace_its_own_files_are_protected_and_elsewhere_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().canonicalize().unwrap();
+        let profile = profile(&place);
+        for workspace in [place.clone(), place.join("work")] {
+            let paths = protected_paths(Some(&profile), &workspace);
+            for file in ["agent.json", "hooks", ".pintle", "personalities", "tools/check.sh"] {
+                assert!(paths.contains(&place.join(file)), "{file}: {paths:?}");
+            }
+            assert!(paths.contains(&workspace.join(".git/hooks")), "{paths:?}");
+            assert!(!paths.contains(&place), "{paths:?}");
+        }
+        for workspace in [place.parent().unwrap(), Path::new("/nowhere")] {
+            let paths = protected_paths(Some(&profile), workspace);
+            assert!(paths.contains(&place), "{paths:?}");
+        }
+    }
+
+    #[test]
+    fn a_protected_place_is_known_by_where_its_links_lead() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(place.join("real")).unwrap();
+        std::os::unix::fs::symlink("real", place.join("link")).unwrap();
+        let paths = secret_paths(Some(&place.join("link")), Some(&place.join("link/data")));
+        assert!(paths.contains(&place.join("real/.ssh")), "{paths:?}");
+        assert!(paths.contains(&place.join("real/data")), "{paths:?}");
+    }
+}
