@@ -26,7 +26,7 @@ use crate::{capture::OUTPUT_CAP, strict_json};
 ///
 /// # Errors
 /// `BadOutput` for JSON that is cut off, broken, followed by anything, or has a key twice; for text in UTF-16;
-/// for a verdict (`"continue":`) among other text, whatever it says; and for plain text where a patch or a claim is expected.
+/// for a verdict (`"continue":`, `"decision":`) among other text, whatever it says; and for plain text where a patch or a claim is expected.
 pub fn parse_answer(stdout: &[u8], truncated: bool, model: ModelKind) -> Result<Value, Failure> {
     if model == ModelKind::Void {
         return Ok(Value::Null);
@@ -70,11 +70,19 @@ fn object(bytes: &[u8], truncated: bool) -> Result<Value, Failure> {
     })
 }
 
-/// Whether a text that is no JSON object has the key of a verdict in it: behind other words, broken, in colour, in an
+/// The keys by which an answer decides, in our form and in other agents'.
+const DECIDING: [&str; 3] = ["\"continue\"", "\"decision\"", "\"permissionDecision\""];
+
+/// Whether a text that is not a JSON object has the key of a verdict in it: behind other words, broken, in colour, in an
 /// array. Taking it for plain output would let the action run that the hook meant to stop.
 pub(crate) fn hides_a_verdict(text: &str) -> bool {
+    // Most chunks have no key; only the others are worth a copy.
+    if !text.contains('"') {
+        return false;
+    }
     let bare = without_controls(text);
-    bare.split("\"continue\"").skip(1).any(|after| after.trim_start().starts_with(':'))
+    let is_key = |after: &str| after.trim_start().starts_with(':');
+    DECIDING.iter().any(|key| bare.split(key).skip(1).any(is_key))
 }
 
 /// Without colours and other things for a terminal, which tools such as `jq -C` put between any two words, and without

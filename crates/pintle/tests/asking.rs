@@ -8,10 +8,11 @@
 )]
 
 use pintle::{
-    Cx, Envelope, Event, FailureKind, Hooks, PluginGate, Verdict,
+    Cx, DynEvent, Envelope, Event, Failure, FailureKind, Hooks, ModelKind, PluginGate, Verdict,
     points::{ModelPre, ToolPre, UserPromptSubmit},
 };
-use serde_json::json;
+use proptest::{collection::hash_map, prelude::*, sample::select};
+use serde_json::{Map, Value, json};
 
 fn cx() -> Cx {
     Cx::new(Envelope::default(), PluginGate::All)
@@ -64,4 +65,66 @@ async fn asking_is_a_capability() {
     registrar.register_gate(|_: Event<ToolPre>| async { Verdict::ask("may I?") }).unwrap();
     let outcome = hooks.fire_gate(&cx(), call).await;
     assert_eq!(outcome.blocked().unwrap().failure.as_ref().unwrap().kind, FailureKind::BadOutput);
+}
+
+/// Objects that look like verdicts, ours or another agent's, more often than chance would have it.
+fn answers() -> impl Strategy<Value = Map<String, Value>> {
+    let words = ["allow", "approve", "ask", "block", "deny", "", "maybe"];
+    let value = || {
+        prop_oneof![
+            select(words.to_vec()).prop_map(Value::from),
+            any::<bool>().prop_map(Value::from),
+            Just(Value::Null),
+            Just(json!({})),
+        ]
+    };
+    let inner = [
+        "hookEventName",
+        "permissionDecision",
+        "permissionDecisionReason",
+        "additionalContext",
+        "updatedInput",
+        "decision",
+    ];
+    let inner = hash_map(select(inner.to_vec()).prop_map(String::from), value(), 0..4);
+    let outer = [
+        "continue",
+        "decision",
+        "reason",
+        "stopReason",
+        "output",
+        "systemMessage",
+        "permission",
+        "updatedInput",
+        "hookSpecificOutput",
+    ];
+    let outer = hash_map(select(outer.to_vec()).prop_map(String::from), value(), 0..5);
+    (outer, proptest::option::of(inner)).prop_map(|(outer, inner)| {
+        let mut object = Map::from_iter(outer);
+        if let Some(inner) = inner {
+            object.insert("hookSpecificOutput".into(), Map::from_iter(inner).into());
+        }
+        object
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 2000, ..ProptestConfig::default() })]
+
+    // R8.2: an answer can tighten what silence would give, never loosen it, wherever it stands in the chain.
+    #[test]
+    fn no_answer_in_json_takes_away_anothers_block_or_question(answer in answers(), priority in -1..2_i32) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        for verdict in [Verdict::ask("sure?"), Verdict::block("never")] {
+            let hooks = Hooks::new();
+            let (answer, blocks) = (Value::from(answer.clone()), verdict.is_block());
+            let json = move |_: DynEvent| { let answer = answer.clone(); async { Ok::<_, Failure>(answer) } };
+            hooks.named("json").priority(priority).register_dyn("tool.pre", ModelKind::Gate, json).unwrap();
+            hooks.named("other").register_gate(move |_: Event<ToolPre>| { let verdict = verdict.clone(); async { verdict } }).unwrap();
+            let mut outcome = runtime.block_on(hooks.fire_gate(&cx(), call));
+            prop_assert!(outcome.blocked().is_some());
+            let asked = outcome.take_questions().iter().any(|question| question.reason == "sure?");
+            prop_assert!(outcome.blocked().is_some() || (asked && !blocks));
+        }
+    }
 }

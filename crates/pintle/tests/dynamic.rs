@@ -32,12 +32,14 @@ fn says(hooks: &Hooks, name: &str, point: &str, model: ModelKind, answer: Value)
 const MODIFYING: (&str, ModelKind) = ("before_prompt_build", ModelKind::Modifying);
 const CLAIMING: (&str, ModelKind) = ("before_ticket_complete", ModelKind::Claiming);
 const GATE: (&str, ModelKind) = ("user.prompt.submit", ModelKind::Gate);
+const ADVISORY: (&str, ModelKind) = ("session.end", ModelKind::Gate);
 
 fn payload(point: &str) -> Value {
     match point {
         "before_prompt_build" => json!({ "history": [], "system": "You help." }),
         "before_ticket_complete" => json!({ "taskId": "t", "summary": "done" }),
         "user.prompt.submit" => json!({ "prompt": "hi" }),
+        "session.end" => json!({ "reason": "end_turn" }),
         _ => json!({ "resumed": false }),
     }
 }
@@ -303,6 +305,18 @@ async fn a_verdict_that_does_not_fit_blocks() {
         ),
         (json!({ "continue": null }), "`continue`: invalid type: null, expected a boolean"),
         (json!({ "output": {} }), "`output`: invalid type: map, expected a string"),
+        (
+            json!({ "reason": "no" }),
+            "the answer has no decision: a verdict is {\"continue\": false, \"reason\": \"why\"}, or nothing",
+        ),
+        (
+            json!({ "decision": "no" }),
+            "`decision`: unknown variant `no`, expected one of `allow`, `approve`, `ask`, `block`, `deny`",
+        ),
+        (
+            json!({ "hookSpecificOutput": { "updatedInput": {} } }),
+            "`updatedInput`: a hook cannot rewrite what a tool gets; block the call and give the reason",
+        ),
     ] {
         let (outcome, said, _) = answered(GATE, answer).await;
         assert_eq!(said, bad(detail));
@@ -332,12 +346,14 @@ async fn what_is_ignored_is_noted_in_the_record() {
             json!({ "handled": true, "reason": "x", "reply": "y" }),
             "ignored unknown field `reply`",
         ),
-        (GATE, json!({ "decision": "block" }), "ignored unknown field `decision`"),
+        (GATE, json!({ "continue": true, "mood": 1 }), "ignored unknown field `mood`"),
+        (GATE, json!({ "continue": true, "reason": "fine" }), "fine"),
         (
-            GATE,
+            ADVISORY,
             json!({ "reason": "no" }),
             "ignored `reason`: it takes `\"continue\": false` to block",
         ),
+        (ADVISORY, json!({ "updatedInput": {} }), "ignored unknown field `updatedInput`"),
         (
             ("session_start", ModelKind::Void),
             json!({ "continue": false }),

@@ -74,9 +74,14 @@ fn page() -> String {
     for (model, words) in MODELS {
         write!(page, "\n## {model}\n\n{words}\n").unwrap();
         if model == ModelKind::Gate {
-            let fields = ["continue", "reason", "output", "additionalContext"].map(String::from);
+            let own = ["continue", "reason", "output", "additionalContext"].map(String::from);
+            let foreign = ["decision", "stopReason", "systemMessage", "hookSpecificOutput"];
             let verdict = PointInfo::of::<ToolPre>().result_schema().unwrap();
-            write!(page, "\nA verdict on the wire:\n\n{}", table(&verdict, &fields)).unwrap();
+            write!(page, "\nA verdict on the wire:\n\n{}\n{NO_ANSWER}\n", table(&verdict, &own))
+                .unwrap();
+            let foreign = table(&verdict, &foreign.map(String::from));
+            write!(page, "\nHooks of other agents may answer in their own words:\n\n{foreign}")
+                .unwrap();
         }
         for info in points.iter().filter(|info| info.model == model) {
             page.push_str(&section(info));
@@ -95,6 +100,10 @@ fn page() -> String {
     }
     page
 }
+
+const NO_ANSWER: &str = "No output, `null` and `{}` are no answer: the handler allows. At a binding point any other object \
+    must decide or say something; if it does not, has a `reason` without a decision, or rewrites the call (`updatedInput`), \
+    it is bad output and blocks. Unknown fields are ignored and noted in the record.";
 
 fn envelope_order() -> Vec<String> {
     [

@@ -1,6 +1,5 @@
 //! The hooks of a profile, bound to their points: every action is an ordinary handler.
 
-mod heard;
 mod kept;
 mod log;
 mod save_json;
@@ -22,7 +21,6 @@ use pintle_policy::{
 use serde_json::Value;
 
 use crate::{environment::Environment, problem::Problem};
-use heard::Heard;
 pub(crate) use kept::waiting;
 use save_json::SaveJson;
 use trusted::Trusted;
@@ -186,22 +184,18 @@ impl Binding<'_> {
                     let deadline = worker.deadline();
                     self.register(
                         registrar.deadline(deadline),
-                        self.heard(Trusted::lasting(self.trust.clone(), worker)),
+                        Trusted::lasting(self.trust.clone(), worker),
                     )
                 } else {
                     let command = CommandHook::new(spec);
                     let deadline = command.deadline();
                     self.register(
                         registrar.deadline(deadline),
-                        self.heard(Trusted::new(self.trust.clone(), command)),
+                        Trusted::new(self.trust.clone(), command),
                     )
                 }
             }
         }
-    }
-
-    fn heard<H>(&self, handler: H) -> Heard<H> {
-        Heard::new(handler, &self.hook.name, &self.hook.source)
     }
 
     fn secret(&self, name: &str) -> Result<WebhookSecret, Problem> {

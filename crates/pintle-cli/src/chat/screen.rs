@@ -1,6 +1,7 @@
 //! What a person sees of a run: text as it comes, one line per tool call and per block, and what is waited for.
 
 use std::{
+    collections::BTreeSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
@@ -40,6 +41,8 @@ pub(crate) struct Screen {
     refused: Vec<String>,
     /// What to do so that there is somebody next time.
     when_unasked: &'static str,
+    /// What was shown of the records' notes in this run: a hook that fires often says it once.
+    noted: BTreeSet<(Arc<str>, String)>,
 }
 
 /// A question that nobody has answered.
@@ -109,7 +112,7 @@ impl Screen {
 
     fn new(streams_text: bool, notes: bool, animated: bool) -> Self {
         let (running, open, unasked, refused) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (waiting, when_unasked) = (Arc::default(), NO_TERMINAL);
+        let (waiting, when_unasked, noted) = (Arc::default(), NO_TERMINAL, BTreeSet::new());
         Self {
             streams_text,
             notes,
@@ -120,6 +123,7 @@ impl Screen {
             unasked,
             refused,
             when_unasked,
+            noted,
         }
     }
 
@@ -137,6 +141,7 @@ impl Screen {
         self.open.clear();
         self.unasked.clear();
         self.refused.clear();
+        self.noted.clear();
         self.waiting.forget();
         self.tick();
     }
@@ -195,7 +200,16 @@ impl Screen {
             }
             // The model has said all it has to say for now: what is waited for next has a line of its own.
             RunEventKind::Usage { .. } if own && self.streams_text => out::end_line(),
-            RunEventKind::HookFired { point, .. } => self.waiting.fired(point),
+            RunEventKind::HookFired { point, handlers, .. } => {
+                self.waiting.fired(point);
+                for handler in handlers {
+                    for note in &handler.notes {
+                        if self.noted.insert((handler.name.clone(), note.clone())) {
+                            self.note(&text!("{} at {}: {}", &*handler.name, point, note));
+                        }
+                    }
+                }
+            }
             RunEventKind::ApprovalRequested { approval_id, tool_call_id, tool_name, .. } => {
                 self.open.push(Open {
                     approval_id: approval_id.clone(),

@@ -4,12 +4,6 @@ use serde_json::{Value, json};
 
 use crate::support::{Said, Talk, World, until};
 
-/// What a program of another system would answer, and what is said of it.
-const STRANGE: [(&str, &str); 2] = [
-    (r#"{"decision": "block"}"#, "`decision`"),
-    (r#"{"hookSpecificOutput": {"permissionDecision": "deny"}}"#, "`hookSpecificOutput`"),
-];
-
 /// A worker that always says this.
 fn worker(result: &str) -> String {
     format!(
@@ -34,98 +28,56 @@ fn notes(world: &World) -> Vec<Value> {
     fired.filter(|handler| handler["name"] == "gate").map(|gate| gate["notes"].clone()).collect()
 }
 
-// R8.2
-#[test]
-fn what_is_ignored_of_an_answer_is_in_the_record_and_told() {
-    for (answer, field) in STRANGE {
-        for lasting in [false, true] {
-            let world = gate(lasting);
-            let once = format!("#!/bin/sh\ncat > /dev/null\nprintf '%s' '{answer}'\n");
-            world.script("profile/hooks/gate.sh", &if lasting { worker(answer) } else { once });
-            world.trust();
-            let call = |id: &str| json!({ "id": id, "name": "write_file", "input": { "path": id, "content": "x" } });
-            let script = json!([{ "toolCalls": [call("a"), call("b")] }, { "text": "End." }]);
-            world.write("script.json", &script.to_string());
-            let said = world.run(&[
-                "chat",
-                "--profile",
-                "profile",
-                "--model",
-                "scripted:script.json",
-                "-q",
-                "go",
-            ]);
-            assert!(said.ok && world.path("b").exists(), "{said:?}");
-            // Once for the run, not for each call.
-            let told: Vec<_> = said.err.lines().filter(|line| line.contains(field)).collect();
-            assert_eq!(told.len(), 1, "{said:?}");
-            for part in
-                ["warning", "`gate` (agent.json:", r#"{"continue": false, "reason": "why"}"#]
-            {
-                assert!(told[0].contains(part), "{part} in {told:?}");
-            }
-            let note = format!("ignored unknown field {field}");
-            assert_eq!(notes(&world), [json!([note]), json!([note])]);
-            let trace = world.run(&["trace"]);
-            assert_eq!(trace.out.matches(&note).count(), 2, "{trace:?}");
-        }
-    }
+/// A gate whose program, or worker, always says this.
+fn answering(lasting: bool, answer: &str) -> World {
+    let world = gate(lasting);
+    let once = format!("#!/bin/sh\ncat > /dev/null\nprintf '%s' '{answer}'\n");
+    world.script("profile/hooks/gate.sh", &if lasting { worker(answer) } else { once });
+    world.trust();
+    world
 }
 
-/// Answers that look like a no and are none, and what is said of each.
-const IN_VAIN: [(&str, &str); 4] = [
-    (
-        r#"{"decision": "block", "reason": "secrets in file"}"#,
-        r#"`decision`, which means nothing here, and a `reason` without `"continue": false`, so it blocks nothing"#,
-    ),
-    (
-        r#"{"continu": false, "reason": "x"}"#,
-        r#"`continu`, which means nothing here, and a `reason` without `"continue": false`, so it blocks nothing"#,
-    ),
-    (
-        r#"{"reason": "x"}"#,
-        r#"answered a `reason` without `"continue": false`, so it blocks nothing"#,
-    ),
-    (
-        r#"{"continue": true, "permissionDecision": "deny"}"#,
-        "`permissionDecision`, which means nothing here, so it blocks nothing",
-    ),
-];
-
-// R8.2, P6: it stays an allow, and whoever relies on the gate is told, however they talk.
+// R8.2
 #[test]
-fn an_answer_that_looks_like_a_no_and_is_none_is_told_wherever_one_talks() {
-    for (answer, told) in IN_VAIN {
-        let world = gate(false);
-        world.script("profile/hooks/gate.sh", &format!("#!/bin/sh\nprintf '%s' '{answer}'\n"));
-        world.trust();
-        let asked = world.ask("write a.txt: x");
-        let mut talk = world.talk(&[]);
-        talk.settle("b.txt");
-        let piped = talk.end();
-        for said in [&asked, &piped] {
-            assert_eq!(said.err.matches(told).count(), 1, "{answer}: {said:?}");
-            assert!(said.err.contains(r#"a no is {"continue": false, "reason": "why"}"#));
-        }
-        assert!(world.path("a.txt").exists() && world.path("b.txt").exists());
-        let json = ["chat", "--profile", "profile", "--json", "-q", "write c.txt: x"];
+fn what_is_ignored_of_an_answer_is_in_the_record() {
+    for lasting in [false, true] {
+        let world = answering(lasting, r#"{"continue": false, "reason": "never", "mood": "good"}"#);
+        let said = world.ask("write a.txt: x");
+        assert!(!world.path("a.txt").exists(), "{said:?}");
+        let note = "ignored unknown field `mood`";
+        assert_eq!(notes(&world), [json!([note])]);
+        assert_eq!(world.run(&["trace"]).out.matches(note).count(), 1);
+        let json = ["chat", "--profile", "profile", "--json", "-q", "write a.txt: x"];
         let machine = world.run(&json);
         let fired = machine.out.lines().find(|event| event.contains(r#""name":"gate""#)).unwrap();
         assert!(fired.contains(r#""notes":["ignored "#), "{machine:?}");
     }
 }
 
-// R8.2
+// R8.2: the tool does not run, and the reason is there.
 #[test]
-fn an_unknown_field_beside_a_no_is_told_and_the_no_is_heard() {
-    let world = gate(false);
-    let answer = r#"{"continue": false, "reason": "never", "mood": "good"}"#;
-    world.script("profile/hooks/gate.sh", &format!("#!/bin/sh\nprintf '%s' '{answer}'\n"));
-    world.trust();
-    let said = world.ask("write a.txt: x");
-    assert!(!world.path("a.txt").exists(), "{said:?}");
-    assert!(said.err.contains("answered `mood`, which means nothing here\n"), "{said:?}");
-    assert_eq!(notes(&world), [json!(["ignored unknown field `mood`"])]);
+fn a_no_in_the_words_of_another_agent_is_heard() {
+    for (answer, reason) in [
+        (r#"{"decision": "block", "reason": "secrets in file"}"#, "secrets in file"),
+        (
+            r#"{"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "frozen"}}"#,
+            "frozen",
+        ),
+        (
+            r#"{"hookSpecificOutput": {"permissionDecision": "ask", "permissionDecisionReason": "sure?"}}"#,
+            "sure?",
+        ),
+        (r#"{"continu": false, "reason": "x"}"#, "`continu` is unknown"),
+        (r#"{"permission": "allow"}"#, "`permission` is unknown"),
+    ] {
+        for lasting in [false, true] {
+            let world = answering(lasting, answer);
+            world.ask("write a.txt: x");
+            assert!(!world.path("a.txt").exists(), "{answer}");
+            let trace = world.run(&["trace"]);
+            assert!(trace.out.contains(reason), "{answer}: {trace:?}");
+        }
+    }
 }
 
 /// A conversation in which a folder lies where the file should be, since the profile was read.

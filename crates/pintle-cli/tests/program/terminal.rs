@@ -187,17 +187,16 @@ fn a_hook_that_takes_its_time_is_named() {
 
 // R8.2
 #[test]
-fn a_gate_that_says_a_no_in_other_words_is_told_above_the_prompt() {
+fn a_message_of_a_gate_for_the_person_is_shown() {
     let world = World::new();
-    let answers = r#"echo '{"decision": "block", "reason": "secrets in file"}'"#;
+    let answers = r#"echo '{"decision": "approve", "systemMessage": "the disk is nearly full"}'"#;
     let hook = json!({"action": "command", "name": "gate", "command": answers});
     world.write("gated/agent.json", json!({"hooks": {"onToolCall": [hook]}}).to_string());
     assert_eq!(world.run(&["trust", "gated", "--accept"]).code, Some(0));
     let steps = [
         wait_for_prompt(),
         keys("list .\r"),
-        wait("the hook `gate`"),
-        wait("`decision`, which means nothing here"),
+        wait("gate at tool.pre: the disk is nearly full"),
         wait_for_prompt(),
         keys(CTRL_D),
     ];

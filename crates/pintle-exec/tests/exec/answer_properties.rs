@@ -16,6 +16,8 @@ fn near_answers() -> impl Strategy<Value = Vec<u8>> {
         Just(&b": true"[..]),
         Just(&b", "[..]),
         Just(&b"\"output\": \"x\""[..]),
+        Just(&b"\"decision\": \"approve\""[..]),
+        Just(&b"\"hookSpecificOutput\": {\"permissionDecision\": \"allow\"}"[..]),
         Just(&b"\xef\xbb\xbf"[..]),
         Just(&b"\xff\xfe"[..]),
         Just(&b"\r\n"[..]),

@@ -28,6 +28,12 @@ async fn no_failure_of_a_command_lets_the_tool_run() {
         (profile.shell("kill -9 $$"), FailureKind::Signal(9)),
         (profile.shell("echo '{\"continue\": tru'"), FailureKind::BadOutput),
         (profile.shell("echo '{\"continue\": \"false\"}'"), FailureKind::BadOutput),
+        (profile.shell("echo '{\"verdict\": \"allow\"}'"), FailureKind::BadOutput),
+        (profile.shell("echo '{\"decision\": \"maybe\"}'"), FailureKind::BadOutput),
+        (
+            profile.shell("echo '{\"decision\": \"allow\", \"updatedInput\": {}}'"),
+            FailureKind::BadOutput,
+        ),
         (profile.shell("cat /dev/zero"), FailureKind::TooMuchOutput),
         (profile.shell("cat /dev/zero >&2"), FailureKind::TooMuchOutput),
         (profile.shell("sleep 300").timeout(short), FailureKind::TimedOut),
@@ -37,6 +43,7 @@ async fn no_failure_of_a_command_lets_the_tool_run() {
             FailureKind::TimedOut,
         ),
         (profile.shell("echo '{\"continue\": true}'; exit 1"), FailureKind::Exit(1)),
+        (profile.shell("echo '{\"decision\": \"approve\"}'; exit 1"), FailureKind::Exit(1)),
     ];
     for (spec, kind) in table {
         let judged = profile.judge(spec).await.failed(kind);
@@ -50,6 +57,8 @@ async fn no_failure_of_a_worker_lets_the_tool_run() {
         ("wrong id", FailureKind::TimedOut),
         ("garbage", FailureKind::BadOutput),
         ("wrong type", FailureKind::BadOutput),
+        ("unknown answer", FailureKind::BadOutput),
+        ("rewrite", FailureKind::BadOutput),
         ("error", FailureKind::Errored),
         ("long line", FailureKind::TooMuchOutput),
         ("flood", FailureKind::TooMuchOutput),

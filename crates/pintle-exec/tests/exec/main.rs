@@ -14,6 +14,7 @@ mod command_exits;
 mod command_output;
 mod command_survival;
 mod failure_table;
+mod foreign_answers;
 mod support;
 mod webhook_addresses;
 mod webhook_delivery;

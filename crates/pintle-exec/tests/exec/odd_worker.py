@@ -50,6 +50,10 @@ while True:
             say({"id": number, "error": "cannot reach the ticket system"})
         elif do == "wrong type":
             say({"id": number, "result": {"continue": "perhaps"}})
+        elif do == "unknown answer":
+            say({"id": number, "result": {"verdict": "allow"}})
+        elif do == "rewrite":
+            say({"id": number, "result": {"decision": "allow", "updatedInput": {}}})
         elif do == "long line":
             say({"id": number, "result": {"output": "x" * 200_000}})
         elif do == "flood":

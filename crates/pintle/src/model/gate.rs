@@ -12,8 +12,9 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::Value;
 
 use super::{
-    Model, ModelKind, Notes, Said, from_object, ignored_fields, kind_of,
-    verdict::{Block, GateOutcome, Note, Question, Spoken, Verdict, VerdictJson, Words},
+    Model, ModelKind, Notes, Said, kind_of,
+    verdict::{Block, GateOutcome, Note, Question, Spoken, Verdict, Words},
+    verdict_json::{self, VerdictJson},
 };
 use crate::{
     DynOutcome, Failure, FailureKind, FailurePolicy, Outcome, Point,
@@ -158,6 +159,7 @@ impl<F: Force> Judging<F> {
             Ok((Verdict { said: Some(said) }, notes)) => {
                 let Spoken { block, ask, output, additional_context } = *said;
                 let block = block.map(|reason| reached.reason_or_name(reason));
+                let ask = ask.map(|reason| reason_to_ask(reached.name(), reason));
                 let outcome = match (&block, &ask) {
                     (Some(reason), _) => Outcome::Blocked(reason.clone()),
                     (None, Some(reason)) => Outcome::Asked(reason.clone()),
@@ -198,17 +200,20 @@ fn reason_for(handler: &str, failure: &Failure) -> String {
     }
 }
 
-/// A wish that nobody would hear is a failure: where a person cannot be asked, it blocks.
+fn reason_to_ask(handler: &str, reason: String) -> String {
+    if reason.is_empty() { format!("`{handler}` wants a person to be asked") } else { reason }
+}
+
+/// Where a person cannot be asked, a question is a failure, and blocks.
 #[inline]
 fn can_ask<P: Point, F: Force>(
     (verdict, notes): (Verdict, Notes),
 ) -> Result<(Verdict, Notes), Box<Failure>> {
-    let asks = verdict.said.as_ref().is_some_and(|said| said.ask.is_some());
-    if asks && !(F::BINDING && P::HAS_TOOL) {
-        return Err(Box::new(Failure::bad_output(format!(
-            "a person cannot be asked at {}",
-            P::NAME
-        ))));
+    if !(F::BINDING && P::HAS_TOOL)
+        && let Some(reason) = verdict.said.as_ref().and_then(|said| said.ask.as_ref())
+    {
+        let message = format!("a person cannot be asked at {}: {reason}", P::NAME);
+        return Err(Box::new(Failure::bad_output(message)));
     }
     Ok((verdict, notes))
 }
@@ -275,15 +280,7 @@ impl<F: Force> Model for Gate<F> {
                 )));
             }
         };
-        let mut notes =
-            ignored_fields(&object, &["continue", "reason", "output", "additionalContext"]);
-        let VerdictJson { go_on, reason, output, additional_context } =
-            from_object(object).map_err(Failure::bad_output)?;
-        if go_on && reason.is_some() {
-            notes.push("ignored `reason`: it takes `\"continue\": false` to block".into());
-        }
-        let block = (!go_on).then(|| reason.unwrap_or_default());
-        let answer = Spoken { block, ask: None, output, additional_context }.into();
+        let (answer, notes) = verdict_json::read(object, F::BINDING)?;
         Ok(Said::noting(answer, notes))
     }
 

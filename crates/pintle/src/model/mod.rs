@@ -5,6 +5,7 @@ mod claiming;
 mod gate;
 mod modifying;
 mod verdict;
+mod verdict_json;
 mod void;
 
 use std::{

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::Failure;
 
@@ -52,7 +51,7 @@ impl Verdict {
         Spoken { block: Some(reason.into()), ..Spoken::default() }.into()
     }
 
-    /// Go on if a person agrees; for this reason they are asked. In code only: an answer in JSON cannot say it.
+    /// Go on if a person agrees; for this reason they are asked.
     ///
     /// Whoever fires the point asks, after every handler had its say: see [`GateOutcome::take_questions`].
     ///
@@ -89,28 +88,6 @@ impl From<Spoken> for Verdict {
     fn from(said: Spoken) -> Self {
         Self { said: (said != Spoken::default()).then(|| Box::new(said)) }
     }
-}
-
-/// A lifecycle handler's answer on the wire (R7.1).
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct VerdictJson {
-    /// False blocks.
-    #[serde(default = "yes", rename = "continue")]
-    pub(super) go_on: bool,
-    /// Why it blocks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) reason: Option<String>,
-    /// Something to show the model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) output: Option<String>,
-    /// Something the model should know.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) additional_context: Option<String>,
-}
-
-fn yes() -> bool {
-    true
 }
 
 /// What firing a gate gives. It always is an outcome, never an error: whatever goes wrong blocks.
