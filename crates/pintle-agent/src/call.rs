@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use pintle_sandbox::Grant;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::message::ToolCall;
@@ -29,7 +30,14 @@ impl ProposedCall {
 
     /// Nothing can change it from here on.
     pub fn freeze(self) -> FinalCall {
-        FinalCall { id: self.id.into(), tool: self.tool.into(), args: Arc::new(self.args) }
+        let id: Arc<str> = self.id.into();
+        FinalCall {
+            model_id: id.clone(),
+            id,
+            tool: self.tool.into(),
+            args: Arc::new(self.args),
+            grants: Arc::default(),
+        }
     }
 }
 
@@ -37,14 +45,21 @@ impl ProposedCall {
 #[derive(Debug, Clone)]
 pub struct FinalCall {
     id: Arc<str>,
+    model_id: Arc<str>,
     tool: Arc<str>,
     args: Arc<Value>,
+    grants: Arc<[Grant]>,
 }
 
 impl FinalCall {
-    /// The provider's id of the call.
+    /// Its id: the provider's, and for a second attempt one of its own.
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// The provider's id of the call, whatever the attempt.
+    pub(crate) fn model_id(&self) -> &str {
+        &self.model_id
     }
 
     /// The tool's name.
@@ -57,9 +72,28 @@ impl FinalCall {
         &self.args
     }
 
-    /// What an approval is bound to: see [`args_hash`].
+    /// The same call as a second attempt, which may do this on top of what the first one could (R11.8).
+    pub(crate) fn with_grants(&self, grants: Vec<Grant>) -> Self {
+        Self { id: format!("{}.2", self.model_id).into(), grants: grants.into(), ..self.clone() }
+    }
+
+    /// What a person granted, or is about to be asked for.
+    pub fn grants(&self) -> &[Grant] {
+        &self.grants
+    }
+
+    /// What a person is asked about: the arguments, and what is granted on top.
+    pub(crate) fn question(&self) -> Value {
+        let mut question = Value::clone(&self.args);
+        if let (Some(fields), false) = (question.as_object_mut(), self.grants.is_empty()) {
+            fields.insert("grants".into(), json!(*self.grants));
+        }
+        question
+    }
+
+    /// What an approval is bound to: the [hash](args_hash) of what the person is asked about.
     pub fn args_hash(&self) -> String {
-        args_hash(&self.args)
+        args_hash(&self.question())
     }
 }
 

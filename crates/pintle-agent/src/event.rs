@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pintle::{Envelope, HandlerRecord, ModelKind, points::ToolOutcome};
+use pintle_sandbox::{HostUse, ProtectedChange, Refused};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -70,6 +71,15 @@ pub enum RunEventKind {
         error: Option<String>,
         /// How long it took.
         duration_ms: u64,
+    },
+    /// How the process of a call was held.
+    #[serde(rename = "sandbox")]
+    Sandbox {
+        /// The call.
+        tool_call_id: String,
+        /// How.
+        #[serde(flatten)]
+        held: SandboxUse,
     },
     /// A point was fired and somebody listened.
     #[serde(rename = "hook.fired")]
@@ -158,6 +168,25 @@ pub enum RunEventKind {
         /// How the run ended.
         outcome: RunOutcome,
     },
+}
+
+/// How a process was held, and what the sandbox saw of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SandboxUse {
+    /// The zone that it ran in.
+    pub zone: &'static str,
+    /// The tier that held it: `full`, `view`, `floor` or `none`.
+    pub tier: &'static str,
+    /// The hosts that it reached, or wanted to reach.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostUse>,
+    /// What the kernel refused, as far as it is known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<Refused>,
+    /// Protected paths that changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<ProtectedChange>,
 }
 
 fn on_the_wire<S: Serializer>(handlers: &[HandlerRecord], to: S) -> Result<S::Ok, S::Error> {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::Containment;
 use glob::Pattern;
 use pintle_policy::{Guard, Level, Restricted};
 
@@ -18,6 +19,8 @@ pub struct Policy {
     pub protected: Vec<PathBuf>,
     /// Files and folders that a file tool reads or writes only after a person agreed, with every link resolved.
     pub secret: Vec<PathBuf>,
+    /// What holds the processes that calls start.
+    pub containment: Containment,
     /// Patterns that reject input.
     pub guards: Vec<Guard>,
     /// The tools the agent may use; `None` is all of them.
@@ -37,6 +40,7 @@ impl Policy {
             workspace: workspace.into(),
             protected: Vec::new(),
             secret: Vec::new(),
+            containment: Containment::default(),
             guards: Vec::new(),
             allow: None,
             deny: Vec::new(),

@@ -4,9 +4,10 @@ use std::{path::PathBuf, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use pintle_policy::Zone;
+use pintle_sandbox::Grant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{PermittedCall, llm::ToolSpec};
+use crate::{PermittedCall, event::SandboxUse, llm::ToolSpec};
 
 /// Something the model can ask for.
 ///
@@ -18,6 +19,11 @@ pub trait Tool: Send + Sync + 'static {
 
     /// The least zone any call of it is in. The call's input can raise it, never lower it.
     fn zone(&self) -> Zone;
+
+    /// Whether it starts processes. Then its calls are held to their zone, and [`PermittedCall::confinement`] says how.
+    fn starts_processes(&self) -> bool {
+        false
+    }
 
     /// Runs it. Dropping the future stops it and everything it started.
     fn run(&self, call: PermittedCall, cx: ToolCx)
@@ -38,6 +44,28 @@ pub struct ToolCx {
     pub cancel: CancellationToken,
     /// Where output goes while the tool still runs.
     pub progress: Progress,
+    /// Where it is recorded how a process was held.
+    pub sandbox: SandboxLog,
+}
+
+type RecordSandbox = Arc<dyn Fn(SandboxUse) + Send + Sync>;
+
+/// Where a tool records how its process was held.
+#[derive(Clone, Default)]
+pub struct SandboxLog(Option<RecordSandbox>);
+
+impl SandboxLog {
+    /// Calls `record` for each process.
+    pub fn new(record: impl Fn(SandboxUse) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(record)))
+    }
+
+    /// Records how a process was held.
+    pub fn record(&self, held: SandboxUse) {
+        if let Some(record) = &self.0 {
+            record(held);
+        }
+    }
 }
 
 type Report = Arc<dyn Fn(&str) + Send + Sync>;
@@ -66,6 +94,14 @@ pub enum ToolError {
     /// It ran and failed.
     #[error("{0}")]
     Failed(String),
+    /// It failed, and the kernel had refused it this. A person may grant it to a second attempt.
+    #[error("{text}")]
+    Refused {
+        /// For the model.
+        text: String,
+        /// What was refused.
+        grants: Vec<Grant>,
+    },
     /// It took too long and was stopped.
     #[error("{0}")]
     TimedOut(String),

@@ -19,6 +19,7 @@ pub(crate) struct Known {
     pub(crate) kind: Kind,
     pub(crate) spec: ToolSpec,
     pub(crate) zone: Zone,
+    pub(crate) starts_processes: bool,
     /// An unusable schema refuses every call of its tool: it cannot say what it would run.
     validator: Result<Validator, String>,
 }
@@ -49,7 +50,9 @@ impl ToolBox {
         }
         let validator =
             jsonschema::validator_for(&spec.input_schema).map_err(|error| error.to_string());
-        self.0.insert(spec.name.clone(), Known { kind, spec, zone, validator });
+        let starts_processes = matches!(&kind, Kind::Tool(tool) if tool.starts_processes());
+        let known = Known { kind, spec, zone, starts_processes, validator };
+        self.0.insert(known.spec.name.clone(), known);
         Ok(())
     }
 

@@ -1,8 +1,10 @@
 //! What a process may do, as a value. A policy only says; [`Sandbox::hold`](crate::Sandbox::hold) proves that it is held.
 
-use std::path::PathBuf;
+use std::{fmt, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
+
+use crate::surroundings::SYSTEM;
 
 /// The rights of a process. Whatever is not granted here does not exist for it.
 ///
@@ -85,6 +87,16 @@ pub enum Grant {
     Host(String),
 }
 
+impl fmt::Display for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(path) => write!(f, "read {}", path.display()),
+            Self::Write(path) => write!(f, "write {}", path.display()),
+            Self::Host(host) => write!(f, "reach {host}"),
+        }
+    }
+}
+
 impl Policy {
     /// The same policy, wider by exactly these grants.
     #[must_use]
@@ -102,27 +114,47 @@ impl Policy {
         self
     }
 
-    /// The rights in words, for `explain`, for questions and for the model: what it may write, read and reach.
+    /// The rights in words, for `explain`, for questions and for the model: what it may write, read and reach. Paths
+    /// that do not exist are left out.
     #[must_use]
     pub fn in_words(&self) -> Vec<String> {
-        let list = |paths: &[PathBuf]| -> String {
-            let shown: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-            shown.join(", ")
-        };
-        let mut written = vec!["its own /tmp".to_owned()];
-        if !self.write.is_empty() {
-            written.insert(0, list(&self.write));
+        let mut written = listed(&self.write);
+        written.push("its own /tmp".to_owned());
+        let mut words = vec![format!("writes {}", joined(&written))];
+        let protected: Vec<&PathBuf> = self
+            .protect
+            .iter()
+            .filter(|path| self.write.iter().any(|tree| path.starts_with(tree)))
+            .collect();
+        if let protected @ [_, ..] = &*listed(protected) {
+            words.push(format!("not {}", joined(protected)));
         }
-        let mut words = vec![format!("writes {}", written.join(" and "))];
-        if !self.protect.is_empty() {
-            words.push(format!("not {}", list(&self.protect)));
+        if let (caches @ [_, ..], Some(_)) = (&*listed(&self.caches), &self.cache_store) {
+            words.push(format!("copies {} on write", joined(caches)));
         }
-        if !self.caches.is_empty() && self.cache_store.is_some() {
-            words.push(format!("copies {} on write", list(&self.caches)));
+        let is_system = |path: &&PathBuf| SYSTEM.iter().any(|tree| path.starts_with(tree));
+        let (system, others): (Vec<&PathBuf>, Vec<&PathBuf>) =
+            self.read.iter().partition(is_system);
+        let mut read = listed(others);
+        if !system.is_empty() {
+            read.insert(0, "the system".to_owned());
         }
-        words.push(format!("reads {}", list(&self.read)));
+        words.push(format!("reads {}", joined(&read)));
         words.push(self.network.in_words());
         words
+    }
+}
+
+fn listed<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<String> {
+    paths.into_iter().filter(|path| path.exists()).map(|path| path.display().to_string()).collect()
+}
+
+/// "a, b and c".
+fn joined(items: &[String]) -> String {
+    match items.split_last() {
+        None => "nothing".to_owned(),
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
     }
 }
 

@@ -20,15 +20,11 @@ const MOST_LINES: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refused {
-    /// Writing this path.
-    Write(PathBuf),
-    /// Reading this path.
-    Read(PathBuf),
-    /// Reading or writing a path that no process may: a person is never asked about it.
+    /// Something that a person could grant.
+    Grantable(Grant),
+    /// A path that no process may use: a person is never asked about it.
     Secret(PathBuf),
-    /// Reaching this host and port.
-    Host(String),
-    /// Reaching the network, without a host that is known.
+    /// The network, without a host that is known.
     Network,
 }
 
@@ -37,9 +33,7 @@ impl Refused {
     #[must_use]
     pub fn grant(&self) -> Option<Grant> {
         match self {
-            Self::Write(path) => Some(Grant::Write(path.clone())),
-            Self::Read(path) => Some(Grant::Read(path.clone())),
-            Self::Host(host) => Some(Grant::Host(host.clone())),
+            Self::Grantable(grant) => Some(grant.clone()),
             Self::Secret(_) | Self::Network => None,
         }
     }
@@ -48,12 +42,10 @@ impl Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Write(path) => write!(f, "write {}", path.display()),
-            Self::Read(path) => write!(f, "read {}", path.display()),
+            Self::Grantable(grant) => grant.fmt(f),
             Self::Secret(path) => {
                 write!(f, "use {}, which is closed to every command", path.display())
             }
-            Self::Host(host) => write!(f, "reach {host}"),
             Self::Network => f.write_str("reach the network"),
         }
     }
@@ -76,7 +68,7 @@ pub fn find_refusals(
     };
     // The proxy knows exactly.
     for host in report.hosts.iter().filter(|host| !host.allowed) {
-        add(Refused::Host(host.host.clone()));
+        add(Refused::Grantable(Grant::Host(host.host.clone())));
     }
     let lines: Vec<&str> = output.lines().collect();
     for line in lines.iter().skip(lines.len().saturating_sub(MOST_LINES)) {
@@ -100,9 +92,9 @@ pub fn find_refusals(
                 }
             } else if !is_missing && may_not_write(held.policy(), &path) && user_could_write(&path)
             {
-                add(Refused::Write(path));
+                add(Refused::Grantable(Grant::Write(path)));
             } else if !may_read(held.policy(), &path) && access(&path, Access::READ_OK).is_ok() {
-                add(Refused::Read(path));
+                add(Refused::Grantable(Grant::Read(path)));
             }
         }
     }
@@ -124,7 +116,7 @@ fn network(line: &str, lower: &str) -> Option<Refused> {
         return None;
     }
     let host = line.split(|c: char| c.is_whitespace() || "'\"()[],;".contains(c)).find_map(host_of);
-    Some(host.map_or(Refused::Network, Refused::Host))
+    Some(host.map_or(Refused::Network, |host| Refused::Grantable(Grant::Host(host))))
 }
 
 /// The host that a word of a message names, with a port.

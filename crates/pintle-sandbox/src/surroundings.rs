@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The trees that make up a system. Missing ones grant nothing.
-const SYSTEM: [&str; 17] = [
+pub(crate) const SYSTEM: [&str; 17] = [
     "/usr",
     "/bin",
     "/sbin",

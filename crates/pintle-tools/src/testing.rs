@@ -17,6 +17,7 @@ pub(crate) fn cx(workspace: &Path) -> ToolCx {
         run_id: "r1".into(),
         cancel: CancellationToken::new(),
         progress: Progress::default(),
+        sandbox: Default::default(),
     }
 }
 

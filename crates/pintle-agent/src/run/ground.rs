@@ -5,6 +5,7 @@ use std::path::Path;
 
 use pintle::{Question, points::ToolPre};
 use pintle_policy::{Floor, Judged, Reach, Zone, guard, zone_of};
+use pintle_sandbox::{Confinement, Grant, Unconfined};
 use serde::Serialize;
 
 use crate::{agent::Inner, call::FinalCall, personality::Personality, toolbox::Known};
@@ -46,6 +47,10 @@ pub(super) struct Ground<'a> {
     pub(super) reach: Reach,
     judged: Judged,
     floor: Floor,
+    /// How a process of this call is held, if it starts one inside a sandbox.
+    confinement: Option<Confinement>,
+    /// What a person would grant to a second attempt, in words.
+    granted: Option<String>,
 }
 
 impl Ground<'_> {
@@ -58,19 +63,48 @@ impl Ground<'_> {
         }
     }
 
+    pub(super) fn zone(&self) -> Zone {
+        self.judged.zone
+    }
+
+    /// How its process is held. Outside a sandbox only a person's approval lets it run (R17.1).
+    pub(super) fn confinement(&self, approval: Option<&str>) -> Option<Confinement> {
+        let approved = |id| Unconfined::by(format!("a person, by approval {id}")).into();
+        match self.known.starts_processes {
+            true => self.confinement.clone().or(approval.map(approved)),
+            false => None,
+        }
+    }
+
     /// Why a person has to be asked, if so: the zone, and whoever wants it; then where a link leads, for the words of
     /// the call do not say.
     pub(super) fn reasons_to_ask(&self, questions: Vec<Question>) -> Vec<String> {
         let zone = format!("zone `{}`: {}", self.judged.zone.name(), self.judged.why);
         let by_zone = (self.floor == Floor::Ask).then_some(zone);
         let wanted = questions.into_iter().map(|question| question.reason);
-        let mut reasons: Vec<String> = by_zone.into_iter().chain(wanted).collect();
+        let granted = self.granted.clone().into_iter();
+        let mut reasons: Vec<String> = granted.chain(by_zone).chain(wanted).collect();
         if !reasons.is_empty() {
             let led = |(written, real): (&str, &Path)| format!("{written} is {}", real.display());
             reasons.extend(self.reach.linked().map(led));
         }
         reasons
     }
+}
+
+/// Writes down what came of a step, and passes it on.
+fn push(
+    trail: &mut Vec<JudgedStep>,
+    step: &'static str,
+    found: Result<String, String>,
+    source: Option<String>,
+) -> Result<(), String> {
+    let (finding, detail) = match found.clone() {
+        Ok(detail) => (Finding::Passes, detail),
+        Err(reason) => (Finding::Stops, reason),
+    };
+    trail.push(JudgedStep { step, finding, detail, source });
+    found.map(drop)
 }
 
 impl Inner {
@@ -82,19 +116,10 @@ impl Inner {
         trail: &mut Vec<JudgedStep>,
     ) -> Result<Ground<'_>, String> {
         let tool = call.tool();
-        let mut step = |step, found: Result<String, String>, source| {
-            let (finding, detail) = match found.clone() {
-                Ok(detail) => (Finding::Passes, detail),
-                Err(reason) => (Finding::Stops, reason),
-            };
-            trail.push(JudgedStep { step, finding, detail, source });
-            found.map(drop)
-        };
-
         let known = self.tools.check(tool, call.args());
         let found = known.as_ref().map(|_| format!("`{tool}` is there, and the arguments fit it"));
-        step("known tool", found.map_err(Clone::clone), None)?;
-        step("toolset", self.toolset(lineage, tool), None)?;
+        push(trail, "known tool", found.map_err(Clone::clone), None)?;
+        push(trail, "toolset", self.toolset(lineage, tool), None)?;
 
         let policy = &self.policy;
         let reach = Reach::of(call.args(), &policy.workspace);
@@ -108,10 +133,16 @@ impl Inner {
                 several => (Ok(format!("none of {several} guards refuses it")), None),
             },
         };
-        step("guards", found, source)?;
+        push(trail, "guards", found, source)?;
 
         let known = known?;
-        let judged = zone_of(tool, known.zone, call.args(), &reach, policy.restricted());
+        let mut judged = zone_of(tool, known.zone, call.args(), &reach, policy.restricted());
+        let mut confinement = None;
+        if known.starts_processes {
+            let (found, held) = self.sandbox(&mut judged, call.grants());
+            trail.push(found);
+            confinement = held;
+        }
         let (zone, why, level) = (judged.zone.name(), &judged.why, policy.level.name());
         let floor = policy.level.floor(judged.zone);
         let written = policy.level_written.clone();
@@ -136,8 +167,34 @@ impl Inner {
                 (Err(never), written)
             }
         };
-        step("zone", found, source)?;
-        Ok(Ground { known, reach, judged, floor })
+        push(trail, "zone", found, source)?;
+        let granted = (!call.grants().is_empty()).then(|| {
+            let wanted: Vec<String> = call.grants().iter().map(ToString::to_string).collect();
+            format!("it wanted to {}: run it again, with that?", wanted.join(" and to "))
+        });
+        Ok(Ground { known, reach, judged, floor, confinement, granted })
+    }
+
+    /// What the kernel holds of this call. What it cannot hold reaches the machine (R17.2).
+    fn sandbox(&self, judged: &mut Judged, grants: &[Grant]) -> (JudgedStep, Option<Confinement>) {
+        let confined = self.policy.containment.confine(judged.zone, grants);
+        let (finding, detail) = match &confined {
+            Ok(Confinement::Held(held)) => {
+                let rights = held.policy().in_words().join("; ");
+                (Finding::Passes, format!("{}: {rights}", held.sandbox()))
+            }
+            Ok(Confinement::Unconfined(unconfined)) => {
+                (Finding::Passes, format!("none: decided by {}", unconfined.decided_by()))
+            }
+            Err(why) => (Finding::Asks, why.clone()),
+        };
+        if let Err(why) = &confined
+            && judged.zone < Zone::Machine
+        {
+            judged.why = format!("nothing holds it to zone `{}`: {why}", judged.zone.name());
+            judged.zone = Zone::Machine;
+        }
+        (JudgedStep { step: "sandbox", finding, detail, source: None }, confined.ok())
     }
 
     fn toolset(&self, lineage: &[&Personality], tool: &str) -> Result<String, String> {

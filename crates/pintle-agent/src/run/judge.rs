@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use pintle::{Point, points::ToolPre};
-use pintle_policy::Reach;
+use pintle_policy::{Reach, Zone};
+use pintle_sandbox::Confinement;
 
 use super::{Live, new_id, now_ms};
 use crate::{
     approver::{ApprovalOutcome, ApprovalRequest, Prepared},
     call::FinalCall,
     event::RunEventKind,
+    tool::ToolError,
     toolbox::Kind,
 };
 
@@ -24,6 +26,10 @@ pub struct PermittedCall {
     call: FinalCall,
     /// Where its paths lead, as every judge saw it.
     reach: Reach,
+    /// How far it reaches.
+    zone: Zone,
+    /// How its process is held, if it starts one.
+    confinement: Option<Confinement>,
     /// The question a person said yes to. The yes is used up right before the tool runs.
     approval: Option<String>,
 }
@@ -48,6 +54,21 @@ impl PermittedCall {
     /// ```
     pub fn reach(&self) -> &Reach {
         &self.reach
+    }
+
+    /// How far the call reaches.
+    pub fn zone(&self) -> Zone {
+        self.zone
+    }
+
+    /// How a process of this call is held: by a sandbox that holds its zone, or outside after a person agreed to that.
+    /// There is no other way to start one (R17.1).
+    ///
+    /// # Errors
+    /// When the call is not one that may start a process.
+    pub fn confinement(&self) -> Result<&Confinement, ToolError> {
+        let refused = || ToolError::Failed("this call may not start a process".into());
+        self.confinement.as_ref().ok_or_else(refused)
     }
 
     /// Uses up the yes, if one was needed: only the first use counts, and only for these very arguments.
@@ -82,18 +103,21 @@ pub(super) async fn judge(live: &Live, call: FinalCall) -> Result<(PermittedCall
     }
 
     let reasons = ground.reasons_to_ask(questions);
-    let approval = match reasons.is_empty() {
+    let approved = match reasons.is_empty() {
         true => None,
-        false => approval(live, &call, reasons.join("; ")).await?,
+        false => Some(approval(live, &call, reasons.join("; ")).await?),
     };
+    let asked = approved.as_ref().map(|approved| approved.id.clone());
+    let approval = approved.filter(|approved| !approved.is_standing).map(|approved| approved.id);
     let kind = ground.known.kind.clone();
-    Ok((PermittedCall { call, reach: ground.reach, approval }, kind))
+    let (zone, confinement) = (ground.zone(), ground.confinement(asked.as_deref()));
+    Ok((PermittedCall { call, reach: ground.reach, zone, confinement, approval }, kind))
 }
 
 /// Nobody is asked about a call that could not run: this comes last.
 ///
-/// Gives the id of the question, unless the answer was a standing one.
-async fn approval(live: &Live, call: &FinalCall, reason: String) -> Result<Option<String>, String> {
+/// Only an approval gives one.
+async fn approval(live: &Live, call: &FinalCall, reason: String) -> Result<Approved, String> {
     let Some(opened) = live.opened() else { return Err("the session is not open".into()) };
     let timeout =
         u64::try_from(live.agent().policy.approval_timeout.as_millis()).unwrap_or(u64::MAX);
@@ -103,7 +127,7 @@ async fn approval(live: &Live, call: &FinalCall, reason: String) -> Result<Optio
         run_id: live.run_id.clone(),
         tool_call_id: call.id().to_string(),
         tool_name: call.tool().to_string(),
-        args: call.args().clone(),
+        args: call.question(),
         args_hash: call.args_hash(),
         reason,
         expires_at: now_ms().saturating_add(timeout),
@@ -121,8 +145,9 @@ async fn approval(live: &Live, call: &FinalCall, reason: String) -> Result<Optio
         expires_at: request.expires_at,
     });
     if let Prepared::Settled(outcome) = prepared {
-        resolved(live, request.approval_id, &outcome);
-        return verdict(outcome, &request.reason).map(|()| None);
+        resolved(live, request.approval_id.clone(), &outcome);
+        let approved = Approved { id: request.approval_id, is_standing: true };
+        return verdict(outcome, &request.reason).map(|()| approved);
     }
     let approval_id = request.approval_id.clone();
     live.progress().open_approval = Some(approval_id.clone());
@@ -133,7 +158,14 @@ async fn approval(live: &Live, call: &FinalCall, reason: String) -> Result<Optio
     let limit = live.agent().policy.approval_timeout.saturating_add(GRACE);
     let outcome = tokio::time::timeout(limit, asked).await.unwrap_or(ApprovalOutcome::Expired);
     resolved(live, approval_id.clone(), &outcome);
-    verdict(outcome, &why).map(|()| Some(approval_id))
+    verdict(outcome, &why).map(|()| Approved { id: approval_id, is_standing: false })
+}
+
+/// A question that a person answered with yes.
+struct Approved {
+    id: String,
+    /// Whether the answer was given before, for more than this call: it is not used up.
+    is_standing: bool,
 }
 
 /// Everything but a yes is a no, each in its own words.

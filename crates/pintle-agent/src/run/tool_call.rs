@@ -14,6 +14,7 @@ use pintle::{
     },
 };
 use pintle_policy::PATH_FIELDS;
+use pintle_sandbox::Grant;
 use serde_json::Value;
 
 use super::{
@@ -26,7 +27,7 @@ use crate::{
     event::{RunEvent, RunEventKind},
     llm::{FinishReason, LlmResponse},
     message::{Message, ToolCall, ToolResult},
-    tool::{Progress, ToolCx, ToolError},
+    tool::{Progress, SandboxLog, ToolCx, ToolError},
     toolbox::Kind,
 };
 
@@ -73,7 +74,7 @@ impl Done {
 
     fn result(&self) -> ToolResult {
         ToolResult {
-            tool_call_id: self.call.id().to_string(),
+            tool_call_id: self.call.model_id().to_string(),
             tool_name: self.call.tool().to_string(),
             content: self.for_the_model(),
             is_error: self.outcome != ToolOutcome::Ok,
@@ -118,9 +119,10 @@ pub(super) async fn handle_all(
     live.append(&live.run_id, Message::ToolResults { results: results.clone() }).await?;
     live.progress().calls.clear();
     first_problem?;
-    for outcome in ran {
-        let (call_id, outcome) = outcome?;
-        live.heed(ToolPost::NAME, &outcome, Some(&call_id));
+    for outcomes in ran {
+        for (call_id, outcome) in outcomes? {
+            live.heed(ToolPost::NAME, &outcome, Some(&call_id));
+        }
     }
     Ok(results)
 }
@@ -221,18 +223,53 @@ async fn reject(
     after_tool_call(live, &done).await
 }
 
-/// Step 11 for one call. Gives what `tool.post` said, to be heeded in the calls' order.
+/// What `tool.post` said of a call, to be heeded in the calls' order.
+type Said = (String, GateOutcome);
+
+/// Step 11 for one call. If the kernel refused it something, a person is asked once, and a second attempt may do that too
+/// (R11.8). Nothing runs again without an answer.
 async fn run(
     live: &Live,
     index: usize,
     call: PermittedCall,
     kind: Kind,
-) -> Result<(String, GateOutcome), RunError> {
+) -> Result<Vec<Said>, RunError> {
+    let first = FinalCall::clone(&call);
+    let (said, refused) = attempt(live, index, call, kind).await?;
+    let Some(Refused { done, grants }) = refused else { return Ok(vec![said]) };
+    match judge(live, first.with_grants(grants)).await {
+        Ok((call, kind)) => {
+            let (again, _) = attempt(live, index, call, kind).await?;
+            Ok(vec![said, again])
+        }
+        Err(reason) => {
+            let text = format!("{}\n[it was not run again: {reason}]", done.text);
+            let call = done.call.clone();
+            let failed = Done { call, outcome: done.outcome, text, duration_ms: done.duration_ms };
+            keep(live, index, Arc::new(failed));
+            Ok(vec![said])
+        }
+    }
+}
+
+/// A call that failed because the kernel refused it something.
+struct Refused {
+    done: Arc<Done>,
+    grants: Vec<Grant>,
+}
+
+async fn attempt(
+    live: &Live,
+    index: usize,
+    call: PermittedCall,
+    kind: Kind,
+) -> Result<(Said, Option<Refused>), RunError> {
     let frozen = FinalCall::clone(&call);
     if !call.use_approval(live).await {
         let reason = "the approval of this call was used already".to_string();
         let id = frozen.id().to_string();
-        return reject(live, index, frozen, reason).await.map(|()| (id, GateOutcome::default()));
+        let said = (id, GateOutcome::default());
+        return reject(live, index, frozen, reason).await.map(|()| (said, None));
     }
     let started = Instant::now();
     if let Some(tracked) = live.progress().calls.get_mut(index) {
@@ -244,13 +281,16 @@ async fn run(
         tool_name: frozen.tool().to_string(),
         args: frozen.args().clone(),
     });
-    let (outcome, text) = execute(live, call, kind).await;
+    let Executed { outcome, text, grants } = execute(live, call, kind).await;
     let text = rewrite(live, &frozen, text).await;
     let duration_ms = millis_since(started);
     let done = finish(live, index, Done { call: frozen, outcome, text, duration_ms });
     after_tool_call(live, &done).await?;
     tool_end_with_path(live, index, &done).await?;
-    Ok((done.call.id().to_string(), tool_post(live, index, &done).await))
+    let said = (done.call.id().to_string(), tool_post(live, index, &done).await);
+    // One question for each call: what a second attempt still lacks, the model has to ask for.
+    let is_first = done.call.grants().is_empty() && !grants.is_empty();
+    Ok((said, is_first.then_some(Refused { done, grants })))
 }
 
 fn comes_next(live: &Live, index: usize, next: Next) {
@@ -283,12 +323,26 @@ async fn tool_post(live: &Live, index: usize, done: &Done) -> GateOutcome {
     live.agent().hooks.fire_gate(&live.cx(), post).await
 }
 
-async fn execute(live: &Live, call: PermittedCall, kind: Kind) -> (ToolOutcome, String) {
+/// What running a tool came to.
+struct Executed {
+    outcome: ToolOutcome,
+    text: String,
+    /// What the kernel refused it.
+    grants: Vec<Grant>,
+}
+
+impl From<(ToolOutcome, String)> for Executed {
+    fn from((outcome, text): (ToolOutcome, String)) -> Self {
+        Self { outcome, text, grants: Vec::new() }
+    }
+}
+
+async fn execute(live: &Live, call: PermittedCall, kind: Kind) -> Executed {
     let Some(opened) = live.opened() else {
-        return (ToolOutcome::Error, "the session is not open".into());
+        return (ToolOutcome::Error, "the session is not open".to_string()).into();
     };
     let tool = match kind {
-        Kind::Delegate => return delegate::delegate(live, &call).await,
+        Kind::Delegate => return delegate::delegate(live, &call).await.into(),
         Kind::Tool(tool) => tool,
     };
     let cx = ToolCx {
@@ -297,27 +351,43 @@ async fn execute(live: &Live, call: PermittedCall, kind: Kind) -> (ToolOutcome, 
         run_id: live.run_id.as_str().into(),
         cancel: live.over.child_token(),
         progress: progress_of(live, call.id()),
+        sandbox: sandbox_log_of(live, call.id()),
     };
     let ran = AssertUnwindSafe(async move { tool.run(call, cx).await }).catch_unwind().await;
-    match ran {
+    let ended = match ran {
         Ok(Ok(text)) => (ToolOutcome::Ok, text),
+        Ok(Err(ToolError::Refused { text, grants })) => {
+            return Executed { outcome: ToolOutcome::Error, text, grants };
+        }
         Ok(Err(ToolError::Failed(text))) => (ToolOutcome::Error, text),
         Ok(Err(ToolError::TimedOut(text))) => (ToolOutcome::TimedOut, text),
         Ok(Err(ToolError::Cancelled(text))) => (ToolOutcome::Cancelled, text),
         Err(_) => (ToolOutcome::Panicked, "the tool panicked".into()),
+    };
+    ended.into()
+}
+
+/// Emits events of a running tool.
+fn emitter_of(live: &Live) -> impl Fn(RunEventKind) + Send + Sync + 'static {
+    let (emitter, envelope) = (live.emitter.clone(), live.envelope());
+    move |kind| {
+        let envelope = Arc::new(Envelope { ts: now_ms(), ..Envelope::clone(&envelope) });
+        emitter.emit(RunEvent { kind, envelope });
     }
 }
 
 fn progress_of(live: &Live, call_id: &str) -> Progress {
-    let (emitter, envelope, tool_call_id) =
-        (live.emitter.clone(), live.envelope(), call_id.to_string());
+    let (emit, tool_call_id) = (emitter_of(live), call_id.to_string());
     Progress::new(move |text| {
-        let envelope = Arc::new(Envelope { ts: now_ms(), ..Envelope::clone(&envelope) });
-        let kind = RunEventKind::ToolProgress {
-            tool_call_id: tool_call_id.clone(),
-            text: text.to_string(),
-        };
-        emitter.emit(RunEvent { kind, envelope });
+        let (tool_call_id, text) = (tool_call_id.clone(), text.to_string());
+        emit(RunEventKind::ToolProgress { tool_call_id, text });
+    })
+}
+
+fn sandbox_log_of(live: &Live, call_id: &str) -> SandboxLog {
+    let (emit, tool_call_id) = (emitter_of(live), call_id.to_string());
+    SandboxLog::new(move |held| {
+        emit(RunEventKind::Sandbox { tool_call_id: tool_call_id.clone(), held });
     })
 }
 
@@ -333,17 +403,19 @@ async fn rewrite(live: &Live, call: &FinalCall, text: String) -> String {
     text
 }
 
+/// Keeps what is to be stored as the call's result.
+fn keep(live: &Live, index: usize, done: Arc<Done>) {
+    if let Some(tracked) = live.progress().calls.get_mut(index) {
+        tracked.done = Some(done);
+    }
+}
+
 /// The call's end: the result to be stored, and the event.
 fn finish(live: &Live, index: usize, done: Done) -> Arc<Done> {
     let done = Arc::new(done);
     let ok = done.outcome == ToolOutcome::Ok;
-    {
-        let mut progress = live.progress();
-        progress.successful_calls += u32::from(ok);
-        if let Some(tracked) = progress.calls.get_mut(index) {
-            tracked.done = Some(done.clone());
-        }
-    }
+    live.progress().successful_calls += u32::from(ok);
+    keep(live, index, done.clone());
     live.emit(RunEventKind::ToolEnd {
         tool_call_id: done.call.id().to_string(),
         tool_name: done.call.tool().to_string(),
