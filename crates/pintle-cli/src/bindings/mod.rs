@@ -5,6 +5,7 @@ mod kept;
 mod log;
 mod save_json;
 mod secrets;
+mod state;
 mod trusted;
 
 use std::{sync::Arc, time::Duration};
@@ -18,10 +19,9 @@ use pintle_policy::{
     Operator, Profile, Scrubber,
     profile::{Action, Hook, Run},
 };
-
 use serde_json::Value;
 
-use crate::{environment::Environment, problem::Problem};
+use crate::{assembly::unconfined, environment::Environment, problem::Problem};
 use heard::Heard;
 pub(crate) use kept::waiting;
 use save_json::SaveJson;
@@ -244,7 +244,9 @@ impl Binding<'_> {
         let scrubber = self.scrubber.clone();
         let mut spec = CommandSpec::new(&self.profile.dir, program)
             .inherit(self.environment.variables())
+            .confinement(unconfined())
             .scrub(move |text| scrubber.scrub(text).into_owned());
+        spec.state_dir = state::folder(self.environment, self.profile, self.hook);
         if let Some((name, value)) = leave_no_traces(self.profile) {
             spec = spec.env(name, value);
         }
