@@ -6,6 +6,7 @@ use pintle::{Event, Hooks, Verdict, points::ToolPre};
 use pintle_agent::{Agent, HandlerWatch, Llm, SwitchError, Tool, ToolSpec};
 use pintle_exec::{EndpointStats, KeptWebhooks};
 use pintle_policy::{Operator, Profile, profile::KnownTool, shell};
+use pintle_sandbox::{Confinement, Unconfined};
 use pintle_store::SqliteStore;
 use pintle_tools::{McpLimits, McpServer, McpTransport, TerminalConfig};
 use serde_json::Value;
@@ -142,6 +143,7 @@ impl Assembled {
         let terminal = TerminalConfig {
             env: environment.passed_on(),
             default_timeout: Duration::from_secs(120),
+            confine: Arc::new(|_| Ok(unconfined())),
         };
         let mut tools = pintle_tools::builtin(terminal);
         tools.extend(servers.iter().flat_map(McpServer::tools));
@@ -256,6 +258,11 @@ pub(crate) fn bind_built_ins(hooks: &Hooks) -> Result<(), Problem> {
     registrar.register_gate(guard).map(drop).map_err(Problem::new)
 }
 
+/// No process is confined yet: hooks, terminal commands and MCP servers.
+pub(crate) fn unconfined() -> Confinement {
+    Unconfined::by("this version of pintle").into()
+}
+
 async fn connect_servers(
     environment: &Environment,
     plan: &Plan,
@@ -280,7 +287,8 @@ async fn connect_servers(
                 env.push((name.to_owned(), value.to_owned()));
                 env.extend(server.env.iter().map(|(name, value)| (name.clone(), value.clone())));
                 let (command, args) = (command.clone(), server.args.clone());
-                McpTransport::Stdio { command, args, env, cwd: Some(profile.dir.clone()) }
+                let cwd = environment.absolute(&profile.dir)?;
+                McpTransport::Stdio { command, args, env, cwd, confinement: unconfined() }
             }
             (None, Some(url)) => McpTransport::Http { url: url.clone(), headers: Vec::new() },
             (None, None) => continue,

@@ -2,7 +2,7 @@
 //!
 //! | tool | zone | does |
 //! |---|---|---|
-//! | `terminal` | build | runs a shell command in a process group of its own |
+//! | `terminal` | build | runs a shell command, which ends with everything it started |
 //! | `read_file` | safe | reads lines of a text file |
 //! | `write_file` | workspace | writes a whole file, atomically |
 //! | `edit_file` | workspace | replaces one exact piece of text, atomically |
@@ -11,12 +11,11 @@
 //!
 //! A tool does not judge: by the time it runs, guards, zones and gates have had their say about the same
 //! arguments, and a path is opened where it led when it was judged. It keeps its own promises besides: output and memory are bounded, a time limit is kept, and
-//! dropping its future stops it and everything it started.
+//! dropping its future stops it and everything it started. Processes are started by [`pintle_sandbox::Process`].
 
 mod args;
 mod capture;
 mod files;
-mod group;
 mod mcp;
 mod place;
 mod terminal;
@@ -29,7 +28,7 @@ use pintle_agent::Tool;
 
 pub use files::FileTool;
 pub use mcp::{McpError, McpLimits, McpServer, McpTransport};
-pub use terminal::{Terminal, TerminalConfig};
+pub use terminal::{Confine, Terminal, TerminalConfig};
 
 /// The five tools every agent has.
 pub fn builtin(terminal: TerminalConfig) -> Vec<Arc<dyn Tool>> {

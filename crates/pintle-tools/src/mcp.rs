@@ -20,6 +20,7 @@ mod words;
 use std::{collections::HashSet, io, path::PathBuf, sync::Arc, time::Duration};
 
 use pintle_agent::Tool;
+use pintle_sandbox::Confinement;
 use tokio::sync::Mutex;
 
 use connection::Connection;
@@ -36,8 +37,10 @@ pub enum McpTransport {
         args: Vec<String>,
         /// Its whole environment; nothing else is inherited.
         env: Vec<(String, String)>,
-        /// The folder it runs in; this process' own by default.
-        cwd: Option<PathBuf>,
+        /// The folder it runs in, as an absolute path.
+        cwd: PathBuf,
+        /// How its process is held.
+        confinement: Confinement,
     },
     /// A server that speaks streamable HTTP.
     Http {
@@ -162,7 +165,7 @@ impl McpServer {
         self.tools.clone()
     }
 
-    /// Ends the connection, and its process group with it. Calls fail from here on.
+    /// Ends the connection, and its process with everything it started. Calls fail from here on.
     pub async fn shutdown(&self) {
         let before = std::mem::replace(&mut *self.shared.state.lock().await, State::ShutDown);
         if let State::Up(connection) = before {

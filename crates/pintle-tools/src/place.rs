@@ -9,7 +9,7 @@ use std::{
     fs::File,
     io,
     os::fd::OwnedFd,
-    path::{Component, Path, PathBuf},
+    path::{Component, Path},
 };
 
 use rustix::{
@@ -126,20 +126,6 @@ pub(crate) fn regular(stat: &Stat) -> io::Result<()> {
         FileType::Symlink => Err(MOVED.into()),
         _ => Err(io::Error::other("it is not a regular file")),
     }
-}
-
-/// A path by which a child process finds the folder we hold, whatever has been put in its place since.
-#[cfg(target_os = "linux")]
-pub(crate) fn path_for_child(folder: &OwnedFd, _real: &Path) -> PathBuf {
-    use std::os::fd::AsRawFd;
-    // A child has its own copy of the handle until its program starts, and it changes folder before that.
-    format!("/proc/self/fd/{}", folder.as_raw_fd()).into()
-}
-
-/// Elsewhere there is no such path: between this look and the child's own, the folder could still be swapped.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn path_for_child(_folder: &OwnedFd, real: &Path) -> PathBuf {
-    real.to_owned()
 }
 
 /// An operating system's error in words that help; what it is about stands before them.

@@ -4,30 +4,25 @@
 mod tests;
 
 use std::{
-    io,
-    os::{fd::OwnedFd, unix::process::ExitStatusExt},
-    path::PathBuf,
-    process::{ExitStatus, Stdio},
-    sync::Arc,
+    fmt, io, os::unix::process::ExitStatusExt, path::PathBuf, process::ExitStatus, sync::Arc,
     time::Duration,
 };
 
 use futures_util::future::BoxFuture;
 use pintle_agent::{PermittedCall, Tool, ToolCx, ToolError, ToolSpec};
 use pintle_policy::{Reach, Zone};
+use pintle_sandbox::{Command, Confinement, Folder, HeadTail, Output, Process, Stdin, Unconfined};
 use serde_json::{Value, json};
 use tokio::{
     io::AsyncReadExt,
-    net::unix::pipe,
-    process::Command,
+    net::unix::pipe::Receiver,
     time::{Instant, sleep_until},
 };
 
 use crate::{
     args::{Args, failed, schema},
-    capture::{HeadTail, KEPT_HALF, Streamed, with_note},
-    group::{GRACE, Group},
-    place::{in_words, path_for_child, walk},
+    capture::{KEPT_HALF, Streamed, with_note},
+    place::{in_words, walk},
 };
 
 /// The longest time limit a call may ask for.
@@ -36,31 +31,51 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(600);
 const SHOWN: usize = 1024 * 1024;
 /// The most a pipe holds, unless root made it larger.
 const PIPE_HOLDS: usize = 1024 * 1024;
-/// How long output may still come from processes that the command left behind.
+/// How long output may still come once the command has exited or is being stopped.
 const LINGER: Duration = Duration::from_millis(500);
 
+/// Says how the process of a call is held, or why the call may not run.
+pub type Confine = Arc<dyn Fn(&PermittedCall) -> Result<Confinement, ToolError> + Send + Sync>;
+
 /// What an operator decides about every command.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct TerminalConfig {
     /// The whole environment of a command: nothing else is inherited, so no secret of the agent's own
     /// process reaches it unless it is named here.
     pub env: Vec<(String, String)>,
     /// The time limit of a call that names none.
     pub default_timeout: Duration,
+    /// How a call's process is held. By default it is not.
+    pub confine: Confine,
 }
 
 impl Default for TerminalConfig {
     fn default() -> Self {
-        Self { env: Vec::new(), default_timeout: Duration::from_secs(120) }
+        let unconfined = Unconfined::by("the default of `TerminalConfig`");
+        Self {
+            env: Vec::new(),
+            default_timeout: Duration::from_secs(120),
+            confine: Arc::new(move |_| Ok(unconfined.clone().into())),
+        }
+    }
+}
+
+impl fmt::Debug for TerminalConfig {
+    /// Without the environment's values: they may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TerminalConfig")
+            .field("env", &self.env.iter().map(|(name, _)| name).collect::<Vec<_>>())
+            .field("default_timeout", &self.default_timeout)
+            .finish_non_exhaustive()
     }
 }
 
 /// Runs a command with `/bin/sh -c`, never a login shell, with no input.
 ///
-/// The command gets a process group of its own, and cannot reach the terminal that the agent runs in. Whatever is left of the group when the command ends, runs
-/// out of time, is cancelled or dropped, is killed: nothing outlives its call. Standard output and error
-/// share one pipe, so their order is the true one. A command that exits with anything but 0 is an error
-/// that carries its output and its exit code.
+/// The command cannot reach the terminal that the agent runs in. When it ends, runs out of time, is cancelled or dropped,
+/// everything it started ends with it, daemons included: [nothing outlives its call](pintle_sandbox::Process). Standard output
+/// and error share one pipe, so their order is the true one. A command that exits with anything but 0 is an error that
+/// carries its output and its exit code.
 pub struct Terminal {
     spec: ToolSpec,
     config: Arc<TerminalConfig>,
@@ -112,7 +127,8 @@ impl Tool for Terminal {
         let config = self.config.clone();
         Box::pin(async move {
             let job = Job::parse(call.args(), call.reach(), config.default_timeout)?;
-            execute(&config, job, cx).await
+            let confinement = (config.confine)(&call)?;
+            execute(&config.env, &confinement, job, cx).await
         })
     }
 }
@@ -149,38 +165,49 @@ impl Job {
 
 /// Why we stopped waiting for the command.
 enum End {
-    Exited,
+    Exited(ExitStatus),
     TimedOut,
     Cancelled,
 }
 
-async fn execute(config: &TerminalConfig, job: Job, cx: ToolCx) -> Result<String, ToolError> {
+async fn execute(
+    env: &[(String, String)],
+    confinement: &Confinement,
+    job: Job,
+    cx: ToolCx,
+) -> Result<String, ToolError> {
     let deadline = Instant::now() + job.timeout;
-    let (group, mut output) = start(config, &job, &cx)?;
+    let (mut process, stdout) = start(env, confinement, &job)?;
+    let mut output = Printed {
+        pipe: Some(stdout),
+        chunk: vec![0; 8 * 1024],
+        kept: HeadTail::new(KEPT_HALF, KEPT_HALF),
+        streamed: Streamed::new(cx.progress.clone(), SHOWN),
+    };
     let broken = |error: io::Error| failed(format!("terminal: lost track of the command: {error}"));
 
     let end = {
-        let mut exited = std::pin::pin!(group.exited());
+        let mut exited = std::pin::pin!(process.wait());
         loop {
             tokio::select! {
                 // The exit comes before the clock: a command that made it is not called late. Output comes
                 // last, so that a flood cannot hold up the others.
                 biased;
                 () = cx.cancel.cancelled() => break End::Cancelled,
-                result = &mut exited => { result.map_err(broken)?; break End::Exited }
+                status = &mut exited => break End::Exited(status.map_err(broken)?),
                 () = sleep_until(deadline) => break End::TimedOut,
                 _ = output.more() => {}
             }
         }
     };
     let complete = match end {
-        End::Exited => output.rest(LINGER).await,
-        End::TimedOut | End::Cancelled => {
-            group.terminate();
-            output.rest(GRACE).await
+        End::Exited(_) => {
+            let complete = output.rest(LINGER).await;
+            process.exited().await;
+            complete
         }
+        End::TimedOut | End::Cancelled => tokio::join!(output.rest(LINGER), process.end()).0,
     };
-    let status = group.finish().await.map_err(broken)?;
     let text = output.kept.text();
     match end {
         End::TimedOut => Err(ToolError::TimedOut(with_note(
@@ -193,7 +220,7 @@ async fn execute(config: &TerminalConfig, job: Job, cx: ToolCx) -> Result<String
         End::Cancelled => {
             Err(ToolError::Cancelled(with_note(&text, "stopped because the run was cancelled")))
         }
-        End::Exited => {
+        End::Exited(status) => {
             let text = if complete {
                 text
             } else {
@@ -207,50 +234,42 @@ async fn execute(config: &TerminalConfig, job: Job, cx: ToolCx) -> Result<String
     }
 }
 
-fn start(config: &TerminalConfig, job: &Job, cx: &ToolCx) -> Result<(Group, Output), ToolError> {
-    let folder = walk(&job.cwd).map_err(|error| {
+fn start(
+    env: &[(String, String)],
+    confinement: &Confinement,
+    job: &Job,
+) -> Result<(Process, Receiver), ToolError> {
+    let handle = walk(&job.cwd).map_err(|error| {
         let folder = job.cwd.display();
         failed(match error.kind() {
             io::ErrorKind::NotADirectory => format!("terminal: `{folder}` (cwd) is not a folder"),
             _ => format!("terminal: the folder `{folder}` (cwd) {}", in_words(&error)),
         })
     })?;
-    let could_not =
-        |error: io::Error| failed(format!("terminal: could not start /bin/sh: {error}"));
-    let (reader, writer) = io::pipe().map_err(could_not)?;
-    // The command, and with it our copies of the pipe's writing end, is gone when this function returns;
-    // otherwise the output would never end.
-    let mut command = Command::new("/bin/sh");
-    command
+    let command = Command {
+        program: "/bin/sh".into(),
         // Without the dashes, a command that starts with one would be an option of the shell: not what was judged.
-        .args(["-c", "--", &job.command])
-        .current_dir(path_for_child(&folder, &job.cwd))
-        .env_clear()
-        .envs(config.env.iter().map(|(name, value)| (name, value)))
-        .stdin(Stdio::null())
-        .stdout(writer.try_clone().map_err(could_not)?)
-        .stderr(writer);
-    let reader = pipe::Receiver::from_owned_fd(OwnedFd::from(reader)).map_err(could_not)?;
-    let (group, _) = Group::spawn(&mut command).map_err(could_not)?;
-    let output = Output {
-        pipe: Some(reader),
-        chunk: vec![0; 8 * 1024],
-        kept: HeadTail::new(KEPT_HALF, KEPT_HALF),
-        streamed: Streamed::new(cx.progress.clone(), SHOWN),
+        args: vec!["-c".into(), "--".into(), (&job.command).into()],
+        env: env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        folder: Folder::Opened { handle: Arc::new(handle), path: job.cwd.clone() },
+        stdin: Stdin::Null,
+        output: Output::Merged,
     };
-    Ok((group, output))
+    let (process, streams) = Process::start(&command, confinement)
+        .map_err(|error| failed(format!("terminal: could not start /bin/sh: {error}")))?;
+    Ok((process, streams.stdout))
 }
 
 /// What the command prints.
-struct Output {
+struct Printed {
     /// Until its end.
-    pipe: Option<pipe::Receiver>,
+    pipe: Option<Receiver>,
     chunk: Vec<u8>,
     kept: HeadTail,
     streamed: Streamed,
 }
 
-impl Output {
+impl Printed {
     /// Takes the next piece and says how long it was; never returns after the end.
     async fn more(&mut self) -> usize {
         let Some(pipe) = &mut self.pipe else { return std::future::pending().await };

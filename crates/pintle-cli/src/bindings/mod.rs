@@ -4,6 +4,7 @@ mod kept;
 mod log;
 mod save_json;
 mod secrets;
+mod state;
 mod trusted;
 
 use std::{sync::Arc, time::Duration};
@@ -17,10 +18,9 @@ use pintle_policy::{
     Operator, Profile, Scrubber,
     profile::{Action, Hook, Run},
 };
-
 use serde_json::Value;
 
-use crate::{environment::Environment, problem::Problem};
+use crate::{assembly::unconfined, environment::Environment, problem::Problem};
 pub(crate) use kept::waiting;
 use save_json::SaveJson;
 use trusted::Trusted;
@@ -238,8 +238,10 @@ impl Binding<'_> {
         let scrubber = self.scrubber.clone();
         let mut spec = CommandSpec::new(&self.profile.dir, program)
             .inherit(self.environment.variables())
+            .confinement(unconfined())
             .scrub(move |text| scrubber.scrub(text).into_owned())
             .env(NO_BYTECODE.0, NO_BYTECODE.1);
+        spec.state_dir = state::folder(self.environment, self.profile, self.hook);
         for (name, value) in &self.operator.hook_env {
             spec = spec.env(name, value);
         }

@@ -16,6 +16,30 @@ fn saving(path: &str) -> World {
     World::new(&json!({ "hooks": { "onToolCall": [hook] } }))
 }
 
+// R8.6
+#[test]
+fn a_hook_keeps_things_in_a_folder_of_its_own_from_run_to_run() {
+    let hook = |name: &str, line: &str| json!({ "action": "command", "command": line, "name": name, "tools": ["write_file"] });
+    let line = "echo >> \"$PINTLE_STATE_DIR/runs\"";
+    let hooks = [hook("first", line), hook("second", line)];
+    let world = World::new(&json!({ "hooks": { "onToolCall": hooks } })).allowing_programs();
+    world.trust();
+    for file in ["a.txt", "b.txt"] {
+        let said = world.ask(&format!("write {file}: x"));
+        assert!(world.path(file).exists(), "{said:?}");
+    }
+    let inside = |folder: std::path::PathBuf| -> Vec<std::path::PathBuf> {
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+    };
+    let profiles = inside(world.data("hook-state"));
+    assert_eq!(profiles.len(), 1);
+    let hooks = inside(profiles[0].clone());
+    assert_eq!(hooks.len(), 2, "{hooks:?}");
+    for hook in hooks {
+        assert_eq!(std::fs::read(hook.join("runs")).unwrap(), b"\n\n", "{hook:?}");
+    }
+}
+
 #[test]
 fn a_pipe_in_place_of_the_file_is_not_waited_for() {
     let world = saving("log.jsonl");

@@ -28,7 +28,8 @@ async fn server() -> McpServer {
         command: "node".into(),
         args: vec![program.display().to_string(), "stdio".into()],
         env: vec![("PATH".into(), std::env::var("PATH").unwrap())],
-        cwd: None,
+        cwd: folder,
+        confinement: pintle_sandbox::Unconfined::by("this test").into(),
     };
     McpServer::connect("everything", transport, McpLimits::default()).await.unwrap()
 }

@@ -1,6 +1,6 @@
 //! Processes that hang, fork, hide or hold on: nothing of them stays (P5, R8.4, R8.8).
 
-use std::{fs, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 use pintle_sandbox::{Process, Stdin, Streams};
 use tokio::time::timeout;
@@ -18,9 +18,13 @@ async fn up(place: &Place, line: &str) -> (Process, Streams) {
 async fn waiting_leaves_the_rest_alone_and_its_end_takes_all_along() {
     let place = Place::new();
     let (mut process, _streams) = up(&place, "sleep 300 & echo $! > up").await;
+    let leader = format!("/proc/{}", process.id().unwrap());
     assert!(process.wait().await.unwrap().success());
     assert!(place.pids_in("up").iter().all(|pid| is_alive(*pid)));
+    // Otherwise the PID, which is the group's too, could be a stranger's by now.
+    assert!(Path::new(&leader).exists(), "the group can still be signalled");
     process.exited().await;
+    assert!(!Path::new(&leader).exists(), "no zombie is left");
     place.nothing_left().await;
 }
 
@@ -57,13 +61,17 @@ async fn a_process_that_is_asked_to_end_may_do_so_in_its_own_time() {
 }
 
 #[tokio::test]
-async fn a_process_that_stops_itself_is_ended() {
+async fn a_process_that_stops_itself_is_ended_and_may_clean_up() {
     for trap in ["", "trap '' TERM; "] {
         let place = Place::new();
         let line = format!("{trap}sleep 300 & echo > up; while :; do kill -STOP $$; done");
         drop(up(&place, &line).await);
         place.nothing_left().await;
     }
+    let place = Place::new();
+    let line = "trap 'echo > cleaned; exit' TERM; echo > up; while :; do kill -STOP $$; done";
+    drop(up(&place, line).await);
+    place.made("cleaned").await;
 }
 
 #[tokio::test]

@@ -5,13 +5,14 @@ use std::io::{self, BufRead, BufReader};
 use memchr::memchr;
 use pintle_agent::ToolError;
 use pintle_policy::Zone;
+use pintle_sandbox::split_incomplete;
 use rustix::fs::OFlags;
 use serde_json::json;
 
 use super::{FileTool, Job, go_on};
 use crate::{
     args::failed,
-    capture::{split_incomplete, with_note},
+    capture::with_note,
     place::{Place, in_words},
 };
 

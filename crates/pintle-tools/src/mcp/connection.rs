@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use super::{
     McpError, McpTransport, http,
-    process::{Process, Stderr},
+    process::{ServerProcess, Stderr},
     words,
 };
 
@@ -35,7 +35,7 @@ pub(super) struct Connection {
 }
 
 enum FarEnd {
-    Process { stderr: Stderr, process: Mutex<Option<Process>> },
+    Process { stderr: Stderr, process: Mutex<Option<ServerProcess>> },
     Http { url: Url },
 }
 
@@ -47,11 +47,13 @@ impl Connection {
         limit: Duration,
     ) -> Result<Self, McpError> {
         match transport {
-            McpTransport::Stdio { command, args, env, cwd } => {
-                let (process, stdout, stdin) =
-                    Process::start(command, args, env, cwd.as_deref()).map_err(|source| {
-                        McpError::Start { server: server.into(), command: command.clone(), source }
-                    })?;
+            McpTransport::Stdio { command, args, env, cwd, confinement } => {
+                let started = ServerProcess::start(command, args, env, cwd, confinement);
+                let (process, stdout, stdin) = started.map_err(|source| McpError::Start {
+                    server: server.into(),
+                    command: command.clone(),
+                    source,
+                })?;
                 let far_end = FarEnd::Process {
                     stderr: process.stderr(),
                     process: Mutex::new(Some(process)),
@@ -139,8 +141,8 @@ impl Connection {
     pub(super) fn is_up(&self) -> bool {
         let running = match &self.far_end {
             FarEnd::Process { process, .. } => {
-                let process = process.lock().unwrap_or_else(PoisonError::into_inner);
-                process.as_ref().is_some_and(|process| !process.has_exited())
+                let mut process = process.lock().unwrap_or_else(PoisonError::into_inner);
+                process.as_mut().is_some_and(|process| !process.has_exited())
             }
             FarEnd::Http { .. } => true,
         };

@@ -1,85 +1,79 @@
 //! The process of an MCP server that speaks over standard input and output.
 
 use std::{
+    ffi::OsStr,
     io,
     path::Path,
-    process::Stdio,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
+use pintle_sandbox::{
+    Command, Confinement, DEFAULT_PATH, Folder, HeadTail, Output, Process, Stdin, find_program,
+};
+use rustix::io::Errno;
 use tokio::{
     io::AsyncReadExt,
-    process::{ChildStderr, ChildStdin, ChildStdout, Command},
+    net::unix::pipe::{Receiver, Sender},
     task::JoinHandle,
     time::timeout,
 };
 
-use crate::{
-    capture::HeadTail,
-    group::{GRACE, Group},
-};
-
 /// How much of its standard error is kept for messages.
 const LAST_WORDS: usize = 4 * 1024;
+/// How long a server may take to leave by itself once its input has ended.
+const LEAVE: Duration = Duration::from_millis(500);
 
-/// A running server: its process group and what it says on standard error.
-pub(super) struct Process {
-    group: Group,
+/// A running server: its process and what it says on standard error.
+pub(super) struct ServerProcess {
+    process: Process,
     stderr: Stderr,
 }
 
-impl Process {
+impl ServerProcess {
     pub(super) fn start(
         command: &str,
         args: &[String],
         env: &[(String, String)],
-        cwd: Option<&Path>,
-    ) -> io::Result<(Self, ChildStdout, ChildStdin)> {
-        let mut command = Command::new(command);
-        command
-            .args(args)
-            .env_clear()
-            .envs(env.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        if let Some(cwd) = cwd {
-            command.current_dir(cwd);
-        }
-        let (group, pipes) = Group::spawn(&mut command)?;
-        let (Some(stdin), Some(stdout), Some(stderr)) = (pipes.stdin, pipes.stdout, pipes.stderr)
-        else {
+        cwd: &Path,
+        confinement: &Confinement,
+    ) -> io::Result<(Self, Receiver, Sender)> {
+        let path = env.iter().rev().find(|(name, _)| name == "PATH");
+        let path = OsStr::new(path.map_or(DEFAULT_PATH, |(_, value)| value));
+        let command = Command {
+            program: find_program(OsStr::new(command), cwd, path).ok_or(Errno::NOENT)?,
+            args: args.iter().map(Into::into).collect(),
+            env: env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            folder: Folder::Path(cwd.to_owned()),
+            stdin: Stdin::Piped,
+            output: Output::Separate,
+        };
+        let (process, streams) = Process::start(&command, confinement)?;
+        let (Some(stdin), Some(stderr)) = (streams.stdin, streams.stderr) else {
             return Err(io::Error::other("the process has no pipes"));
         };
-        Ok((Self { group, stderr: Stderr::drain(stderr) }, stdout, stdin))
+        Ok((Self { process, stderr: Stderr::drain(stderr) }, streams.stdout, stdin))
     }
 
-    pub(super) fn has_exited(&self) -> bool {
-        self.group.has_exited()
+    pub(super) fn has_exited(&mut self) -> bool {
+        self.process.has_exited()
     }
 
     #[cfg(test)]
     pub(super) fn pid(&self) -> i32 {
-        self.group.pid()
+        self.process.id().unwrap().try_into().unwrap()
     }
 
     pub(super) fn stderr(&self) -> Stderr {
         self.stderr.clone()
     }
 
-    /// Waits a moment for it to leave by itself, as it should once its input has ended; then asks; then kills.
-    pub(super) async fn stop(self) {
-        for ask in [false, true] {
-            if ask {
-                self.group.terminate();
-            }
-            if timeout(GRACE, self.group.exited()).await.is_ok() {
-                break;
-            }
+    /// Waits a moment for it to leave by itself, as it should once its input has ended; then ends it.
+    pub(super) async fn stop(mut self) {
+        match timeout(LEAVE, self.process.wait()).await {
+            Ok(_) => self.process.exited().await,
+            Err(_) => self.process.end().await,
         }
-        // How it ended is of no interest any more.
-        let _ = self.group.finish().await;
     }
 }
 
@@ -91,7 +85,7 @@ pub(super) struct Stderr {
 }
 
 impl Stderr {
-    fn drain(mut pipe: ChildStderr) -> Self {
+    fn drain(mut pipe: Receiver) -> Self {
         let kept = Arc::new(Mutex::new(HeadTail::new(0, LAST_WORDS)));
         let reading = tokio::spawn({
             let kept = kept.clone();

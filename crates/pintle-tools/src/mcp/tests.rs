@@ -7,6 +7,7 @@ mod stdio;
 use std::{path::PathBuf, time::Duration};
 
 use pintle_agent::ToolError;
+use pintle_sandbox::{Confinement, Unconfined};
 use serde_json::Value;
 
 use super::{McpLimits, McpServer, McpTransport, tool};
@@ -36,12 +37,17 @@ fn path() -> (String, String) {
     ("PATH".into(), std::env::var("PATH").unwrap())
 }
 
+fn unconfined() -> Confinement {
+    Unconfined::by("this test").into()
+}
+
 fn stdio() -> McpTransport {
     McpTransport::Stdio {
         command: "node".into(),
         args: vec![everything(), "stdio".into()],
         env: vec![path()],
-        cwd: None,
+        cwd: folder(),
+        confinement: unconfined(),
     }
 }
 
@@ -51,7 +57,8 @@ fn shell(script: &str, cwd: &std::path::Path) -> McpTransport {
         command: "/bin/sh".into(),
         args: vec!["-c".into(), script.into(), everything()],
         env: vec![path()],
-        cwd: Some(cwd.to_owned()),
+        cwd: cwd.to_owned(),
+        confinement: unconfined(),
     }
 }
 

@@ -4,7 +4,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
 use tempfile::tempdir;
 
-use super::{LIMITS, call, connect, holds, message, path, shell, stdio};
+use super::{LIMITS, call, connect, holds, message, path, shell, stdio, unconfined};
 use crate::{
     mcp::{McpError, McpLimits, McpServer, McpTransport, State},
     testing::{all_gone, pids},
@@ -45,7 +45,8 @@ async fn a_program_that_is_not_there_is_named() {
         command: "no-such-mcp-server".into(),
         args: vec![],
         env: vec![path()],
-        cwd: None,
+        cwd: "/".into(),
+        confinement: unconfined(),
     };
     let error = fails(missing, LIMITS).await.to_string();
     assert!(

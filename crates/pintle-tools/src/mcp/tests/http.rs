@@ -1,56 +1,54 @@
 use std::{
-    process::Stdio,
+    ffi::OsStr,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use pintle_agent::ToolError;
+use pintle_sandbox::{Command, Folder, Output, Process, Stdin, find_program};
 use serde_json::json;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
-    process::{ChildStderr, Command},
 };
 
-use super::{LIMITS, call, everything, folder, message, path};
-use crate::{
-    group::Group,
-    mcp::{McpError, McpLimits, McpServer, McpTransport},
-};
+use super::{LIMITS, call, everything, folder, message, path, unconfined};
+use crate::mcp::{McpError, McpLimits, McpServer, McpTransport};
 
 /// The published server, speaking HTTP on a loopback port of its own.
 struct Backend {
     port: u16,
-    group: Group,
-    _stderr: BufReader<ChildStderr>,
+    process: Process,
 }
 
 impl Backend {
     async fn start() -> Self {
-        let mut command = Command::new("node");
-        command
-            .arg("--import")
-            .arg(folder().join("loopback.mjs"))
-            .arg(everything())
-            .arg("streamableHttp");
-        command.env_clear().envs([path()]);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let (group, pipes) = Group::spawn(&mut command).unwrap();
-        let mut stderr = BufReader::new(pipes.stderr.unwrap());
+        let (name, value) = path();
+        let loopback = folder().join("loopback.mjs").display().to_string();
+        let args = ["--import".into(), loopback, everything(), "streamableHttp".into()];
+        let command = Command {
+            program: find_program(OsStr::new("node"), &folder(), OsStr::new(&value)).unwrap(),
+            args: args.map(Into::into).into(),
+            env: vec![(name.into(), value.into())],
+            folder: Folder::Path(folder()),
+            stdin: Stdin::Null,
+            output: Output::Merged,
+        };
+        let (process, streams) = Process::start(&command, &unconfined()).unwrap();
+        let mut lines = BufReader::new(streams.stdout).lines();
         loop {
-            let mut line = String::new();
-            assert!(
-                stderr.read_line(&mut line).await.unwrap() > 0,
-                "the server ended before it listened"
-            );
+            let line = lines.next_line().await.unwrap();
+            let line = line.expect("the server ended before it listened");
             if let Some(port) = line.trim().strip_prefix("port=") {
-                return Self { port: port.parse().unwrap(), group, _stderr: stderr };
+                let port = port.parse().unwrap();
+                tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+                return Self { port, process };
             }
         }
     }
 
     async fn kill(self) {
-        self.group.finish().await.unwrap();
+        self.process.end().await;
     }
 }
 

@@ -3,7 +3,7 @@ use pintle_policy::Zone;
 use serde_json::{Value, json};
 use tempfile::tempdir;
 
-use super::{LIMITS, call, connect, folder, holds, message, path, shell, stdio};
+use super::{LIMITS, call, connect, folder, holds, message, path, shell, stdio, unconfined};
 use crate::{
     mcp::{McpLimits, McpServer, McpTransport, tool},
     testing::{all_gone, cx, pids},
@@ -87,7 +87,7 @@ async fn a_server_sees_only_the_environment_it_was_given() {
     let env: Value =
         serde_json::from_str(&call(&server, "get-env", json!({})).await.unwrap()).unwrap();
     let names: Vec<&String> = env.as_object().unwrap().keys().collect();
-    assert_eq!(names, ["PATH"]);
+    assert_eq!(names, ["PATH", "PINTLE_PROCESS_TAG"]);
     server.shutdown().await;
 }
 
@@ -171,7 +171,8 @@ async fn a_server_starts_in_its_folder() {
             "stdio".into(),
         ],
         env: vec![path()],
-        cwd: Some(folder()),
+        cwd: folder(),
+        confinement: unconfined(),
     };
     let server = connect(relative).await;
     assert_eq!(call(&server, "echo", json!({"message": "here"})).await.unwrap(), "Echo: here");
