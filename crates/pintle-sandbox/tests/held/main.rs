@@ -14,5 +14,6 @@ mod attacks;
 mod confined;
 mod holes;
 mod host;
+mod setup_failures;
 mod users;
 mod world;
