@@ -13,16 +13,14 @@ use std::{
 use nix::{
     sys::{
         prctl,
-        signal::Signal,
+        signal::{SigSet, Signal},
         wait::{WaitStatus, waitpid},
     },
     unistd::Pid,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{
-    NOT_RUN, Refusal, Step, landlock, mounts, outer, privileges, refuse, refuse_on, seccomp,
-};
+use super::{NOT_RUN, Refusal, Step, landlock, mounts, privileges, refuse, refuse_on, seccomp};
 use crate::control::{Message, Order};
 
 /// Process 1 of the namespace.
@@ -52,7 +50,8 @@ pub(super) fn become_command() -> i32 {
     let restricted = std::env::set_current_dir(&order.plan.cwd)
         .step(format_args!("the working folder {}", order.plan.cwd.display()))
         .and_then(|()| restrict(&order))
-        .and_then(|()| check_folder(&order));
+        .and_then(|()| check_folder(&order))
+        .and_then(|()| SigSet::empty().thread_set_mask().step("signals"));
     if let Err(why) = restricted {
         return refuse(&why, stderr.as_ref());
     }
@@ -143,7 +142,8 @@ fn command(order: &Order, streams: [OwnedFd; 3]) -> Option<(Command, &OsStr)> {
 
 fn start(order: &Order, streams: [OwnedFd; 3]) -> Result<Option<Pid>, Refusal> {
     let Some((mut command, program)) = command(order, streams) else { return Ok(None) };
-    outer::block_signals().step("signals")?;
+    // The command inherits what is blocked. Process 1 of a namespace needs nothing blocked: it ignores what has no handler.
+    SigSet::empty().thread_set_mask().step("signals")?;
     let child = command.spawn().step(program.to_string_lossy())?;
     Ok(Some(Pid::from_raw(child.id().cast_signed())))
 }

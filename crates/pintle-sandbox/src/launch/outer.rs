@@ -109,7 +109,7 @@ fn keep_over_exec(kept: &[CapabilitySet]) -> io::Result<()> {
 }
 
 /// A signal to the process group is for the command; the launcher leaves when the command does.
-pub(super) fn block_signals() -> nix::Result<()> {
+fn block_signals() -> nix::Result<()> {
     let signals = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
     signals.into_iter().collect::<SigSet>().thread_block()
 }

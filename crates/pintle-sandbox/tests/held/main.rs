@@ -14,6 +14,7 @@ mod attacks;
 mod confined;
 mod holes;
 mod host;
+mod lifetimes;
 mod setup_failures;
 mod users;
 mod world;
