@@ -17,4 +17,5 @@ mod host;
 mod lifetimes;
 mod setup_failures;
 mod users;
+mod work;
 mod world;
