@@ -228,21 +228,18 @@ asyncio.run(main())'",
         script: "echo mine > /tmp/f && cat /tmp/f",
         says: "mine",
         not_at_floor: NO_OTHER_TMP,
-        ..WORK
     },
     Work {
         name: "shared memory",
         script: "echo mine > /dev/shm/f && cat /dev/shm/f",
         says: "mine",
         not_at_floor: NO_SHARED_MEMORY,
-        ..WORK
     },
     Work {
         name: "a terminal",
         script: "script -qec 'tty; stty size' /dev/null",
         says: "/dev/pts/",
         not_at_floor: NO_TERMINALS,
-        ..WORK
     },
     Work { name: "ps", script: "ps aux", says: "ps aux", ..WORK },
     Work { name: "top", script: "top -b -n 1", says: "top -", ..WORK },
@@ -266,7 +263,6 @@ for place in (\"socket\", \"/tmp/socket\", \"\\0hidden\"):
     print(client.recv(9))'",
         says: "b'heard'\nb'heard'\nb'heard'",
         not_at_floor: NO_SOCKETS,
-        ..WORK
     },
     Work {
         name: "a server and a client",
@@ -274,7 +270,6 @@ for place in (\"socket\", \"/tmp/socket\", \"\\0hidden\"):
             until curl -s http://127.0.0.1:8000/README; do sleep 0.05; done; kill $!",
         says: "a project",
         not_at_floor: NO_OTHER_NETWORK,
-        ..WORK
     },
     Work {
         name: "a background job",

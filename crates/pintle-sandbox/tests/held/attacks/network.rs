@@ -64,12 +64,12 @@ socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(question, ("127.0.0.1", 
     },
     Attack {
         name: "curl",
-        script: r#"curl -s -m 5 "http://127.0.0.1:$PORT4/$TOKEN" --noproxy '*'"#,
+        script: r#"curl -s -m 1 "http://127.0.0.1:$PORT4/$TOKEN" --noproxy '*'"#,
         ..REACH
     },
     Attack {
         name: "node",
-        script: r#"node -e 'require("net").connect(process.env.PORT4, "127.0.0.1").end(process.env.TOKEN)'"#,
+        script: r#"node -e 'require("net").connect(process.env.PORT4, "127.0.0.1").end(process.env.TOKEN, () => process.exit())'"#,
         ..REACH
     },
     Attack {
@@ -182,7 +182,7 @@ s.send(os.environ["TOKEN"].encode())'"#,
         script: r#"python3 -I -c '
 import os, socket
 s = socket.create_server(("127.0.0.1", int(os.environ["KNOCKED_AT"])))
-s.settimeout(2)
+s.settimeout(1)
 s.accept()
 print(os.environ["TOKEN"])'"#,
         ..CALL
@@ -236,7 +236,7 @@ const PROXY: &[Attack] = &[
     Attack { name: "a user before the name", script: tunnel!("example.org@127.0.0.1"), ..ASK },
     Attack {
         name: "a plain request",
-        script: r#"curl -s -m 5 --noproxy '' "http://127.0.0.1:$PORT4/$TOKEN""#,
+        script: r#"curl -s -m 1 --noproxy '' "http://127.0.0.1:$PORT4/$TOKEN""#,
         ..ASK
     },
     Attack {
