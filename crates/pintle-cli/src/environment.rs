@@ -13,6 +13,7 @@ use std::{
 use nix::unistd::{Uid, User};
 use pintle_llm::{ProviderConfig, Settings, key_variable, providers};
 use pintle_policy::{OPERATOR_FILE, Operator, OperatorEnv, ProfileErrors};
+use pintle_sandbox::Launcher;
 use pintle_store::OPERATOR;
 
 use crate::{args::Cli, problem::Problem};
@@ -22,6 +23,8 @@ const PASSED_ON: [&str; 6] = ["PATH", "HOME", "LANG", "TMPDIR", "TERM", "USER"];
 
 pub(crate) struct Environment {
     data: Option<PathBuf>,
+    /// What starts confined processes.
+    pub(crate) launcher: Launcher,
     /// Where what is needed for a moment is kept.
     pub(crate) temporary: PathBuf,
     pub(crate) json: bool,
@@ -34,7 +37,7 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    pub(crate) fn read(cli: &Cli) -> Self {
+    pub(crate) fn read(cli: &Cli, launcher: Launcher) -> Self {
         let variables: BTreeMap<_, _> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
@@ -44,6 +47,7 @@ impl Environment {
         });
         Self {
             data,
+            launcher,
             json: cli.json,
             model: set(&variables, "PINTLE_MODEL").map(str::to_string),
             temporary: path("TMPDIR").unwrap_or_else(|| "/tmp".into()),

@@ -6,6 +6,7 @@ mod assembly;
 mod bindings;
 mod chat;
 mod commands;
+mod containment;
 mod environment;
 mod origin;
 mod out;
@@ -26,11 +27,13 @@ use environment::Environment;
 use problem::Problem;
 
 fn main() -> ExitCode {
+    // First of all: in a confined process this does not return.
+    let launcher = pintle_sandbox::init();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    let environment = Environment::read(&cli);
+    let environment = Environment::read(&cli, launcher);
     let done = match tokio::runtime::Runtime::new() {
         Err(error) => Err(Problem::new(format!("the runtime did not start: {error}"))),
         Ok(runtime) => {

@@ -11,7 +11,7 @@ use pintle_policy::{
     Effective, OPERATOR_FILE, Operator, Profile, ProfileErrors,
     profile::{AGENT_FILE, Bounds, KnownTool, Warning, read_inside},
 };
-use pintle_tools::TerminalConfig;
+use pintle_tools::{Background, TerminalConfig};
 
 use crate::{
     args::Who,
@@ -314,7 +314,7 @@ pub(crate) fn stray_settings(environment: &Environment, dir: &Path) -> Option<St
 
 /// The tools that every agent has.
 pub(crate) fn built_in_tools() -> Vec<KnownTool> {
-    known(&pintle_tools::builtin(TerminalConfig::default()))
+    known(&pintle_tools::builtin(TerminalConfig::default(), &Background::default()))
 }
 
 /// A glob that fits no tool guards nothing, which is told; one that nearly names a tool does not load.

@@ -11,22 +11,6 @@ use pintle_policy::{
 /// What of a profile decides what the agent may do.
 const OF_A_PROFILE: [&str; 4] = [AGENT_FILE, HOOKS_FOLDER, ".pintle", "personalities"];
 
-/// What of a workspace is run by git, a shell or an editor on its own.
-const OF_A_WORKSPACE: [&str; 12] = [
-    ".pintle",
-    ".git/hooks",
-    ".git/config",
-    ".bash_profile",
-    ".bashrc",
-    ".profile",
-    ".zprofile",
-    ".zshenv",
-    ".zshrc",
-    ".envrc",
-    ".idea",
-    ".vscode",
-];
-
 /// What of a home folder holds keys.
 const OF_A_HOME: [&str; 11] = [
     ".ssh",
@@ -42,18 +26,25 @@ const OF_A_HOME: [&str; 11] = [
     ".pypirc",
 ];
 
-/// What may be read and not written: files, and folders with everything in them. A profile's folder is protected as a whole,
-/// unless the agent works in it.
+/// The files that decide what the agent may do.
+pub(crate) fn own_files(profile: &Profile) -> Vec<PathBuf> {
+    let named = profile.named_files();
+    let names = OF_A_PROFILE.iter().map(|name| (*name).to_owned()).chain(named.iter().cloned());
+    let dir = profile.dir.canonicalize().unwrap_or_else(|_| profile.dir.clone());
+    names.map(|name| dir.join(name)).collect()
+}
+
+/// What of a profile the agent's commands and file tools may read and not write. Its folder is protected as a whole, unless the
+/// agent works in it.
 pub(crate) fn protected_paths(profile: Option<&Profile>, workspace: &Path) -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> = OF_A_WORKSPACE.iter().map(|name| workspace.join(name)).collect();
+    let mut paths = vec![resolved(workspace).join(".pintle")];
     if let Some(profile) = profile {
-        paths.extend(OF_A_PROFILE.iter().map(|name| profile.dir.join(name)));
-        paths.extend(profile.named_files().iter().map(|file| profile.dir.join(file)));
+        paths.extend(own_files(profile));
         if !resolved(workspace).starts_with(resolved(&profile.dir)) {
-            paths.push(profile.dir.clone());
+            paths.push(resolved(&profile.dir));
         }
     }
-    all_resolved(&paths)
+    paths
 }
 
 /// What may not even be read: the program's own records, and where keys usually lie.

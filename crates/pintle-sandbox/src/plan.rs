@@ -76,6 +76,9 @@ impl Plan {
             let Some(tree) = write.iter().rev().find(|tree| path.starts_with(tree)) else {
                 continue;
             };
+            if write.contains(path) {
+                continue;
+            }
             match path.canonicalize() {
                 Ok(real) if real != *path => return Err(PlanError::Symlink(path.clone())),
                 Ok(real) => {
@@ -100,9 +103,15 @@ impl Plan {
         read.retain(|path| !hide.iter().any(|hidden| path.starts_with(hidden)));
         let caches = caches(policy, slot, &write, &mut links, &mut read)?;
         shallow_first(&mut read);
-        only_topmost(&mut write, |_| false);
-        let is_granted = |path: &Path| write.iter().any(|tree| path.starts_with(tree));
-        only_topmost(&mut read, is_granted);
+        let closed: Vec<PathBuf> = protect.iter().chain(&hide).cloned().collect();
+        let is_granted = |path: &Path, by: &[PathBuf]| {
+            by.iter().any(|tree| {
+                let is_between = |at: &PathBuf| at.starts_with(tree) && path.starts_with(at);
+                path.starts_with(tree) && !closed.iter().any(is_between)
+            })
+        };
+        write = only_topmost(write, |path, kept| is_granted(path, kept));
+        read = only_topmost(read, |path, kept| is_granted(path, kept) || is_granted(path, &write));
         links.sort();
         links.dedup();
         let (network, limits) = (policy.network.clone(), policy.limits);
@@ -197,15 +206,18 @@ fn collect_links(path: &Path, links: &mut Vec<(PathBuf, PathBuf)>) {
     }
 }
 
-/// Leaves out what another tree of the list, or another list, holds already. The list is sorted.
-fn only_topmost(paths: &mut Vec<PathBuf>, is_granted: impl Fn(&Path) -> bool) {
+/// Leaves out what others grant already. The list is sorted.
+fn only_topmost(
+    paths: Vec<PathBuf>,
+    is_granted: impl Fn(&Path, &[PathBuf]) -> bool,
+) -> Vec<PathBuf> {
     let mut kept: Vec<PathBuf> = Vec::new();
-    for path in paths.drain(..) {
-        if !is_granted(&path) && !kept.iter().any(|tree| path.starts_with(tree)) {
+    for path in paths {
+        if !is_granted(&path, &kept) {
             kept.push(path);
         }
     }
-    *paths = kept;
+    kept
 }
 
 fn shallow_first(paths: &mut Vec<PathBuf>) {

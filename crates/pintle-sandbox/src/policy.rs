@@ -105,8 +105,13 @@ impl Policy {
             match grant {
                 Grant::Read(path) => self.read.push(path.clone()),
                 Grant::Write(path) => {
-                    self.protect.retain(|protected| !path.starts_with(protected));
-                    self.write.push(path.clone());
+                    // A file that programs replace by a rename must not be a mount: then it is enough to lift its
+                    // protection.
+                    let is_protected = self.protect.contains(path);
+                    self.protect.retain(|protected| protected != path);
+                    if !is_protected {
+                        self.write.push(path.clone());
+                    }
                 }
                 Grant::Host(host) => self.network.add(host),
             }

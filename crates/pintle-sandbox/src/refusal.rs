@@ -24,6 +24,8 @@ pub enum Refused {
     Grantable(Grant),
     /// A path that no process may use: a person is never asked about it.
     Secret(PathBuf),
+    /// Writing this path, which a grant could only allow together with much more.
+    Outside(PathBuf),
     /// The network, without a host that is known.
     Network,
 }
@@ -34,7 +36,7 @@ impl Refused {
     pub fn grant(&self) -> Option<Grant> {
         match self {
             Self::Grantable(grant) => Some(grant.clone()),
-            Self::Secret(_) | Self::Network => None,
+            Self::Secret(_) | Self::Outside(_) | Self::Network => None,
         }
     }
 }
@@ -46,6 +48,7 @@ impl fmt::Display for Refused {
             Self::Secret(path) => {
                 write!(f, "use {}, which is closed to every command", path.display())
             }
+            Self::Outside(path) => write!(f, "write {}", path.display()),
             Self::Network => f.write_str("reach the network"),
         }
     }
@@ -53,13 +56,7 @@ impl fmt::Display for Refused {
 
 /// What a failed command was refused. `output` is what it printed; `folder` is where it ran.
 #[must_use]
-pub fn find_refusals(
-    held: &Held,
-    secrets: &[PathBuf],
-    folder: &Path,
-    output: &str,
-    report: &Report,
-) -> Vec<Refused> {
+pub fn find_refusals(held: &Held, folder: &Path, output: &str, report: &Report) -> Vec<Refused> {
     let mut found = Vec::new();
     let mut add = |refused: Refused| {
         if !found.contains(&refused) {
@@ -86,13 +83,18 @@ pub fn find_refusals(
             continue;
         }
         for path in paths(line, folder) {
-            if secrets.iter().any(|secret| path.starts_with(secret)) {
+            if held.policy().hide.iter().any(|secret| path.starts_with(secret)) {
                 if path.exists() {
                     add(Refused::Secret(path));
                 }
-            } else if !is_missing && may_not_write(held.policy(), &path) && user_could_write(&path)
+            } else if !is_missing
+                && may_not_write(held.policy(), &path)
+                && let Some(at) = writable_outside(&path)
             {
-                add(Refused::Grantable(Grant::Write(path)));
+                add(match is_narrow(held.policy(), at) {
+                    true => Refused::Grantable(Grant::Write(at.to_owned())),
+                    false => Refused::Outside(path),
+                });
             } else if !may_read(held.policy(), &path) && access(&path, Access::READ_OK).is_ok() {
                 add(Refused::Grantable(Grant::Read(path)));
             }
@@ -193,8 +195,14 @@ fn may_read(policy: &Policy, path: &Path) -> bool {
     is_own(policy, path) || readable.into_iter().any(|tree| path.starts_with(tree))
 }
 
-/// Whether the user could write there without a sandbox: the file, or the nearest folder that exists.
-fn user_could_write(path: &Path) -> bool {
-    let existing = path.ancestors().find(|at| at.symlink_metadata().is_ok());
-    existing.is_some_and(|at| access(at, Access::WRITE_OK).is_ok())
+/// What the user could write without a sandbox: the file, or the nearest folder that exists.
+fn writable_outside(path: &Path) -> Option<&Path> {
+    let existing = path.ancestors().find(|at| at.symlink_metadata().is_ok())?;
+    access(existing, Access::WRITE_OK).is_ok().then_some(existing)
+}
+
+/// Whether a person can be asked to grant it: not a folder that holds a whole home, or the system.
+fn is_narrow(policy: &Policy, path: &Path) -> bool {
+    let holds_secrets = policy.hide.iter().any(|secret| secret.starts_with(path));
+    path.components().count() > 2 && !holds_secrets
 }

@@ -6,7 +6,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
+    fmt, fs,
     io::{self, Write},
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
@@ -39,6 +39,21 @@ pub enum ProtectedChangeKind {
     PutRight,
     /// It was changed and stays so: its old content was not kept.
     Changed,
+}
+
+impl fmt::Display for ProtectedChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match self.kind {
+            ProtectedChangeKind::Created => {
+                write!(f, "{path} is protected and was created: look at it before you use it")
+            }
+            ProtectedChangeKind::PutRight => {
+                write!(f, "{path} is protected: the change was undone")
+            }
+            ProtectedChangeKind::Changed => write!(f, "{path} is protected and was changed"),
+        }
+    }
 }
 
 /// Protected paths as they were before a process.

@@ -58,18 +58,18 @@ pub(super) fn enter(plan: &Plan) -> Result<(), Refusal> {
     }
     attach_own(tmp.as_ref())?;
     attach_devices(&devices)?;
-    // Parents come first, whatever kind they are: a writable tree may lie in a readable one, or in a cache.
+    // Parents come first, whatever kind they are: what lies deeper decides.
     let mut mounts: Vec<(&Path, Source<'_>)> =
         trees.iter().map(|(path, tree)| (*path, Source::Tree(tree))).collect();
     mounts.extend(caches.iter().map(|cache| (cache.tree, Source::Cache(cache))));
+    mounts
+        .extend(plan.pins.iter().chain(&plan.protect).map(|path| (path.as_path(), Source::Itself)));
+    mounts.extend(plan.hide.iter().map(|path| (path.as_path(), Source::Hidden)));
     mounts.sort_by_key(|(path, _)| path.components().count());
     for (path, source) in mounts {
         source.attach(path)?;
     }
-    for path in plan.pins.iter().chain(&plan.protect) {
-        attach(&clone(&inside(path))?, path)?;
-    }
-    hide(plan)?;
+    close_hidden(plan)?;
 
     fs::create_dir_all(inside("/proc")).step("/proc")?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
@@ -114,6 +114,10 @@ fn open_all(plan: &Plan) -> Result<Vec<(&Path, OwnedFd)>, Refusal> {
 enum Source<'a> {
     Tree(&'a OwnedFd),
     Cache(&'a CacheHandles<'a>),
+    /// The path itself: a mount of its own can be made read-only, and cannot be renamed away.
+    Itself,
+    /// Something empty.
+    Hidden,
 }
 
 impl Source<'_> {
@@ -126,6 +130,8 @@ impl Source<'_> {
                 attach(tree, path)
             }
             Self::Cache(cache) => cache.mount(),
+            Self::Itself => attach(&clone(&inside(path))?, path),
+            Self::Hidden => hide(path),
         }
     }
 }
@@ -206,24 +212,35 @@ fn attach_devices(devices: &[(&str, OwnedFd)]) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// What lies over hidden files.
+const BLANK: &str = "/.hidden";
+
 /// Covers what must not be read. The cover lies in the new root: a folder that outlives the call could hold a link to
 /// the very secret in its place.
-fn hide(plan: &Plan) -> Result<(), Refusal> {
-    let blank = inside("/.hidden");
-    for path in plan.hide.iter().filter(|path| inside(path).exists()) {
-        if inside(path).is_dir() {
-            let flags =
-                MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-            mount(Some("tmpfs"), &inside(path), Some("tmpfs"), flags, Some("mode=000,size=4k"))
-                .step(path.display())?;
-            continue;
-        }
-        if !blank.exists() {
-            fs::write(&blank, "").step("a hidden file")?;
-            fs::set_permissions(&blank, fs::Permissions::from_mode(0o000)).step("a hidden file")?;
-        }
-        attach(&clone(&blank)?, path)?;
+fn hide(path: &Path) -> Result<(), Refusal> {
+    let covered = inside(path);
+    if !covered.exists() {
+        return Ok(());
     }
+    if covered.is_dir() {
+        let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+        return mount(Some("tmpfs"), &covered, Some("tmpfs"), flags, Some("mode=700,size=64k"))
+            .step(path.display());
+    }
+    let blank = inside(BLANK);
+    if !blank.exists() {
+        fs::write(&blank, "").step("a hidden file")?;
+        fs::set_permissions(&blank, fs::Permissions::from_mode(0o000)).step("a hidden file")?;
+    }
+    attach(&clone(&blank)?, path)
+}
+
+/// Hidden folders can be passed through to what is granted below them, and not listed.
+fn close_hidden(plan: &Plan) -> Result<(), Refusal> {
+    for path in plan.hide.iter().map(inside).filter(|path| path.is_dir()) {
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o111)).step(path.display())?;
+    }
+    let blank = inside(BLANK);
     if blank.exists() {
         fs::remove_file(&blank).step("a hidden file")?;
     }
@@ -260,17 +277,18 @@ fn read_only(plan: &Plan) -> Result<(), Refusal> {
 }
 
 fn may_write(plan: &Plan, point: &Path) -> bool {
-    let is_closed = |path: &PathBuf| point.starts_with(path);
-    if plan.protect.iter().any(is_closed) || plan.hide.iter().any(is_closed) {
-        return false;
-    }
     let is_own = |path: &str| point == Path::new(path);
-    // Mounts that the host has inside a writable tree go with it.
-    let is_granted = plan.write.iter().any(|tree| point.starts_with(tree));
-    let is_cache = plan.caches.iter().any(|cache| cache.tree == point);
     // `/proc` is closed later: a limit is written to it first. Devices can be written through a read-only mount; it
     // keeps a root user from changing their mode.
-    is_granted || is_cache || is_own("/proc") || OWN.into_iter().any(is_own)
+    if is_own("/proc") || OWN.into_iter().any(is_own) {
+        return true;
+    }
+    // Mounts that the host has inside a writable tree go with it.
+    let granted = plan.write.iter().chain(plan.caches.iter().map(|cache| &cache.tree));
+    let depth = |path: &PathBuf| point.starts_with(path).then(|| path.components().count());
+    let granted = granted.filter_map(depth).max();
+    let closed = plan.protect.iter().chain(&plan.hide).filter_map(depth).max();
+    granted > closed
 }
 
 /// A detached copy of a tree of mounts.

@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use pintle_sandbox::Unconfined;
 use serde_json::json;
 use tempfile::tempdir;
 
@@ -24,7 +25,8 @@ fn job(command: &str, workspace: &Path) -> Job {
 }
 
 async fn execute(config: &TerminalConfig, job: Job, cx: ToolCx) -> Result<String, ToolError> {
-    super::execute(&config.env, &Unconfined::by("this test").into(), job, cx).await
+    let how = Hold { zone: Zone::Machine, confinement: Unconfined::by("this test").into() };
+    super::execute(&config.env, how, job, cx).await
 }
 
 async fn run(command: &str, workspace: &Path) -> Result<String, ToolError> {
