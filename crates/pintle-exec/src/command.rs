@@ -176,8 +176,7 @@ async fn converse(
     Ok(said)
 }
 
-/// Writes the context. A process that does not care to read it all is no failure (`EPIPE`): what it decides, it
-/// decides by its exit code.
+/// Writes the context. A process that does not read all of it has not failed (`EPIPE`): its exit code decides.
 async fn tell(mut stdin: impl AsyncWrite + Unpin, context: &[u8]) {
     let _ = stdin.write_all(context).await;
     let _ = stdin.shutdown().await;
