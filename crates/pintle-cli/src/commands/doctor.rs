@@ -139,8 +139,7 @@ async fn check(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, P
     match assembled {
         Err(problem) => checks.push(Check::new("agent", Err(problem))),
         Ok(assembled) => {
-            let in_force = assembled.profile.as_ref().map(profile::place);
-            let in_force = in_force.unwrap_or_else(|| "none is in force".into());
+            let in_force = doctor.who.found.in_force(assembled.profile.as_ref());
             checks.push(Check::new("profile", Ok(in_force)));
             checks.push(Check::new("database", database(&assembled.store).await));
             checks.push(Check::new("model", Ok(assembled.model.clone())));

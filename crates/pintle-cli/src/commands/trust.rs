@@ -10,6 +10,7 @@ use crate::{
     args::Trust,
     bindings::{accept, changes},
     environment::Environment,
+    in_force::{self, of_folder},
     out::{say, say_json},
     problem::Problem,
     profile,
@@ -17,11 +18,13 @@ use crate::{
 };
 
 pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, Problem> {
-    let profile = profile::load(&environment.absolute(&trust.dir)?, environment)?;
+    let dir = environment.absolute(&trust.dir)?;
+    let profile = profile::load(&of_folder(&dir).unwrap_or(dir), environment)?;
     let changed = changes(environment, &profile)?;
     if trust.accept {
         refuse_agents("trusts a profile")?;
         accept(environment, &profile)?;
+        in_force::accept(environment, &profile)?;
     }
     if environment.json {
         let entry = |change: &Change| json!({ "file": change.what, "change": word(change.kind) });

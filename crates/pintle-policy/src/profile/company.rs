@@ -6,8 +6,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// What pintle keeps in its data folder, by how the names begin.
-const RECORDS: [&str; 6] =
-    ["history.txt", "pintle.db", "pintle.toml", "trust.json", "trust.lock", "trust.new"];
+const RECORDS: [&str; 7] = [
+    "accepted.",
+    "history.txt",
+    "pintle.db",
+    "pintle.toml",
+    "trust.json",
+    "trust.lock",
+    "trust.new",
+];
 const RECORD_FOLDERS: [&str; 2] = ["locks", "webhooks"];
 
 /// Where in a profile the data folder lies, if it does. It changes with every run, and whoever can write to it needs no
