@@ -68,11 +68,11 @@ impl Assembled {
         who: &Who,
         extras: Extras,
     ) -> Result<Self, Problem> {
-        if who.profile.is_none() {
-            profile::tell_of_one_not_in_force(environment)?;
-        }
         let model = profile::Model::by(environment, who);
         let plan = Plan::read(environment, who.profile.as_deref(), model)?;
+        if let Some(profile) = &plan.profile {
+            who.found.check(environment, profile)?;
+        }
         Self::of_plan(environment, who, plan, extras).await
     }
 

@@ -29,6 +29,7 @@ pub(crate) struct Environment {
     pub(crate) temporary: PathBuf,
     pub(crate) json: bool,
     pub(crate) model: Option<String>,
+    pub(crate) profile: Option<PathBuf>,
     variables: BTreeMap<String, String>,
     /// The name of the system's user that runs this, as the system knows it: no variable can say otherwise.
     user: Option<String>,
@@ -50,6 +51,7 @@ impl Environment {
             launcher,
             json: cli.json,
             model: set(&variables, "PINTLE_MODEL").map(str::to_string),
+            profile: path("PINTLE_PROFILE"),
             temporary: path("TMPDIR").unwrap_or_else(|| "/tmp".into()),
             variables,
             user: User::from_uid(Uid::current()).ok().flatten().map(|user| user.name),
@@ -166,6 +168,15 @@ impl Environment {
                 }
             }
             read => read,
+        }
+    }
+
+    /// A path that the operator's file names: from the file's own folder, or from home with `~/`.
+    pub(crate) fn beside_settings(&self, named: &str) -> Result<PathBuf, Problem> {
+        let at_home = named.strip_prefix("~/").and_then(|rest| Some(self.home()?.join(rest)));
+        match at_home {
+            Some(path) => Ok(path),
+            None => Ok(self.data_dir()?.join(named)),
         }
     }
 

@@ -8,6 +8,7 @@ mod chat;
 mod commands;
 mod containment;
 mod environment;
+mod in_force;
 mod origin;
 mod out;
 mod problem;
@@ -84,7 +85,10 @@ async fn run_unless_told(cli: Cli, environment: &Environment) -> Result<ExitCode
     }
 }
 
-async fn run(cli: Cli, environment: &Environment) -> Result<ExitCode, Problem> {
+async fn run(mut cli: Cli, environment: &Environment) -> Result<ExitCode, Problem> {
+    if let Some(who) = cli.command.who() {
+        in_force::settle(environment, who)?;
+    }
     match cli.command {
         Command::Demo(demo) => commands::demo::run(environment, demo).await,
         Command::Init(init) => commands::init::run(environment, &init),

@@ -9,7 +9,7 @@ use pintle::points::PersonalityConfig;
 use pintle_agent::{Limits, Personalities, Personality, Policy};
 use pintle_policy::{
     Effective, OPERATOR_FILE, Operator, Profile, ProfileErrors,
-    profile::{AGENT_FILE, Bounds, KnownTool, Warning, read_inside},
+    profile::{Bounds, KnownTool, Warning, read_inside},
 };
 use pintle_tools::{Background, TerminalConfig};
 
@@ -17,10 +17,9 @@ use crate::{
     args::Who,
     assembly::{TERMINAL_GUARD, known},
     environment::Environment,
-    out::tell,
     problem::Problem,
     protection::{protected_paths, secret_paths},
-    shown::{text, yellow},
+    shown::text,
 };
 
 /// The personality of an agent without a profile.
@@ -229,49 +228,6 @@ pub(crate) fn faults(
     let operator = operator.as_ref();
     let bounds = Bounds { operator, tools, data, providers, hooks: &OWN };
     Ok(Profile::load_within(dir, bounds).err())
-}
-
-/// Whose rules are in force, so that nobody takes those of another profile, or of none, for them.
-pub(crate) fn in_force(profile: Option<&Profile>) -> String {
-    match profile {
-        Some(profile) => format!("profile {}", place(profile)),
-        None => "no profile is in force".to_owned(),
-    }
-}
-
-/// A guard that does not guard is no secret: whoever named no profile hears of the one that lies here, or above here in
-/// the same project.
-pub(crate) fn tell_of_one_not_in_force(environment: &Environment) -> Result<(), Problem> {
-    let here = environment.working_dir()?;
-    let home = environment.home().map(|home| home.canonicalize().unwrap_or(home.to_owned()));
-    let mut way = String::new();
-    for folder in here.ancestors() {
-        if folder.join(AGENT_FILE).is_file() {
-            let (place, way) = match way.trim_end_matches('/') {
-                "" => ("this folder".to_owned(), "."),
-                up => (folder.display().to_string(), up),
-            };
-            let warning = yellow("warning");
-            tell!(
-                "{}: the {} in {} is not in force: `--profile {}` puts it there",
-                warning,
-                AGENT_FILE,
-                place,
-                way
-            );
-            break;
-        }
-        if folder.join(".git").exists() || home.as_deref() == Some(folder) {
-            break;
-        }
-        way.push_str("../");
-    }
-    Ok(())
-}
-
-/// A profile by its name and its folder.
-pub(crate) fn place(profile: &Profile) -> String {
-    format!("`{}` in {}", profile.name, profile.dir.display())
 }
 
 /// Who is to answer questions and cannot, and whether that is everybody.

@@ -29,6 +29,8 @@ pub struct OperatorEnv<'a> {
 pub struct Operator {
     /// The loosest level a profile may have, and the one it has if it asks for none.
     pub level: Level,
+    /// The profile to use where nothing nearer names one; as written.
+    pub profile: Option<String>,
     /// Whether profiles may run programs as hooks.
     pub allow_command_hooks: bool,
     /// Whether observers are off. Gates stay on.
@@ -88,6 +90,7 @@ impl Operator {
         let entries = read.webhook_allowlist.iter().map(String::as_str).chain(from_env);
         Ok(Self {
             level: read.level,
+            profile: read.profile,
             allow_command_hooks: allow_command_hooks.unwrap_or(read.allow_command_hooks),
             disable_hooks: disable_hooks.unwrap_or(read.disable_hooks),
             webhooks: WebhookAllowlist::new(entries).map_err(|why| {

@@ -152,8 +152,7 @@ async fn talk(
     let mut warned = false;
     if environment.stdin_is_terminal {
         let Assembled { model, profile, .. } = &current.assembled;
-        let profile =
-            profile.as_ref().map_or("no profile".into(), |it| format!("profile {}", it.name));
+        let profile = chat.who.found.in_short(profile.as_ref());
         let rest = text!("· model {} · {} · {} · /help for commands", model, profile, key);
         tell!("{} {}", bold("pintle"), dim(rest));
     }

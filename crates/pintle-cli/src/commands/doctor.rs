@@ -146,8 +146,7 @@ async fn check(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, P
     match assembled {
         Err(problem) => checks.push(Check::new("agent", Err(problem))),
         Ok(assembled) => {
-            let in_force = assembled.profile.as_ref().map(profile::place);
-            let in_force = in_force.unwrap_or_else(|| "none is in force".into());
+            let in_force = doctor.who.found.in_force(assembled.profile.as_ref());
             checks.push(Check::new("profile", Ok(in_force)));
             checks.push(sandbox(&assembled.held.sandbox));
             checks.push(Check::new("database", database(&assembled.store).await));

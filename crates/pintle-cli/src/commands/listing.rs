@@ -19,7 +19,7 @@ use crate::{
     out::{say, say_pretty_json, tell},
     problem::{Problem, facts},
     profile,
-    shown::{Shown, dim, red, yellow},
+    shown::{Shown, dim, red, text, yellow},
 };
 
 /// One line of the list.
@@ -56,7 +56,8 @@ pub(crate) async fn run(environment: &Environment, who: &Who) -> Result<ExitCode
         list.iter().map(|info| Row::bound(info, state(info), observes(info))).collect();
     rows.extend(bound.disabled.iter().map(Row::disabled));
     if !environment.json {
-        say!("{}", dim(profile::in_force(assembled.profile.as_ref())));
+        let in_force = who.found.in_force(assembled.profile.as_ref());
+        say!("{}", dim(text!("profile: {}", in_force)));
     }
     print(environment, &rows)?;
     assembled.close().await;

@@ -13,6 +13,7 @@ use crate::{
     args::Trust,
     bindings::{accept, changes, diff},
     environment::Environment,
+    in_force::{self, of_folder},
     out::{say, say_json},
     problem::Problem,
     profile,
@@ -20,7 +21,8 @@ use crate::{
 };
 
 pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, Problem> {
-    let profile = profile::load(&environment.absolute(&trust.dir)?, environment)?;
+    let dir = environment.absolute(&trust.dir)?;
+    let profile = profile::load(&of_folder(&dir).unwrap_or(dir), environment)?;
     let mut changed = Vec::new();
     for change in changes(environment, &profile)? {
         let diff = diff(environment, &profile, &change)?;
@@ -29,6 +31,7 @@ pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, 
     if trust.accept {
         refuse_agents("trusts a profile")?;
         accept(environment, &profile)?;
+        in_force::accept(environment, &profile)?;
     }
     if environment.json {
         let entry = |(change, diff): &(Change, Option<String>)| {

@@ -179,7 +179,7 @@ fn a_question_that_lapses_at_the_terminal_says_so() {
     let hasty = json!({"name": "hasty", "security": {"approvalTimeoutMs": 4000}});
     world.write("hasty/agent.json", hasty.to_string());
     let steps = [
-        wait("· profile hasty ·"),
+        wait("· profile hasty (by --profile) ·"),
         wait_for_prompt(),
         keys("run touch made.txt\r"),
         wait("allow it?"),

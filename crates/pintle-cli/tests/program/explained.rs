@@ -108,9 +108,10 @@ fn the_profile_in_force_is_named_wherever_its_rules_are_shown() {
     let explain = ["hooks", "explain", "--tool", "read_file", "--args", HERE];
     let dir = world.file("guide").display().to_string();
     for command in [&explain[..], &["hooks", "list"]] {
-        assert!(world.run(command).out.starts_with("no profile is in force\n"), "{command:?}");
+        assert!(world.run(command).out.starts_with("profile: none is in force ("), "{command:?}");
         let said = world.run(&[command, &["--profile", "guide"]].concat());
-        assert!(said.out.starts_with(&format!("profile `guide` in {dir}\n")), "{said}");
+        let named = format!("profile: `guide` in {dir} (by --profile)\n");
+        assert!(said.out.starts_with(&named), "{said}");
     }
     assert!(world.run(&["doctor"]).out.contains("none is in force"));
     let doctor = world.run(&["doctor", "--profile", "guide"]);

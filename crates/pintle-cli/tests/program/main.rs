@@ -17,6 +17,7 @@ mod floor;
 mod help;
 mod hooks;
 mod hostile;
+mod in_force;
 mod init;
 mod interruption;
 mod json;

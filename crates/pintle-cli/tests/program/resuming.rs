@@ -96,6 +96,21 @@ impl Crashed {
     }
 }
 
+// R10.10: an answer is no way round the question about a changed profile.
+#[test]
+fn a_profile_that_changed_since_it_was_accepted_stops_the_run_that_goes_on() {
+    let world = world();
+    world.write("agent.json", GUARDED);
+    assert_eq!(world.run(&["trust", ".", "--accept"]).code, Some(0));
+    let crashed = Crashed::of(world, &[]);
+    crashed.world.write("agent.json", r#"{ "name": "ap" }"#);
+    crashed.assert_refused(&crashed.answer(&["approve"]), "changed since it was accepted");
+    crashed.assert_refused(&crashed.answer(&["approve", "--no-profile"]), "made with profile");
+    crashed.world.write("agent.json", GUARDED);
+    assert_eq!(crashed.answer(&["approve"]).code, Some(0));
+    assert!(crashed.ran());
+}
+
 #[test]
 fn the_run_goes_on_in_its_own_folder_under_its_own_guards() {
     let crashed = Crashed::new(&["--profile", "../ap"]);

@@ -19,6 +19,8 @@ pub const OPERATOR_FILE: &str = "pintle.toml";
 #[serde(deny_unknown_fields, default)]
 pub(super) struct OperatorFile {
     pub(super) level: Level,
+    #[schemars(extend("format" = "non-empty"))]
+    pub(super) profile: Option<String>,
     pub(super) allow_command_hooks: bool,
     pub(super) disable_hooks: bool,
     pub(super) webhook_allowlist: Vec<String>,
