@@ -245,6 +245,24 @@ impl Surroundings {
         }
     }
 
+    /// The rights of a policy in words, with the workspace and the home folder by their usual names.
+    #[must_use]
+    pub fn in_words(&self, policy: &Policy) -> Vec<String> {
+        let Settings { workspace, home, .. } = &self.settings;
+        policy.in_words_with(|path| {
+            if path == workspace {
+                return "the workspace".to_owned();
+            }
+            if let Ok(inside) = path.strip_prefix(workspace) {
+                return inside.display().to_string();
+            }
+            match home.as_ref().and_then(|home| path.strip_prefix(home).ok()) {
+                Some(inside) => format!("~/{}", inside.display()),
+                None => path.display().to_string(),
+            }
+        })
+    }
+
     /// What git runs in submodules, which come and go.
     fn submodules(&self) -> Vec<PathBuf> {
         let modules = self.settings.workspace.join(".git/modules");

@@ -179,13 +179,7 @@ impl Inner {
     fn sandbox(&self, judged: &mut Judged, grants: &[Grant]) -> (JudgedStep, Option<Confinement>) {
         let confined = self.policy.containment.confine(judged.zone, grants);
         let (finding, detail) = match &confined {
-            Ok(Confinement::Held(held)) => {
-                let rights = held.policy().in_words().join("; ");
-                (Finding::Passes, format!("{}: {rights}", held.sandbox()))
-            }
-            Ok(Confinement::Unconfined(unconfined)) => {
-                (Finding::Passes, format!("none: decided by {}", unconfined.decided_by()))
-            }
+            Ok(confinement) => (Finding::Passes, self.policy.containment.in_words(confinement)),
             Err(why) => (Finding::Asks, why.clone()),
         };
         if let Err(why) = &confined
