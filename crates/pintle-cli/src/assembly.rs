@@ -5,7 +5,11 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use pintle::{Event, Hooks, Verdict, points::ToolPre};
 use pintle_agent::{Agent, HandlerWatch, Llm, SwitchError, Tool, ToolSpec};
 use pintle_exec::{EndpointStats, KeptWebhooks};
-use pintle_policy::{Operator, Profile, profile::KnownTool, shell};
+use pintle_policy::{
+    Operator, Profile,
+    profile::{KnownTool, variable_of},
+    shell,
+};
 use pintle_store::SqliteStore;
 use pintle_tools::{McpLimits, McpServer, McpTransport, TerminalConfig};
 use serde_json::Value;
@@ -282,7 +286,13 @@ async fn connect_servers(
                 let mut env = environment.passed_on();
                 let traces = bindings::leave_no_traces(profile);
                 env.extend(traces.map(|(name, value)| (name.to_owned(), value.to_owned())));
-                env.extend(server.env.iter().map(|(name, value)| (name.clone(), value.clone())));
+                for (name, value) in &server.env {
+                    let value = match variable_of(value) {
+                        Some(variable) => environment.secret(variable)?,
+                        None => value.clone(),
+                    };
+                    env.push((name.clone(), value));
+                }
                 let (command, args) = (command.clone(), server.args.clone());
                 McpTransport::Stdio { command, args, env, cwd: Some(profile.dir.clone()) }
             }

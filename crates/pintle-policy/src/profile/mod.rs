@@ -32,6 +32,7 @@ mod rules;
 mod run_as_read;
 mod schema;
 mod scripts;
+mod served;
 mod shape;
 mod steered;
 mod strings;
@@ -52,6 +53,7 @@ pub use read::read_inside;
 pub use report::{ProfileError, ProfileErrors, nearest};
 pub use schema::agent_schema;
 pub use scripts::{MOST_FILES, Scripts};
+pub use served::variable_of;
 pub use tools::{KnownTool, Warning};
 
 pub(crate) use document::{Field, Kind, Node, Parsed};
@@ -165,6 +167,7 @@ impl Profile {
         let around = Around { folder: dir, data: bounds.data, hook_env: &hook_env };
         let scripts = Scripts::of(&document, around, &mut Contents::default());
         problems.extend(rules::check(&document, dir, &names, &scripts));
+        problems.extend(served::check(&document));
         problems.extend(model::unknown(&document, bounds.providers));
         problems.extend(rules::taken_names(&document, bounds.hooks));
         if let Some(operator) = bounds.operator {
