@@ -8,7 +8,11 @@ use pintle::{
 };
 use pintle_agent::{Agent, HandlerWatch, Llm, Policy, SwitchError, Tool, ToolSpec};
 use pintle_exec::{EndpointStats, KeptWebhooks};
-use pintle_policy::{Operator, Profile, profile::KnownTool, shell};
+use pintle_policy::{
+    Operator, Profile,
+    profile::{KnownTool, variable_of},
+    shell,
+};
 use pintle_sandbox::Rights;
 use pintle_store::SqliteStore;
 use pintle_tools::{Background, McpLimits, McpServer, McpTransport, TerminalConfig};
@@ -307,7 +311,13 @@ async fn connect_servers(
                 let mut env = environment.passed_on();
                 let (name, value) = bindings::NO_BYTECODE;
                 env.push((name.to_owned(), value.to_owned()));
-                env.extend(server.env.iter().map(|(name, value)| (name.clone(), value.clone())));
+                for (name, value) in &server.env {
+                    let value = match variable_of(value) {
+                        Some(variable) => environment.secret(variable)?,
+                        None => value.clone(),
+                    };
+                    env.push((name.clone(), value));
+                }
                 let (command, args) = (command.clone(), server.args.clone());
                 let cwd = environment.absolute(&profile.dir)?;
                 let confinement = held.of_profile(profile, Rights::Network, None)?;

@@ -129,6 +129,10 @@ fn wrong() -> Vec<Value> {
         channel(json!({ "kind": "webhook", "baseUrl": "https://x.example" })),
         channel(json!({ "kind": "console", "tokenEnv": "a b" })),
         channel(json!({ "allow": ["42"] })),
+        // R10.11: what nothing serves.
+        channel(json!({ "kind": "console" })),
+        json!({ "plugins": ["notes"] }),
+        json!({ "personalities": { "a": { "prompt": "a", "plugins": ["notes"] } } }),
         guard(json!({})),
         guard(json!({ "deny": [] })),
         guard(json!({ "allow": [], "deny": [] })),
@@ -179,9 +183,8 @@ fn right() -> Vec<Value> {
         post("http://[::1]:9000?x"),
         server(json!({ "command": "x", "args": [""], "env": { "A": "" } })),
         server(json!({ "url": "http://x.example/mcp" })),
-        channel(json!({ "kind": "console" })),
-        channel(json!({ "kind": "webhook", "url": "https://x.example", "tokenEnv": "A_1" })),
-        channel(json!({ "kind": "telegram", "tokenEnv": "T", "baseUrl": "https://x.example" })),
+        server(json!({ "command": "x", "env": { "A": "${A}", "B": "5 $" } })),
+        json!({ "channels": {}, "personalities": { "a": { "prompt": "a", "plugins": [] } } }),
         guard(json!({ "allow": [], "deny": ["rm *"] })),
         guard(json!({ "allow": ["ls"] })),
     ]

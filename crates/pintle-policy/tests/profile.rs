@@ -31,8 +31,6 @@ fn the_sample_profile_is_read_with_every_field() {
     assert_eq!(profile.personalities["reviewer"].prompt, "You review.\n");
     assert_eq!(profile.mcp_servers["files"].command.as_deref(), Some("mcp-files"));
     assert_eq!(profile.mcp_servers["remote"].url.as_deref(), Some("https://mcp.example.com/v1"));
-    assert!(profile.channels["phone"].require_mention);
-    assert_eq!(profile.plugins.as_deref().unwrap(), ["notes"]);
     assert_eq!(profile.guards.len(), 3);
     assert_eq!(profile.named_files(), ["hooks/check.sh".to_owned()].into());
 }

@@ -41,10 +41,12 @@ pub(crate) struct AgentFile {
     /// MCP servers by name.
     #[serde(default)]
     pub(crate) mcp_servers: BTreeMap<String, McpServer>,
-    /// The plugins that may fire; a personality can only name fewer.
+    /// The plugins that may fire; a personality can only name fewer. Not served yet.
+    #[schemars(extend("maxItems" = 0))]
     pub(crate) plugins: Option<Vec<String>>,
-    /// Chat channels by name.
+    /// Chat channels by name. Not served yet.
     #[serde(default)]
+    #[schemars(extend("maxProperties" = 0))]
     pub(crate) channels: BTreeMap<String, Channel>,
     /// Actions by the moment they run at.
     #[serde(default)]
@@ -63,7 +65,8 @@ pub(crate) struct InlinePersonality {
     /// The tools it may use, as globs; all of them if left out.
     #[schemars(extend("format" = "globs"))]
     pub(crate) tools: Option<Vec<String>>,
-    /// The plugins that fire for it; none if left out.
+    /// The plugins that fire for it; none if left out. Not served yet.
+    #[schemars(extend("maxItems" = 0))]
     pub(crate) plugins: Option<Vec<String>>,
 }
 
@@ -78,7 +81,8 @@ pub(crate) struct PersonalityFile {
     /// The tools it may use, as globs; all of them if left out.
     #[schemars(extend("format" = "globs"))]
     pub(crate) tools: Option<Vec<String>>,
-    /// The plugins that fire for it; none if left out.
+    /// The plugins that fire for it; none if left out. Not served yet.
+    #[schemars(extend("maxItems" = 0))]
     pub(crate) plugins: Option<Vec<String>>,
 }
 
@@ -141,7 +145,7 @@ pub struct McpServer {
     /// Its arguments.
     #[serde(default)]
     pub args: Vec<String>,
-    /// Its environment, added to the allowlist.
+    /// Its environment, added to the allowlist. A value `${NAME}` is that of pintle's own variable NAME.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// The address to talk to instead.

@@ -15,6 +15,7 @@ mod read;
 mod report;
 mod rules;
 mod schema;
+mod served;
 mod shape;
 mod surprises;
 mod syntax;
@@ -30,6 +31,7 @@ pub use personality::Personality;
 pub use read::read_inside;
 pub use report::{ProfileError, ProfileErrors, nearest};
 pub use schema::agent_schema;
+pub use served::variable_of;
 pub use tools::{KnownTool, Warning};
 
 pub(crate) use document::{Field, Kind, Node, Parsed};
@@ -136,6 +138,7 @@ impl Profile {
         formats::only_one_answer(&mut problems, &mut found);
         problems.extend(found);
         problems.extend(rules::check(&document, dir, &names, bounds.data));
+        problems.extend(served::check(&document));
         problems.extend(model::unknown(&document, bounds.providers));
         problems.extend(rules::taken_names(&document, bounds.hooks));
         if let Some(operator) = bounds.operator {
