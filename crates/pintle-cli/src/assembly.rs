@@ -6,7 +6,7 @@ use pintle::{
     Event, Hooks, Verdict,
     points::{SubagentEnded, ToolPre},
 };
-use pintle_agent::{Agent, HandlerWatch, Llm, Policy, SwitchError, Tool, ToolSpec};
+use pintle_agent::{Agent, HandlerWatch, Llm, SwitchError, Tool, ToolSpec};
 use pintle_exec::{EndpointStats, KeptWebhooks};
 use pintle_policy::{
     Operator, Profile,
@@ -172,7 +172,7 @@ impl Assembled {
                 tell!("{}: {}", yellow("warning"), warning);
             }
         }
-        let policy = Policy { containment: held.containment(), ..plan.policy };
+        let policy = held.applied_to(plan.policy);
         let mut builder =
             Agent::builder(hooks, llm, Arc::new(store.clone()), plan.personalities, policy)
                 .limits(plan.limits)

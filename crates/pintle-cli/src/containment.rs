@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use pintle_agent::Containment;
+use pintle_agent::{Containment, Policy};
 use pintle_policy::Profile;
 use pintle_sandbox::{Confinement, Rights, Sandbox, Settings, Surroundings, Tier, Unconfined};
 use tempfile::TempDir;
@@ -50,10 +50,13 @@ impl Held {
         Ok(Self { sandbox, settings, _temporary: temporary })
     }
 
-    /// For the agent's own calls.
-    pub(crate) fn containment(&self) -> Containment {
+    /// The policy of an agent whose calls are held by this, and whose file tools keep off the same paths.
+    pub(crate) fn applied_to(&self, policy: Policy) -> Policy {
         let surroundings = Arc::new(Surroundings::new(self.settings.clone()));
-        Containment::Kernel { sandbox: self.sandbox.clone(), surroundings }
+        let (protected, secret) =
+            (surroundings.protected().to_vec(), surroundings.secrets().to_vec());
+        let containment = Containment::Kernel { sandbox: self.sandbox.clone(), surroundings };
+        Policy { containment, protected, secret, ..policy }
     }
 
     /// For a program of the profile. It may read its own folder, and write there what is not the profile's own.

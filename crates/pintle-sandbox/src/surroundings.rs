@@ -216,10 +216,16 @@ impl Surroundings {
         &self.settings.workspace
     }
 
+    /// The paths that stay read-only.
+    #[must_use]
+    pub fn protected(&self) -> &[PathBuf] {
+        &self.protect
+    }
+
     /// The paths that are never readable.
     #[must_use]
     pub fn secrets(&self) -> &[PathBuf] {
-        &self.settings.secrets
+        &self.hide
     }
 
     /// The policy of a process with these rights.
