@@ -173,7 +173,7 @@ impl Binding<'_> {
                 self.register(registrar, queue.webhook(spec).map_err(Problem::new)?)
             }
             Action::Approve => self.approve(hooks),
-            Action::Command { run, timeout, worker } => {
+            Action::Command { run, timeout, worker, .. } => {
                 if self.trust.check().is_err() {
                     bound.untrusted.push(self.hook.name.clone());
                 }

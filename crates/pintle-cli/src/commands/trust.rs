@@ -29,7 +29,9 @@ pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, 
     if environment.json {
         let entry = |change: &Change| json!({ "file": change.what, "change": word(change.kind) });
         let all: Vec<Value> = changed.iter().map(entry).collect();
-        say_json(&json!({ "changes": all, "accepted": trust.accept }))?;
+        let widened: Vec<_> =
+            profile.widened().iter().map(|(who, may)| format!("{who} {may}")).collect();
+        say_json(&json!({ "changes": all, "accepted": trust.accept, "widened": widened }))?;
         return Ok(ExitCode::SUCCESS);
     }
     for change in &changed {
@@ -48,6 +50,9 @@ pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, 
     }
     if let Some(why) = profile.scripts.why_any().filter(|_| !changed.is_empty()) {
         say!("\n{}: {}", yellow("note"), why);
+    }
+    for (who, may) in profile.widened() {
+        say!("\n{}: {} {}", yellow("note"), who, may);
     }
     for risk in profile.scripts.risks() {
         say!("\n{}: {}", yellow("warning"), risk);

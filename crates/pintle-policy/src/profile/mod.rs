@@ -30,6 +30,7 @@ mod read;
 mod report;
 mod rules;
 mod run_as_read;
+mod sandbox;
 mod schema;
 mod scripts;
 mod served;
@@ -51,6 +52,7 @@ pub use personality::Personality;
 pub use reached::is_module_here;
 pub use read::read_inside;
 pub use report::{ProfileError, ProfileErrors, nearest};
+pub use sandbox::{HookSandbox, SandboxRules, ServerZone};
 pub use schema::agent_schema;
 pub use scripts::{MOST_FILES, Scripts};
 pub use served::variable_of;
@@ -93,6 +95,8 @@ pub struct Profile {
     pub security: Security,
     /// What ends a run.
     pub limits: Limits,
+    /// What it keeps from every process that the sandbox holds.
+    pub sandbox: SandboxRules,
     /// MCP servers by name.
     pub mcp_servers: BTreeMap<String, McpServer>,
     /// The plugins that may fire.
@@ -168,6 +172,7 @@ impl Profile {
         let scripts = Scripts::of(&document, around, &mut Contents::default());
         problems.extend(rules::check(&document, dir, &names, &scripts));
         problems.extend(served::check(&document));
+        problems.extend(sandbox::check(&document));
         problems.extend(model::unknown(&document, bounds.providers));
         problems.extend(rules::taken_names(&document, bounds.hooks));
         if let Some(operator) = bounds.operator {
@@ -236,6 +241,7 @@ impl Profile {
             tools: file.tools,
             security: file.security,
             limits: file.limits,
+            sandbox: file.sandbox,
             mcp_servers: file.mcp_servers,
             plugins: file.plugins,
             channels: file.channels,
