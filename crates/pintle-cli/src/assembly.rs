@@ -13,7 +13,6 @@ use pintle_policy::{
     profile::{KnownTool, variable_of},
     shell,
 };
-use pintle_sandbox::Rights;
 use pintle_store::SqliteStore;
 use pintle_tools::{Background, McpLimits, McpServer, McpTransport, TerminalConfig};
 use serde_json::Value;
@@ -115,8 +114,12 @@ impl Assembled {
     ) -> Result<Self, Problem> {
         house_an_agent();
         can_hold_the_cost_limit(environment, &plan, said)?;
+        let workspace = &plan.policy.workspace;
         let held =
-            containment::Held::new(environment, plan.profile.as_ref(), &plan.policy.workspace)?;
+            containment::Held::new(environment, &plan.operator, plan.profile.as_ref(), workspace)?;
+        if let Some(warning) = held.warning().filter(|_| !extras.only_looks) {
+            tell!("{}: {}", yellow("warning"), warning);
+        }
         let hooks = extras.hooks.unwrap_or_default();
         bind_built_ins(&hooks)?;
         let bound = match &plan.profile {
@@ -320,7 +323,10 @@ async fn connect_servers(
                 }
                 let (command, args) = (command.clone(), server.args.clone());
                 let cwd = environment.absolute(&profile.dir)?;
-                let confinement = held.of_profile(profile, Rights::Network, None)?;
+                let said = plan.operator.sandbox.mcp.get(name);
+                let zone = said.and_then(|said| said.zone).unwrap_or(server.zone).zone();
+                let hosts = said.and_then(|said| said.hosts.as_ref());
+                let confinement = held.of_server(profile, zone, hosts)?;
                 McpTransport::Stdio { command, args, env, cwd, confinement }
             }
             (None, Some(url)) => McpTransport::Http { url: url.clone(), headers: Vec::new() },

@@ -1,8 +1,10 @@
 //! What the operator allows: the floor under every profile (R10.8, R11.3).
 
 mod file;
+mod sandbox;
 
 pub use file::OPERATOR_FILE;
+pub use sandbox::{SandboxMode, SandboxNetwork, SandboxOfServer, SandboxSettings};
 
 use crate::Level;
 use crate::profile::{
@@ -49,6 +51,8 @@ pub struct Operator {
     pub hook_env: BTreeMap<String, String>,
     /// What webhooks are sent through; nothing in the environment says so (R10.5).
     pub webhook_proxy: Option<String>,
+    /// What confined processes may read, write and reach.
+    pub sandbox: SandboxSettings,
     /// The file, for saying where in it something is written.
     document: Node,
     source: String,
@@ -107,6 +111,7 @@ impl Operator {
             secrets: read.secrets,
             hook_env: read.hook_env,
             webhook_proxy: read.webhook_proxy,
+            sandbox: read.sandbox,
             document,
             source: file.to_owned(),
         })
@@ -267,6 +272,7 @@ impl Operator {
             if let Some(command) = server.value.get("command") {
                 self.judge_program(command, "a program to start", problems);
             }
+            self.judge_width(server.value.get("zone"), &["machine"], problems);
         }
         // Where a channel talks to gets its token and everything that is said.
         for channel in file.get("channels").map(Node::fields).unwrap_or_default() {
@@ -364,9 +370,26 @@ impl Operator {
         let Some(kind) = action.get("action") else { return };
         if kind.text() == Some("command") {
             self.judge_program(kind, "a command hook", problems);
+            self.judge_width(action.get("sandbox"), &["network", "none"], problems);
         }
         if let Some(url) = action.get("url").filter(|_| kind.text() == Some("webhook")) {
             self.judge_url(url, "webhooks", problems);
+        }
+    }
+
+    /// Whether a hook or a server asks for less than the default sandbox.
+    fn judge_width(&self, asked: Option<&Node>, wider: &[&str], problems: &mut Vec<Problem>) {
+        let Some(node) = asked.filter(|node| node.text().is_some_and(|it| wider.contains(&it)))
+        else {
+            return;
+        };
+        if !self.sandbox.allow_wider_hooks {
+            problems.push(
+                Problem::new(node.span.clone(), "the operator has not allowed a wider sandbox")
+                    .label("wider than the default")
+                    .help("remove the field")
+                    .help("to allow it, the operator writes `allow_wider_hooks = true` under `[sandbox]` in pintle.toml"),
+            );
         }
     }
 

@@ -214,6 +214,17 @@ fn cases() -> Vec<(&'static str, String)> {
             field("\"channels\": { \"phone\": { \"kind\": \"telegram\" } }"),
         ),
         ("unknown_channel_kind", field("\"channels\": { \"phone\": { \"kind\": \"telegramm\" } }")),
+        (
+            "sandbox_of_other_places",
+            field(
+                "\"sandbox\": { \"protect\": [\"/etc\", \"*.tf\"], \"secrets\": [\"../.env\", \"{a,b}\"] }",
+            ),
+        ),
+        ("sandbox_that_loosens", field("\"sandbox\": { \"write\": [\"x\"] }")),
+        (
+            "hook_in_no_such_sandbox",
+            action("{ \"action\": \"command\", \"command\": \"true\", \"sandbox\": \"netwrok\" }"),
+        ),
         ("plugins_of_nobody", field("\"plugins\": [\"notes\"]")),
         (
             "mcp_env_that_names_no_variable",

@@ -7,7 +7,7 @@
     missing_docs
 )]
 
-use pintle_policy::profile::{Action, Bucket, Run};
+use pintle_policy::profile::{Action, Bucket, HookSandbox, Run};
 use pintle_policy::{Level, Profile, agent_schema};
 use serde_json::json;
 use std::path::Path;
@@ -63,7 +63,12 @@ fn a_command_hook_carries_its_program_its_time_and_its_tools() {
     let run = Run::Argv(vec!["hooks/check.sh".into(), "--strict".into()]);
     assert_eq!(
         hook.action,
-        Action::Command { run, timeout: Some(Duration::from_secs(2)), worker: false }
+        Action::Command {
+            run,
+            timeout: Some(Duration::from_secs(2)),
+            worker: false,
+            sandbox: HookSandbox::Build,
+        }
     );
     assert_eq!(
         (hook.bucket, hook.tools.as_slice()),

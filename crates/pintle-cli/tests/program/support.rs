@@ -331,7 +331,8 @@ pub(crate) fn is_gone(file: &Path) {
     };
     let is_it = |process: &Path| {
         let status = std::fs::read_to_string(process.join("status")).unwrap_or_default();
-        let line = |name| status.lines().find_map(|line: &str| line.strip_prefix(name)).unwrap_or("");
+        let line =
+            |name| status.lines().find_map(|line: &str| line.strip_prefix(name)).unwrap_or("");
         let own = line("NSpid:").split_whitespace().last().and_then(|own| own.parse().ok());
         let works_here = std::fs::read_link(process.join("cwd"))
             .is_ok_and(|cwd| cwd.to_string_lossy().contains(&folder));

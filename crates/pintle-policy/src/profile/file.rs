@@ -2,6 +2,7 @@
 //! from these types. `format` names a check in `formats.rs`; what `anyOf` says is for editors, and in `rules.rs` for the
 //! reader, who says more about it than that it does not fit.
 
+use super::sandbox::{HookSandbox, SandboxRules, ServerZone};
 use crate::guard::GuardKind;
 use crate::level::Level;
 use schemars::JsonSchema;
@@ -38,6 +39,9 @@ pub(crate) struct AgentFile {
     /// What ends a run.
     #[serde(default)]
     pub(crate) limits: Limits,
+    /// What is kept from every process that the sandbox holds; can only tighten.
+    #[serde(default)]
+    pub(crate) sandbox: SandboxRules,
     /// MCP servers by name.
     #[serde(default)]
     pub(crate) mcp_servers: BTreeMap<String, McpServer>,
@@ -136,7 +140,7 @@ pub struct Limits {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("anyOf" = [
     { "required": ["command"], "properties": { "url": false } },
-    { "required": ["url"], "properties": { "command": false, "args": false, "env": false } }
+    { "required": ["url"], "properties": { "command": false, "args": false, "env": false, "zone": false } }
 ]))]
 pub struct McpServer {
     /// The program to start; it speaks over its standard input and output.
@@ -148,6 +152,9 @@ pub struct McpServer {
     /// Its environment, added to the allowlist. A value `${NAME}` is that of pintle's own variable NAME.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// What its process is held to. Default: `network`.
+    #[serde(default)]
+    pub zone: ServerZone,
     /// The address to talk to instead.
     #[schemars(extend("format" = "http-url"))]
     pub url: Option<String>,
@@ -307,6 +314,9 @@ pub(crate) enum ActionFile {
         /// Whether one process serves many events.
         #[serde(default)]
         worker: bool,
+        /// What its process is held to. Default: `build`.
+        #[serde(default)]
+        sandbox: HookSandbox,
         /// What it is called in lists and records.
         #[schemars(extend("format" = "non-empty"))]
         name: Option<String>,
