@@ -54,6 +54,7 @@ mod process;
 mod proxy;
 mod refusal;
 mod sandbox;
+mod seatbelt;
 mod surroundings;
 mod sweep;
 
