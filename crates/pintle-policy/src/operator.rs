@@ -437,10 +437,10 @@ fn least<T: PartialOrd>(own: Option<T>, most: Option<T>) -> Option<T> {
 /// What a variable switches, if it is set; what is wrong with it goes to `errors`.
 fn switch(name: &str, value: Option<&str>, errors: &mut ProfileErrors) -> Option<bool> {
     let value = value.unwrap_or_default();
-    match value.trim() {
+    match value {
         "" => None,
-        "1" | "true" => Some(true),
-        "0" | "false" => Some(false),
+        "1" => Some(true),
+        "0" => Some(false),
         other => {
             let problem = Problem::new(0..value.len(), format!("{name} is `{other}`"));
             let problem = problem.label("expected 1 or 0").help("write 1 for on or 0 for off");

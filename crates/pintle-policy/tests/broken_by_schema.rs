@@ -71,6 +71,7 @@ fn wrong() -> Vec<Value> {
         at("onModelEnd", json!({ "action": "save_json", "path": "x", "tools": ["*"] })),
         at("onToolcall", json!({ "action": "log" })),
         call(json!({ "action": "log", "name": "" })),
+        call(json!({ "action": "log", "name": " \u{a0}" })),
         call(json!({ "action": "log", "level": "loud" })),
         call(json!({ "action": "log", "tools": [""] })),
         call(json!({ "tools": ["*"] })),

@@ -306,3 +306,17 @@ fn the_operator_can_forbid_a_wider_sandbox() {
     insta::assert_snapshot!("wider_hooks_refused", strict.judge(&profile).unwrap_err());
     assert!(strict.hold(&profile).is_err(), "also when the operator says so meanwhile");
 }
+
+// R10.8
+#[test]
+fn a_switch_in_the_environment_is_1_or_0_and_nothing_else() {
+    let switched = |value| {
+        let env = OperatorEnv { allow_command_hooks: Some(value), ..OperatorEnv::default() };
+        Operator::new("", env).map(|operator| operator.allow_command_hooks)
+    };
+    assert_eq!((switched("1"), switched("0"), switched("")), (Ok(true), Ok(false), Ok(false)));
+    for wrong in ["true", "false", "yes", " 1", "01"] {
+        let errors = switched(wrong).unwrap_err();
+        assert_eq!(errors.errors()[0].label, "expected 1 or 0", "{wrong:?}");
+    }
+}

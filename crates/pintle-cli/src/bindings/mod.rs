@@ -151,7 +151,7 @@ impl Binding<'_> {
                 log::handler(self.hook.name.clone(), *level, self.scrubber.clone()),
             ),
             Action::SaveJson { path } => {
-                let file = SaveJson::new(&self.profile.dir, path, self.scrubber.clone())
+                let file = SaveJson::new(self.profile, path, self.scrubber.clone())
                     .map_err(|error| Problem::new(format!("{}: {error}", self.hook.source)))?;
                 self.register(registrar, move |event| file.clone().append(event))
             }
