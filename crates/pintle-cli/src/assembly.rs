@@ -326,7 +326,7 @@ async fn connect_servers(
                 let said = plan.operator.sandbox.mcp.get(name);
                 let zone = said.and_then(|said| said.zone).unwrap_or(server.zone).zone();
                 let hosts = said.and_then(|said| said.hosts.as_ref());
-                let confinement = held.of_server(profile, zone, hosts)?;
+                let confinement = held.of_program(profile, zone, None, hosts)?;
                 McpTransport::Stdio { command, args, env, cwd, confinement }
             }
             (None, Some(url)) => McpTransport::Http { url: url.clone(), headers: Vec::new() },

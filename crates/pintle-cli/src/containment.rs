@@ -91,12 +91,14 @@ impl Held {
         Policy { containment, protected, secret, ..policy }
     }
 
-    /// For a hook. It may also write in the profile's folder what is not the profile's own, and in its state folder (R8.8).
-    pub(crate) fn of_hook(
+    /// For a program of the profile: a hook, or a server. It may also write in the profile's folder what is not the profile's
+    /// own, and in its state folder (R8.8).
+    pub(crate) fn of_program(
         &self,
         profile: &Profile,
         zone: Zone,
         state: Option<&Path>,
+        hosts: Option<&Vec<String>>,
     ) -> Result<Confinement, Problem> {
         let mut settings = self.settings.clone();
         settings.protect = protection::own_files(profile);
@@ -105,18 +107,6 @@ impl Held {
             std::fs::create_dir_all(state)?;
             settings.write.push(state.to_owned());
         }
-        self.confine(settings, zone)
-    }
-
-    /// For an MCP server of the profile.
-    pub(crate) fn of_server(
-        &self,
-        profile: &Profile,
-        zone: Zone,
-        hosts: Option<&Vec<String>>,
-    ) -> Result<Confinement, Problem> {
-        let mut settings = self.settings.clone();
-        settings.read.push(profile.dir.clone());
         if let Some(hosts) = hosts {
             settings.hosts = Hosts::Only(hosts.clone());
         }

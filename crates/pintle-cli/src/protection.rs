@@ -90,7 +90,7 @@ mod tests {
             for file in ["agent.json", "hooks", ".pintle", "personalities", "tools/check.sh"] {
                 assert!(paths.contains(&place.join(file)), "{file}: {paths:?}");
             }
-            assert!(paths.contains(&workspace.join(".git/hooks")), "{paths:?}");
+            assert!(paths.contains(&workspace.join(".pintle")), "{paths:?}");
             assert!(!paths.contains(&place), "{paths:?}");
         }
         for workspace in [place.parent().unwrap(), Path::new("/nowhere")] {

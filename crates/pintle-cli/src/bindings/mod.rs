@@ -244,7 +244,8 @@ impl Binding<'_> {
         };
         let scrubber = self.scrubber.clone();
         let state = state::folder(self.environment, self.profile, self.hook);
-        let confinement = self.held.of_hook(self.profile, sandbox.zone(), state.as_deref())?;
+        let confinement =
+            self.held.of_program(self.profile, sandbox.zone(), state.as_deref(), None)?;
         let mut spec = CommandSpec::new(&self.profile.dir, program)
             .inherit(self.environment.variables())
             .confinement(confinement)

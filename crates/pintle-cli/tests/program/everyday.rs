@@ -42,7 +42,10 @@ fn project() -> World {
         "test_script.py",
         "import unittest, script\n\nclass Two(unittest.TestCase):\n    def test(self):\n        self.assertEqual(script.two(), 2)\n",
     );
-    world.write("Makefile", "all: hello\n\nhello: hello.c\n\tcc -o hello hello.c\n\ntest: hello\n\t./hello\n");
+    world.write(
+        "Makefile",
+        "all: hello\n\nhello: hello.c\n\tcc -o hello hello.c\n\ntest: hello\n\t./hello\n",
+    );
     world.write("hello.c", "#include <stdio.h>\nint main(void) { puts(\"hello\"); return 0; }\n");
     world.write("build.sh", "#!/bin/sh\nset -e\necho building > log.txt\n");
     world.write(".gitignore", "target\nenv\n");
@@ -55,7 +58,8 @@ fn project() -> World {
 /// What became of each command, by its place in the table.
 fn outcomes(world: &World, commands: &[(usize, &str)]) -> BTreeMap<usize, Value> {
     let call = |(at, command): &(usize, &str)| {
-        let call = json!({ "id": format!("t{at}"), "name": "terminal", "input": { "command": command } });
+        let call =
+            json!({ "id": format!("t{at}"), "name": "terminal", "input": { "command": command } });
         json!({ "toolCalls": [call] })
     };
     let mut script: Vec<Value> = commands.iter().map(call).collect();
@@ -63,7 +67,8 @@ fn outcomes(world: &World, commands: &[(usize, &str)]) -> BTreeMap<usize, Value>
     let model = world.script("script.json", &json!(script));
     let mut chat = world.command(&["chat", "--json", "--new", "-q", "go", "--model", &model]);
     // Toolchains live in the real home folder.
-    let chat = chat.env("HOME", std::env::var("HOME").unwrap()).env("USER", "dev").output().unwrap();
+    let chat =
+        chat.env("HOME", std::env::var("HOME").unwrap()).env("USER", "dev").output().unwrap();
     let said = world.said(chat);
     let events = said.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let ended = events.filter(|event| event["type"] == "tool.end");
