@@ -147,7 +147,11 @@ fn settings(
         paths.iter().map(|path| expand(path, home.as_deref())).collect()
     };
     let mut protect = protection::protected_paths(profile, workspace);
-    let mut secrets = protection::secret_paths(home.as_deref(), data.as_deref());
+    let mut secrets = {
+        let used: Vec<&Path> =
+            profile.map(|profile| profile.dir.as_path()).into_iter().chain([workspace]).collect();
+        protection::secret_paths(home.as_deref(), data.as_deref(), &used)
+    };
     secrets.extend(expanded(&said.secrets));
     if let Some(rules) = profile.map(|profile| &profile.sandbox) {
         protect.extend(rules.protect.iter().map(|path| workspace.join(path)));

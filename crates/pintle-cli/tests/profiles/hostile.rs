@@ -178,6 +178,13 @@ fn a_script_that_an_agent_runs_can_neither_trust_nor_answer() {
              {clean} trust profile > looks 2>&1\n"
         ),
     );
+    // The sandbox does not show it the data folder.
+    world.run(&["chat", "-q", "run sh innocent.sh"]);
+    assert!(!world.read("trusts").contains("as it is now"), "{}", world.read("trusts"));
+    assert!(world.run(&["trust", "profile"]).out.contains("check.sh"), "nothing is trusted");
+    // Without a sandbox it carries a mark.
+    let off = "level = \"permissive\"\n[sandbox]\nmode = \"off\"\n";
+    std::fs::write(world.data("pintle.toml"), off).unwrap();
     assert!(world.run(&["chat", "-q", "run sh innocent.sh"]).ok);
     assert_eq!(world.read("trusts").matches("only a person trusts a profile").count(), 2);
     assert!(world.read("answers").contains("only a person answers a question"));
