@@ -22,8 +22,9 @@ use rustix::{
 use crate::{
     Launcher, Policy, Sandbox, Tier,
     control::{self, Layers, Message, Order},
-    launch::OUTER,
-    plan::Plan,
+    host_sockets,
+    launch::{LANDLOCK_SOCKETS, OUTER, landlock_abi},
+    plan::{Plan, PlanError},
     policy::Network,
     proxy,
 };
@@ -87,8 +88,7 @@ impl Held {
             _ => None,
         };
         let (slot, slot_folder) = slot.unzip();
-        let plan = Plan::new(&self.policy, launch.folder, slot_folder.as_deref())
-            .map_err(io::Error::other)?;
+        let plan = self.plan(launch.folder, slot_folder.as_deref()).map_err(io::Error::other)?;
         let env = self.environment(launch.env);
         let order = Order {
             plan,
@@ -100,8 +100,25 @@ impl Held {
             args: launch.args,
             env: env.into_iter().map(joined).collect(),
         };
-        let (child, control) = start(&self.sandbox.inner.launcher, order, &launch.streams)?;
+        let (child, control) =
+            start(&self.sandbox.inner.launcher, order, &launch.streams, slot.as_ref())?;
         Ok(Launched { child, control, slot })
+    }
+
+    fn plan(&self, folder: &Path, slot: Option<&Path>) -> Result<Plan, PlanError> {
+        let plan = Plan::new(&self.policy, folder, slot)?;
+        if !self.tier().has_namespaces()
+            || self.tier().has_landlock() && landlock_abi() >= LANDLOCK_SOCKETS
+        {
+            return Ok(plan);
+        }
+        let sockets = host_sockets::in_view(&plan);
+        if sockets.is_empty() {
+            return Ok(plan);
+        }
+        let mut policy = Policy::clone(&self.policy);
+        policy.hide.extend(sockets);
+        Plan::new(&policy, folder, slot)
     }
 
     /// What the sandbox adds to the environment: where temporary files go, and the way to the proxy.
@@ -138,16 +155,19 @@ fn start(
     launcher: &Launcher,
     order: Order,
     streams: &[OwnedFd; 3],
+    slot: Option<&File>,
 ) -> io::Result<(Child, OwnedFd)> {
     let (ours, theirs) = control::pair()?;
     // Sent before the launcher starts: it is there when the launcher looks.
     order.send(&ours, streams)?;
+    rustix::io::ioctl_fionbio(&ours, true)?;
     let child = Command::new(&launcher.program)
         .arg0(OUTER)
         .env_clear()
         .current_dir("/")
         .stdin(Stdio::from(theirs))
-        .stdout(Stdio::null())
+        // The lock lives as long as the launcher, which may outlive the host's interest in it.
+        .stdout(slot.map_or(Ok(Stdio::null()), |slot| slot.try_clone().map(Stdio::from))?)
         .stderr(Stdio::null())
         .process_group(0)
         .spawn()?;
@@ -200,7 +220,7 @@ impl<'a> Trial<'a> {
             env: Vec::new(),
         };
         let null = || File::options().read(true).write(true).open("/dev/null").map(OwnedFd::from);
-        let (mut child, control) = start(self.launcher, order, &[null()?, null()?, null()?])?;
+        let (mut child, control) = start(self.launcher, order, &[null()?, null()?, null()?], None)?;
         let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
         let left = self.until.saturating_duration_since(Instant::now());
         let left =
@@ -213,7 +233,8 @@ impl<'a> Trial<'a> {
         let status = child.wait()?;
         Ok(match Message::receive(&control) {
             Ok(Some((Message::Failed(why), _))) => Err(why),
-            _ if status.success() => Ok(()),
+            // Another program may well exit with 0: the launcher says so.
+            Ok(Some((Message::Ready, _))) if status.success() => Ok(()),
             _ => Err(format!(
                 "the launcher did not answer ({status}): does `main` call `pintle_sandbox::init()` first?"
             )),

@@ -46,6 +46,7 @@
 
 mod control;
 mod held;
+mod host_sockets;
 mod launch;
 mod output;
 mod plan;

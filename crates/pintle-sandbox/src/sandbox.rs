@@ -206,7 +206,10 @@ impl Sandbox {
             return Err(Gap::Filesystem(tree.clone()));
         }
         match Plan::new(&policy, Path::new("/"), None) {
-            Ok(_) => Ok(Held::new(self.clone(), policy)),
+            Ok(plan) => match plan.hidden_in_writable() {
+                Some(path) if tier == Tier::Floor => Err(Gap::Hidden(path.to_owned())),
+                _ => Ok(Held::new(self.clone(), policy)),
+            },
             Err(PlanError::Symlink(path)) => Err(Gap::Symlink(path)),
             Err(error) => Err(Gap::Path(error.to_string())),
         }
@@ -247,6 +250,9 @@ pub enum Gap {
     /// A protected path behind a symlink that the process could replace.
     #[error("{} is, or lies behind, a symlink inside a writable folder: it cannot be protected", .0.display())]
     Symlink(PathBuf),
+    /// A secret in a folder that the process may write: Landlock cannot take one out of the other.
+    #[error("without user namespaces {} cannot be hidden: it is in a folder that the command may write", .0.display())]
+    Hidden(PathBuf),
     /// Landlock does not hold on this file system.
     #[error("{} is on a 9p file system, where Landlock does not hold", .0.display())]
     Filesystem(PathBuf),

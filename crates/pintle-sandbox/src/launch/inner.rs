@@ -34,7 +34,7 @@ pub(super) fn run() -> i32 {
     let started = set_up(&order).and_then(|()| start(&order, streams));
     match started {
         Ok(Some(command)) => reap(command),
-        Ok(None) => 0,
+        Ok(None) => ready(),
         Err(why) => refuse(&why, stderr.as_ref()),
     }
 }
@@ -47,10 +47,10 @@ pub(super) fn become_command() -> i32 {
     };
     let [_, _, stderr] = &streams;
     let stderr = stderr.try_clone().ok();
-    let ready = std::env::set_current_dir(&order.plan.cwd)
+    let restricted = std::env::set_current_dir(&order.plan.cwd)
         .step("the working folder")
         .and_then(|()| restrict(&order));
-    if let Err(why) = ready {
+    if let Err(why) = restricted {
         return refuse(&why, stderr.as_ref());
     }
     match command(&order, streams) {
@@ -58,7 +58,15 @@ pub(super) fn become_command() -> i32 {
             let error = command.exec();
             refuse(&format!("{}: {error}", program.to_string_lossy()), stderr.as_ref())
         }
-        None => 0,
+        None => ready(),
+    }
+}
+
+/// The trial has come to its end.
+fn ready() -> i32 {
+    match Message::Ready.send(io::stdin()) {
+        Ok(()) => 0,
+        Err(_) => NOT_RUN,
     }
 }
 
@@ -71,7 +79,9 @@ fn set_up(order: &Order) -> Result<(), Refusal> {
     // Newer kernels count per namespace; where they do not, the limit of processes per user holds.
     let _ = mounts::limit_processes(order.plan.limits.processes);
     mounts::close_proc().step("/proc")?;
-    restrict(order)
+    restrict(order)?;
+    // The command has the same user: without this it could trace process 1 and speak to the host in its place.
+    prctl::set_dumpable(false).step("dumpable")
 }
 
 /// The death signal was set too late if the host went before it.
@@ -91,7 +101,7 @@ fn restrict(order: &Order) -> Result<(), Refusal> {
     if order.layers.landlock {
         landlock::restrict(&order.plan, order.layers.namespaces).step("Landlock")?;
     }
-    seccomp::restrict(&order.plan, order.layers.namespaces).step("seccomp")
+    seccomp::restrict(&order.plan, order.layers).step("seccomp")
 }
 
 fn command(order: &Order, streams: [OwnedFd; 3]) -> Option<(Command, &OsStr)> {

@@ -29,7 +29,7 @@ use std::{
     process::exit,
 };
 
-pub(crate) use landlock::abi as landlock_abi;
+pub(crate) use landlock::{SOCKETS as LANDLOCK_SOCKETS, abi as landlock_abi};
 
 use crate::control::Message;
 

@@ -59,9 +59,12 @@ fn enter(order: &Order) -> Result<Child, Refusal> {
         let listener = TcpListener::bind(("127.0.0.1", proxy::PORT)).step("the proxy's port")?;
         Message::send_listener(io::stdin(), &listener).step("the proxy's listener")?;
     }
-    // Process 1 mounts; only a root user keeps the right to over exec without this.
+    // Process 1 mounts; only a root user keeps the right to over exec without this. The work folder of a copy on write is
+    // closed to everyone: its mount needs the right to pass by that.
     if !geteuid().is_root() {
-        keep_over_exec(&[CapabilitySet::SYS_ADMIN, CapabilitySet::SETPCAP]).step("capabilities")?;
+        use CapabilitySet as Right;
+        keep_over_exec(&[Right::SYS_ADMIN, Right::SETPCAP, Right::DAC_OVERRIDE])
+            .step("capabilities")?;
     }
     block_signals().step("signals")?;
     Command::new(THIS_PROGRAM)
