@@ -86,6 +86,17 @@ impl Terminal {
                         "minimum": 1,
                         "maximum": u64::try_from(MAX_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
                         "description": "How long it may run, in milliseconds."
+                    },
+                    "zone": {
+                        "type": "string",
+                        "enum": ["safe", "workspace", "build", "network", "machine"],
+                        "description": "The rights it needs; `build` by default. `safe` writes nothing but its temporary folder, `workspace` \
+                                        also the workspace, `build` also the caches of build tools, `network` also reaches other hosts, \
+                                        `machine` is everything the user may do. A person is asked about the last two."
+                    },
+                    "why": {
+                        "type": "string",
+                        "description": "What it needs `network` or `machine` for, in one sentence for the person who is asked."
                     }
                 }),
                 &["command"],
@@ -136,6 +147,9 @@ impl Job {
         };
         let cwd = cwd.map_err(|unresolved| failed(format!("terminal: {unresolved}")))?.to_owned();
         let timeout = args.optional_count("timeoutMs")?.map(Duration::from_millis);
+        // The judge has read these two.
+        args.optional_text("zone")?;
+        args.optional_text("why")?;
         args.done()?;
         if timeout.is_some_and(|timeout| timeout > MAX_TIMEOUT) {
             return Err(failed(format!(

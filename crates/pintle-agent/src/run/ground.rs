@@ -111,7 +111,13 @@ impl Inner {
         step("guards", found, source)?;
 
         let known = known?;
-        let judged = zone_of(tool, known.zone, call.args(), &reach, policy.restricted());
+        let judged = match zone_of(tool, known.zone, call.args(), &reach, policy.restricted()) {
+            Ok(judged) => judged,
+            Err(reason) => {
+                step("zone", Err(reason.clone()), None)?;
+                return Err(reason);
+            }
+        };
         let (zone, why, level) = (judged.zone.name(), &judged.why, policy.level.name());
         let floor = policy.level.floor(judged.zone);
         let written = policy.level_written.clone();
