@@ -136,7 +136,14 @@ impl Inner {
         push(trail, "guards", found, source)?;
 
         let known = known?;
-        let mut judged = zone_of(tool, known.zone, call.args(), &reach, policy.restricted());
+        let judged = zone_of(tool, known.zone, call.args(), &reach, policy.restricted());
+        let mut judged = match judged {
+            Ok(judged) => judged,
+            Err(reason) => {
+                push(trail, "zone", Err(reason.clone()), None)?;
+                return Err(reason);
+            }
+        };
         let mut confinement = None;
         if known.starts_processes {
             let (found, held) = self.sandbox(&mut judged, call.grants());

@@ -45,30 +45,6 @@ fn a_script_for_the_model_is_a_file_of_the_profile() {
     assert_eq!(world.ask("hello").out.trim(), "from the script");
 }
 
-// R11.2: whoever goes home is outside, and so is the operator's file.
-#[test]
-fn no_way_home_leads_to_the_operators_file_unasked() {
-    let operator = "level = \"permissive\"\n";
-    for way in ["cd", "cd --", "cd -P", "cd -L", "builtin cd --", "d=-P; cd $d", "cd {-P,}"] {
-        let world = World::new(&json!({
-            "model": "scripted:play.json",
-            "security": { "level": "permissive" },
-        }));
-        std::fs::write(world.data("pintle.toml"), operator).unwrap();
-        let command = format!("{way} && cd data && echo 'max_turns = 900' > pintle.toml");
-        let call = |id: &str, command: &str| {
-            let call = json!({ "id": id, "name": "terminal", "input": { "command": command } });
-            json!({ "text": "", "toolCalls": [call] })
-        };
-        let play = json!([call("1", "touch ran"), call("2", &command), { "text": "done" }]);
-        world.write("profile/play.json", &play.to_string());
-        let said = world.ask("go");
-        let now = std::fs::read_to_string(world.data("pintle.toml")).unwrap();
-        assert_eq!(now, operator, "{way}: {said:?}");
-        assert!(world.path("ran").exists(), "a command in the workspace runs: {said:?}");
-    }
-}
-
 // P6
 #[test]
 fn a_glob_that_nearly_names_a_tool_keeps_the_profile_from_loading() {
@@ -136,21 +112,6 @@ fn an_agent_asks_before_it_changes_the_rules_it_works_under() {
     in_the_profile("write notes.txt: x");
     assert!(world.path("profile/notes.txt").exists(), "the rest of it is the agent's to work in");
     assert!(world.ask("read profile/agent.json").out.contains("policies"), "reading is free");
-}
-
-// R11.2
-#[test]
-fn a_folder_with_a_link_that_leads_away_is_not_gone_through_unasked() {
-    let world = World::new(&json!({}));
-    std::fs::write(world.data("pintle.toml"), "level = \"permissive\"\n").unwrap();
-    world.write("sub/x", "found\n");
-    assert!(world.ask("run grep -R found sub").out.contains("sub/x:found"));
-    symlink("/etc", world.path("sub/l")).unwrap();
-    for command in ["grep -R root sub", "cp -rL sub t2", "zip -r x.zip sub"] {
-        let said = world.ask(&format!("run {command}"));
-        assert!(said.out.contains("sub/l is /etc"), "{command}: {said:?}");
-    }
-    assert!(world.ask("run grep -r found sub").out.contains("sub/x:found"));
 }
 
 // R11.5

@@ -30,6 +30,14 @@ impl World {
         Self { _folder: folder, root }
     }
 
+    /// One in which every command is asked about.
+    pub(crate) fn strict() -> Self {
+        let world = Self::new();
+        std::fs::create_dir(world.data()).unwrap();
+        std::fs::write(world.data().join("pintle.toml"), "level = \"strict\"\n").unwrap();
+        world
+    }
+
     pub(crate) fn data(&self) -> PathBuf {
         self.root.join("data")
     }
@@ -219,8 +227,7 @@ pub(crate) fn settled(text: &str, root: &str) -> String {
         let line = with_named_ids(line, &mut ids);
         let line = without_times(&line);
         let line = with_named_folder(&line);
-        // A line of `ls -l` has an owner and a date.
-        let line = if line.starts_with("-rw") { "(a line of ls)".to_string() } else { line };
+        let line = with_named_demo(&line);
         settled.push_str(&line);
         settled.push('\n');
     }
@@ -268,6 +275,18 @@ fn with_named_folder(line: &str) -> String {
             let rest = after.trim_start_matches(|c: char| c.is_ascii_hexdigit());
             format!("{before}{KEY}HASH{}", with_named_folder(rest))
         }
+        None => line.to_string(),
+    }
+}
+
+/// The demo's folder is gone when it is over.
+fn with_named_demo(line: &str) -> String {
+    const START: &str = "/tmp/.tmp";
+    match line
+        .split_once(START)
+        .and_then(|(before, after)| Some((before, after.split_at_checked(6)?)))
+    {
+        Some((before, (_, rest))) => format!("{before}DEMO{}", with_named_demo(rest)),
         None => line.to_string(),
     }
 }

@@ -59,9 +59,9 @@ pub(super) fn start(
         env,
         folder: command.folder.path(),
         streams,
+        before_order: |pid| tag.put_on(pid),
     })?;
     let pid = Pid::from_child(&launched.child);
-    tag.put_on(pid);
     let child = Child::of(pid)?;
     let mut confined = Confined {
         control: launched.control,
@@ -79,7 +79,6 @@ pub(super) fn start(
 impl Confined {
     /// Serves the proxy as soon as the launcher hands over its listener.
     fn serve_proxy(&mut self, hosts: Hosts) -> io::Result<()> {
-        rustix::io::ioctl_fionbio(&self.control, true)?;
         // Only for its readiness: whatever kind of socket it is, tokio waits for it in the same way.
         let control = UnixDatagram::from_std(self.control.try_clone()?.into())?;
         let (last, log) = (self.last.clone(), self.hosts.clone());
