@@ -225,7 +225,10 @@ fn explain_shows_each_step_and_where_the_rule_is_written() {
     let asked = explain(r#"{"command": "touch ran", "zone": "network", "why": "to fetch it"}"#);
     let steps: Vec<_> =
         asked["steps"].as_array().unwrap().iter().map(|s| s["step"].as_str().unwrap()).collect();
-    assert_eq!(steps, ["known tool", "toolset", "guards", "zone", "tool.pre", "approval"]);
+    assert_eq!(
+        steps,
+        ["known tool", "toolset", "guards", "sandbox", "zone", "tool.pre", "approval"]
+    );
     assert_eq!(asked["verdict"], "a person would be asked");
     assert!(!world.path("ran").exists(), "nothing is run");
 }

@@ -1,9 +1,9 @@
 //! What a machine, its operator and a workspace offer, and the policies that are made of it.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs,
-    os::unix::fs::MetadataExt,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
 };
 
@@ -324,8 +324,10 @@ fn closed_to_others(folder: &Path, found: &mut Vec<PathBuf>) {
 
 /// The programs on the `PATH` outside the system, each with the toolchain it belongs to.
 fn toolchains(path: Option<&OsString>, home: Option<&Path>) -> Vec<PathBuf> {
+    let path = path.map(|path| path.as_bytes()).unwrap_or_default();
     let entries =
-        path.into_iter().flat_map(std::env::split_paths).filter(|entry| entry.is_absolute());
+        path.split(|byte| *byte == b':').map(|entry| PathBuf::from(OsStr::from_bytes(entry)));
+    let entries = entries.filter(|entry| entry.is_absolute());
     let is_system = |entry: &PathBuf| SYSTEM.iter().any(|tree| entry.starts_with(tree));
     let toolchain = |entry: PathBuf| {
         let is_bin = entry

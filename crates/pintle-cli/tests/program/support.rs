@@ -228,10 +228,23 @@ pub(crate) fn settled(text: &str, root: &str) -> String {
         let line = without_times(&line);
         let line = with_named_folder(&line);
         let line = with_named_demo(&line);
+        let line = with_named_sandbox(&line);
         settled.push_str(&line);
         settled.push('\n');
     }
     settled
+}
+
+/// What holds here differs from machine to machine.
+fn with_named_sandbox(line: &str) -> String {
+    if let (Some(start), Some(end)) = (line.find("reads the system"), line.find("; reaches")) {
+        return format!("{}reads TOOLCHAINS{}", &line[..start], &line[end..]);
+    }
+    let tiers = ["full: namespaces, Landlock ", "view: namespaces, seccomp", "floor: Landlock "];
+    let Some(start) = tiers.iter().find_map(|tier| line.find(tier)) else { return line.into() };
+    let (before, rest) = line.split_at(start);
+    let end = rest.find("seccomp").map_or(rest.len(), |at| at + "seccomp".len());
+    format!("{before}SANDBOX{}", &rest[end..])
 }
 
 const ID_LENGTH: usize = 36;

@@ -4,7 +4,7 @@
 //! that is swapped meanwhile changes nothing.
 
 use std::{
-    env, fs, io,
+    fs, io,
     os::fd::{AsRawFd, OwnedFd},
     path::{Path, PathBuf},
 };
@@ -69,7 +69,8 @@ pub(super) fn enter(plan: &Plan) -> Result<(), Refusal> {
     close_hidden(plan, &root)?;
     root.enter()?;
     read_only(plan)?;
-    env::set_current_dir(&plan.cwd).step(format_args!("the working folder {}", plan.cwd.display()))
+    rustix::process::chdir(&plan.cwd)
+        .step(format_args!("the working folder {}", plan.cwd.display()))
 }
 
 /// Bounds the processes of this namespace. Needs a kernel that counts per namespace, which takes no smaller number.
@@ -259,7 +260,7 @@ impl NewRoot {
         rustix::process::fchdir(&self.0).step("the new root")?;
         pivot_root(".", ".").step("pivot_root")?;
         umount2(".", MntFlags::MNT_DETACH).step("the old root")?;
-        env::set_current_dir("/").step("the new root")
+        rustix::process::chdir("/").step("the new root")
     }
 }
 
