@@ -16,7 +16,7 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    process::{Pid, PidfdFlags, pidfd_open},
+    process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open},
 };
 
 use crate::{
@@ -84,9 +84,7 @@ impl Held {
     /// Starts the launcher, which restricts itself and then starts the program.
     pub(crate) fn launch<F: FnOnce(Pid)>(&self, launch: Launch<'_, F>) -> io::Result<Launched> {
         let slot = match &self.policy.cache_store {
-            Some(store) if self.sandbox.copies_on_write() && !self.policy.caches.is_empty() => {
-                Some(take_slot(store)?)
-            }
+            Some(store) if self.sandbox.copies_on_write(&self.policy) => Some(take_slot(store)?),
             _ => None,
         };
         let (slot, slot_folder) = slot.unzip();
@@ -103,7 +101,7 @@ impl Held {
             env: env.into_iter().map(joined).collect(),
         };
         let (child, control) = start(
-            &self.sandbox.inner.launcher,
+            self.sandbox.launcher()?,
             order,
             &launch.streams,
             slot.as_ref(),
@@ -216,17 +214,30 @@ impl<'a> Trial<'a> {
 
     /// Why this tier does not hold here, if it does not.
     pub(crate) fn run(&self, tier: Tier) -> Result<(), String> {
-        self.try_once(tier).unwrap_or_else(|error| Err(error.to_string()))
-    }
-
-    fn try_once(&self, tier: Tier) -> io::Result<Result<(), String>> {
         let policy = Policy {
             read: vec!["/usr".into(), "/etc".into()],
             network: Network::Loopback,
             ..Policy::default()
         };
+        let tried = Plan::new(&policy, Path::new("/"), None)
+            .map_err(io::Error::other)
+            .and_then(|plan| self.set_up(tier, plan));
+        tried.unwrap_or_else(|error| Err(error.to_string()))
+    }
+
+    /// Why these caches cannot be copied on write, if they cannot.
+    pub(crate) fn copy(&self, tier: Tier, caches: &[PathBuf], store: &Path) -> Result<(), String> {
+        let policy = Policy { caches: caches.to_vec(), ..Policy::default() };
+        let tried = take_slot(store).and_then(|(_lock, slot)| {
+            let plan = Plan::new(&policy, Path::new("/"), Some(&slot)).map_err(io::Error::other)?;
+            self.set_up(tier, plan)
+        });
+        tried.unwrap_or_else(|error| Err(error.to_string()))
+    }
+
+    fn set_up(&self, tier: Tier, plan: Plan) -> io::Result<Result<(), String>> {
         let order = Order {
-            plan: Plan::new(&policy, Path::new("/"), None).map_err(io::Error::other)?,
+            plan,
             layers: Layers { namespaces: tier.has_namespaces(), landlock: tier.has_landlock() },
             program: None,
             args: Vec::new(),
@@ -240,9 +251,9 @@ impl<'a> Trial<'a> {
         let left =
             Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
         if poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&left))? == 0 {
-            child.kill()?;
+            kill_process_group(Pid::from_child(&child), Signal::KILL)?;
             child.wait()?;
-            return Ok(Err("the trial took too long".into()));
+            return Ok(Err("the launcher took too long".into()));
         }
         let status = child.wait()?;
         Ok(match Message::receive(&control) {

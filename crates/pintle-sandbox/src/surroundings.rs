@@ -85,9 +85,10 @@ const HOME_TOOLS: [&str; 36] = [
 /// The caches that builds write to, copied on write unless the operator names others.
 const HOME_CACHES: [&str; 7] = [".cache", ".cargo", ".gradle", ".m2", ".npm", ".pnpm-store", "go"];
 
-/// What git runs or obeys, in a git folder. `commondir` and `gitdir` lead it to another one.
+/// What git runs or obeys, in a git folder. `commondir` and `gitdir` lead it to another one. Of `info` only the attributes:
+/// `git gc` writes there.
 const GIT_PROTECTED: [&str; 6] =
-    ["hooks", "config", "config.worktree", "info", "commondir", "gitdir"];
+    ["hooks", "config", "config.worktree", "info/attributes", "commondir", "gitdir"];
 
 /// How deep submodules may lie in one another or in folders.
 const DEEPEST_MODULE: usize = 8;

@@ -17,7 +17,7 @@ use nix::{
 };
 use rustix::{
     event::{PollFd, PollFlags, poll},
-    process::{Pid, PidfdFlags, pidfd_open},
+    process::{Pid, PidfdFlags, getpid, pidfd_open},
     thread::CapabilitySet,
 };
 
@@ -66,6 +66,8 @@ fn enter(order: &Order) -> Result<Child, Refusal> {
         keep_over_exec(&[Right::SYS_ADMIN, Right::SETPCAP, Right::DAC_OVERRIDE])
             .step("capabilities")?;
     }
+    // Without one, nothing would end the namespace when the host is gone.
+    pidfd_open(getpid(), PidfdFlags::empty()).step("pidfd")?;
     block_signals().step("signals")?;
     Command::new(THIS_PROGRAM)
         .arg0(INNER)
@@ -107,7 +109,7 @@ fn keep_over_exec(kept: &[CapabilitySet]) -> io::Result<()> {
 }
 
 /// A signal to the process group is for the command; the launcher leaves when the command does.
-pub(super) fn block_signals() -> nix::Result<()> {
+fn block_signals() -> nix::Result<()> {
     let signals = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
     signals.into_iter().collect::<SigSet>().thread_block()
 }

@@ -14,5 +14,8 @@ mod attacks;
 mod confined;
 mod holes;
 mod host;
+mod lifetimes;
+mod setup_failures;
 mod users;
+mod work;
 mod world;

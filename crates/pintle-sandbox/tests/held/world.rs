@@ -78,7 +78,7 @@ const ABSENT: [&str; 3] =
 type State = BTreeMap<PathBuf, String>;
 
 pub(crate) struct World {
-    _folder: TempDir,
+    _folder: Option<TempDir>,
     pub(crate) root: PathBuf,
 }
 
@@ -95,7 +95,7 @@ impl World {
     pub(crate) fn in_folder(folder: &Path) -> Self {
         let folder = tempfile::tempdir_in(folder).unwrap();
         let root = folder.path().canonicalize().unwrap();
-        let world = Self { _folder: folder, root };
+        let world = Self { _folder: Some(folder), root };
         for (path, text) in [
             ("home/.ssh/id_key", SECRET),
             ("home/.netrc", SECRET),
@@ -128,6 +128,11 @@ impl World {
         }
         symlink("letters", world.root.join("home/mail")).unwrap();
         world
+    }
+
+    /// The world of another process.
+    pub(crate) fn at(root: &Path) -> Self {
+        Self { _folder: None, root: root.to_owned() }
     }
 
     pub(crate) fn write(&self, path: &str, text: &str) {
