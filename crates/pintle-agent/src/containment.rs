@@ -49,6 +49,22 @@ impl Containment {
     }
 }
 
+impl Containment {
+    /// What holds a process, and its rights, in words.
+    pub(crate) fn in_words(&self, confinement: &Confinement) -> String {
+        match (self, confinement) {
+            (Self::Kernel { surroundings, .. }, Confinement::Held(held)) => {
+                let rights = surroundings.in_words(held.policy()).join("; ");
+                format!("{}: {rights}", held.sandbox().tier().name())
+            }
+            (_, Confinement::Held(held)) => held.sandbox().to_string(),
+            (_, Confinement::Unconfined(unconfined)) => {
+                format!("none: decided by {}", unconfined.decided_by())
+            }
+        }
+    }
+}
+
 impl Default for Containment {
     fn default() -> Self {
         Self::None { why: "this agent was built without one".into() }

@@ -189,6 +189,14 @@ pub struct SandboxUse {
     pub changed: Vec<ProtectedChange>,
 }
 
+impl SandboxUse {
+    /// The protected paths that changed, in words for the model and the person.
+    pub fn changed_in_words(&self) -> Option<String> {
+        let changed: Vec<String> = self.changed.iter().map(ToString::to_string).collect();
+        (!changed.is_empty()).then(|| changed.join("; "))
+    }
+}
+
 fn on_the_wire<S: Serializer>(handlers: &[HandlerRecord], to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(handlers.iter().map(|record| FiredHandler {
         name: &record.name,

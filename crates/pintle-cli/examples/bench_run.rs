@@ -38,7 +38,7 @@ use pintle_agent::{
 use pintle_exec::{WebhookOptions, WebhookQueue, WebhookSpec};
 use pintle_llm::Offline;
 use pintle_store::SqliteStore;
-use pintle_tools::{TerminalConfig, builtin};
+use pintle_tools::{Background, TerminalConfig, builtin};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -147,7 +147,7 @@ fn agent(workspace: &Path, hooks: Hooks, llm: Arc<dyn Llm>, store: Arc<dyn Store
     let config = PersonalityConfig { prompt: "You are brief.".into(), ..Default::default() };
     let personalities = Personalities::new(Personality::new("default", config).unwrap());
     Agent::builder(hooks, llm, store, personalities, Policy::standard(workspace))
-        .tools(builtin(TerminalConfig::default()))
+        .tools(builtin(TerminalConfig::default(), &Background::default()))
         .build()
         .unwrap()
 }

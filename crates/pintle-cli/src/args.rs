@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::in_force::Found;
+
 /// An agent whose hooks you can rely on: every point fires, a guard that fails blocks, and nothing is silent.
 #[derive(Parser)]
 #[command(name = "pintle", version, after_help = "First time here? Try:\n  pintle demo")]
@@ -29,6 +31,23 @@ pub(crate) enum Command {
     Trace(Trace),
     Trust(Trust),
     Approvals(Approvals),
+}
+
+impl Command {
+    /// Who the agent is, of the commands that put one together from the profile in force.
+    pub(crate) fn who(&mut self) -> Option<&mut Who> {
+        match self {
+            Self::Chat(chat) => Some(&mut chat.who),
+            Self::Doctor(doctor) => Some(&mut doctor.who),
+            Self::Hooks(Hooks { command }) => match command {
+                HooksCommand::List { who }
+                | HooksCommand::Fire { who, .. }
+                | HooksCommand::Explain { who, .. } => Some(who),
+                HooksCommand::Lint { .. } | HooksCommand::Schema { .. } => None,
+            },
+            _ => None,
+        }
+    }
 }
 
 /// Play a short conversation offline: hooks fire, a destructive command is blocked, an approval is asked
@@ -80,9 +99,14 @@ pub(crate) struct Chat {
 /// Who the agent is and what writes its text.
 #[derive(Args, Clone, Default)]
 pub(crate) struct Who {
-    /// A folder with an agent.json
+    /// A folder with an agent.json [default: PINTLE_PROFILE, or the nearest one here or above]
     #[arg(long, value_name = "DIR")]
     pub(crate) profile: Option<PathBuf>,
+    /// No profile, whatever is there
+    #[arg(long, conflicts_with = "profile")]
+    pub(crate) no_profile: bool,
+    #[arg(skip)]
+    pub(crate) found: Found,
     /// Which of the profile's personalities to be
     #[arg(long, value_name = "NAME")]
     pub(crate) personality: Option<String>,

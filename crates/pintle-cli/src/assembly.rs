@@ -2,13 +2,19 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use pintle::{Event, Hooks, Verdict, points::ToolPre};
+use pintle::{
+    Event, Hooks, Verdict,
+    points::{SubagentEnded, ToolPre},
+};
 use pintle_agent::{Agent, HandlerWatch, Llm, SwitchError, Tool, ToolSpec};
 use pintle_exec::{EndpointStats, KeptWebhooks};
-use pintle_policy::{Operator, Profile, profile::KnownTool, shell};
-use pintle_sandbox::{Confinement, Unconfined};
+use pintle_policy::{
+    Operator, Profile,
+    profile::{KnownTool, variable_of},
+    shell,
+};
 use pintle_store::SqliteStore;
-use pintle_tools::{McpLimits, McpServer, McpTransport, TerminalConfig};
+use pintle_tools::{Background, McpLimits, McpServer, McpTransport, TerminalConfig};
 use serde_json::Value;
 
 use crate::{
@@ -16,6 +22,7 @@ use crate::{
     args::Who,
     bindings::{self, Bound, Trust, Webhooks},
     chat::{Asked, Ears, StoredApprover, tell_of_the_end},
+    containment,
     environment::Environment,
     origin::origin_of,
     out::{self, tell},
@@ -35,6 +42,8 @@ pub(crate) struct Assembled {
     /// The profile it was made from, and what the operator says to it.
     pub(crate) profile: Option<Profile>,
     pub(crate) operator: Operator,
+    /// What holds the processes it starts.
+    pub(crate) held: containment::Held,
 }
 
 /// What a command adds to the agent it needs.
@@ -62,11 +71,11 @@ impl Assembled {
         who: &Who,
         extras: Extras,
     ) -> Result<Self, Problem> {
-        if who.profile.is_none() {
-            profile::tell_of_one_not_in_force(environment)?;
-        }
         let model = profile::Model::by(environment, who);
         let plan = Plan::read(environment, who.profile.as_deref(), model)?;
+        if let Some(profile) = &plan.profile {
+            who.found.check(environment, profile)?;
+        }
         Self::of_plan(environment, who, plan, extras).await
     }
 
@@ -105,12 +114,23 @@ impl Assembled {
     ) -> Result<Self, Problem> {
         house_an_agent();
         can_hold_the_cost_limit(environment, &plan, said)?;
+        let workspace = &plan.policy.workspace;
+        let held =
+            containment::Held::new(environment, &plan.operator, plan.profile.as_ref(), workspace)?;
+        if let Some(warning) = held.warning().filter(|_| !extras.only_looks) {
+            tell!("{}: {}", yellow("warning"), warning);
+        }
         let hooks = extras.hooks.unwrap_or_default();
         bind_built_ins(&hooks)?;
         let bound = match &plan.profile {
-            Some(profile) => {
-                bindings::bind(environment, &plan.operator, profile, extras.webhooks, &hooks)?
-            }
+            Some(profile) => bindings::bind(
+                environment,
+                &plan.operator,
+                profile,
+                extras.webhooks,
+                &hooks,
+                &held,
+            )?,
             None => Bound::default(),
         };
         if !bound.disabled.is_empty() {
@@ -132,7 +152,7 @@ impl Assembled {
         }
         let servers = match extras.only_looks {
             true => Vec::new(),
-            false => connect_servers(environment, &plan).await?,
+            false => connect_servers(environment, &plan, &held).await?,
         };
         let model = llm.name().to_string();
         let origin = origin_of(&plan, said);
@@ -143,9 +163,10 @@ impl Assembled {
         let terminal = TerminalConfig {
             env: environment.passed_on(),
             default_timeout: Duration::from_secs(120),
-            confine: Arc::new(|_| Ok(unconfined())),
         };
-        let mut tools = pintle_tools::builtin(terminal);
+        let background = Background::default();
+        end_with_sub_agents(&hooks, &background)?;
+        let mut tools = pintle_tools::builtin(terminal, &background);
         tools.extend(servers.iter().flat_map(McpServer::tools));
         if let Some(profile) = &plan.profile
             && servers.len() == profile.mcp_servers.len()
@@ -154,8 +175,9 @@ impl Assembled {
                 tell!("{}: {}", yellow("warning"), warning);
             }
         }
+        let policy = held.applied_to(plan.policy);
         let mut builder =
-            Agent::builder(hooks, llm, Arc::new(store.clone()), plan.personalities, plan.policy)
+            Agent::builder(hooks, llm, Arc::new(store.clone()), plan.personalities, policy)
                 .limits(plan.limits)
                 .approver(Arc::new(approver))
                 .tools(tools)
@@ -170,7 +192,7 @@ impl Assembled {
         }
         let agent = builder.build().map_err(Problem::new)?;
         let (profile, operator) = (plan.profile, plan.operator);
-        Ok(Self { agent, store, model, servers, bound, profile, operator })
+        Ok(Self { agent, store, model, servers, bound, profile, operator, held })
     }
 
     /// Waits for everything that still runs, in order.
@@ -258,14 +280,21 @@ pub(crate) fn bind_built_ins(hooks: &Hooks) -> Result<(), Problem> {
     registrar.register_gate(guard).map(drop).map_err(Problem::new)
 }
 
-/// No process is confined yet: hooks, terminal commands and MCP servers.
-pub(crate) fn unconfined() -> Confinement {
-    Unconfined::by("this version of pintle").into()
+/// What a sub-agent left in the background ends with its session.
+fn end_with_sub_agents(hooks: &Hooks, background: &Background) -> Result<(), Problem> {
+    let background = background.clone();
+    let end = move |e: Event<SubagentEnded>| {
+        background.end_session(&e.child_session_id);
+        std::future::ready(())
+    };
+    let registrar = hooks.named("background processes").source("built-in");
+    registrar.register_void(end).map(drop).map_err(Problem::new)
 }
 
 async fn connect_servers(
     environment: &Environment,
     plan: &Plan,
+    held: &containment::Held,
 ) -> Result<Vec<McpServer>, Problem> {
     let mut servers = Vec::new();
     let Some(profile) = plan.profile.as_ref().filter(|profile| !profile.mcp_servers.is_empty())
@@ -285,10 +314,20 @@ async fn connect_servers(
                 let mut env = environment.passed_on();
                 let (name, value) = bindings::NO_BYTECODE;
                 env.push((name.to_owned(), value.to_owned()));
-                env.extend(server.env.iter().map(|(name, value)| (name.clone(), value.clone())));
+                for (name, value) in &server.env {
+                    let value = match variable_of(value) {
+                        Some(variable) => environment.secret(variable)?,
+                        None => value.clone(),
+                    };
+                    env.push((name.clone(), value));
+                }
                 let (command, args) = (command.clone(), server.args.clone());
                 let cwd = environment.absolute(&profile.dir)?;
-                McpTransport::Stdio { command, args, env, cwd, confinement: unconfined() }
+                let said = plan.operator.sandbox.mcp.get(name);
+                let zone = said.and_then(|said| said.zone).unwrap_or(server.zone).zone();
+                let hosts = said.and_then(|said| said.hosts.as_ref());
+                let confinement = held.of_program(profile, zone, None, hosts)?;
+                McpTransport::Stdio { command, args, env, cwd, confinement }
             }
             (None, Some(url)) => McpTransport::Http { url: url.clone(), headers: Vec::new() },
             (None, None) => continue,

@@ -13,6 +13,7 @@ use std::{
 use nix::unistd::{Uid, User};
 use pintle_llm::{ProviderConfig, Settings, key_variable, providers};
 use pintle_policy::{OPERATOR_FILE, Operator, OperatorEnv, ProfileErrors};
+use pintle_sandbox::Launcher;
 use pintle_store::OPERATOR;
 
 use crate::{args::Cli, problem::Problem};
@@ -22,10 +23,13 @@ const PASSED_ON: [&str; 6] = ["PATH", "HOME", "LANG", "TMPDIR", "TERM", "USER"];
 
 pub(crate) struct Environment {
     data: Option<PathBuf>,
+    /// What starts confined processes.
+    pub(crate) launcher: Launcher,
     /// Where what is needed for a moment is kept.
     pub(crate) temporary: PathBuf,
     pub(crate) json: bool,
     pub(crate) model: Option<String>,
+    pub(crate) profile: Option<PathBuf>,
     variables: BTreeMap<String, String>,
     /// The name of the system's user that runs this, as the system knows it: no variable can say otherwise.
     user: Option<String>,
@@ -34,7 +38,7 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    pub(crate) fn read(cli: &Cli) -> Self {
+    pub(crate) fn read(cli: &Cli, launcher: Launcher) -> Self {
         let variables: BTreeMap<_, _> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
@@ -44,8 +48,10 @@ impl Environment {
         });
         Self {
             data,
+            launcher,
             json: cli.json,
             model: set(&variables, "PINTLE_MODEL").map(str::to_string),
+            profile: path("PINTLE_PROFILE"),
             temporary: path("TMPDIR").unwrap_or_else(|| "/tmp".into()),
             variables,
             user: User::from_uid(Uid::current()).ok().flatten().map(|user| user.name),
@@ -162,6 +168,15 @@ impl Environment {
                 }
             }
             read => read,
+        }
+    }
+
+    /// A path that the operator's file names: from the file's own folder, or from home with `~/`.
+    pub(crate) fn beside_settings(&self, named: &str) -> Result<PathBuf, Problem> {
+        let at_home = named.strip_prefix("~/").and_then(|rest| Some(self.home()?.join(rest)));
+        match at_home {
+            Some(path) => Ok(path),
+            None => Ok(self.data_dir()?.join(named)),
         }
     }
 

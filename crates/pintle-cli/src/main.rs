@@ -6,7 +6,9 @@ mod assembly;
 mod bindings;
 mod chat;
 mod commands;
+mod containment;
 mod environment;
+mod in_force;
 mod origin;
 mod out;
 mod problem;
@@ -26,11 +28,13 @@ use environment::Environment;
 use problem::Problem;
 
 fn main() -> ExitCode {
+    // First of all: in a confined process this does not return.
+    let launcher = pintle_sandbox::init();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    let environment = Environment::read(&cli);
+    let environment = Environment::read(&cli, launcher);
     let done = match tokio::runtime::Runtime::new() {
         Err(error) => Err(Problem::new(format!("the runtime did not start: {error}"))),
         Ok(runtime) => {
@@ -81,7 +85,10 @@ async fn run_unless_told(cli: Cli, environment: &Environment) -> Result<ExitCode
     }
 }
 
-async fn run(cli: Cli, environment: &Environment) -> Result<ExitCode, Problem> {
+async fn run(mut cli: Cli, environment: &Environment) -> Result<ExitCode, Problem> {
+    if let Some(who) = cli.command.who() {
+        in_force::settle(environment, who)?;
+    }
     match cli.command {
         Command::Demo(demo) => commands::demo::run(environment, demo).await,
         Command::Init(init) => commands::init::run(environment, &init),

@@ -11,6 +11,7 @@ use crate::{
     args::Who,
     assembly::{Assembled, Extras},
     environment::Environment,
+    in_force,
     problem::Problem,
     profile::{Model, Plan},
     shown::typed,
@@ -58,9 +59,11 @@ pub(crate) fn known<'a>(approval: &'a Approval, who: &Who) -> Result<&'a Origin,
         Problem::new(format!("the run that asked was made with {what} {was}, and goes on with it"))
             .hint(format!("leave `--{what}` out; what it was made of cannot be changed"))
     };
-    if let Some(profile) = &who.profile
-        && origin.profile.as_deref() != Some(&real(profile))
-    {
+    let other = match &who.profile {
+        Some(profile) => origin.profile.as_deref() != Some(&real(profile)),
+        None => who.no_profile && origin.profile.is_some(),
+    };
+    if other {
         let was = origin.profile.as_ref().map_or("none".into(), |dir| dir.display().to_string());
         return Err(made_with("profile", &was));
     }
@@ -84,6 +87,9 @@ pub(crate) async fn assemble(
     extras: Extras,
 ) -> Result<Assembled, Problem> {
     let mut plan = Plan::read(environment, origin.profile.as_deref(), Model::Chosen)?;
+    if let Some(profile) = &plan.profile {
+        in_force::unchanged(environment, profile)?;
+    }
     if let Some(profile) = &plan.profile
         && profile.security.workspace.is_some()
         && real(&plan.policy.workspace) != origin.workspace

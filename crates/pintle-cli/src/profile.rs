@@ -9,18 +9,16 @@ use pintle::points::PersonalityConfig;
 use pintle_agent::{Limits, Personalities, Personality, Policy};
 use pintle_policy::{
     Effective, OPERATOR_FILE, Operator, Profile, ProfileErrors,
-    profile::{AGENT_FILE, Bounds, KnownTool, Warning, read_inside},
+    profile::{Bounds, KnownTool, Warning, read_inside},
 };
-use pintle_tools::TerminalConfig;
+use pintle_tools::{Background, TerminalConfig};
 
 use crate::{
     args::Who,
     assembly::{TERMINAL_GUARD, known},
     environment::Environment,
-    out::tell,
     problem::Problem,
-    protection::{protected_paths, secret_paths},
-    shown::{text, yellow},
+    shown::text,
 };
 
 /// The personality of an agent without a profile.
@@ -68,7 +66,7 @@ impl Plan {
         let operator = environment.operator()?;
         let plain = PersonalityConfig { prompt: PLAIN.into(), ..PersonalityConfig::default() };
         let personalities = Personalities::new(personality("default", plain)?);
-        let mut policy = policy(environment, None, workspace)?;
+        let mut policy = Policy::standard(workspace);
         policy.level = operator.level;
         policy.level_written = Some(level_written(&operator, None));
         policy.approval_timeout = Duration::from_millis(operator.approval_timeout_ms);
@@ -105,7 +103,7 @@ impl Plan {
             None => environment.working_dir()?,
             Some(inside) => profile.dir.join(inside),
         };
-        let mut policy = policy(environment, Some(&profile), workspace)?;
+        let mut policy = Policy::standard(workspace);
         policy.level = effective.level;
         policy.level_written = Some(level_written(&operator, Some(&profile)));
         policy.approval_timeout = Duration::from_millis(effective.approval_timeout_ms);
@@ -120,17 +118,6 @@ impl Plan {
 }
 
 /// The default floor, with what no file tool touches unasked.
-fn policy(
-    environment: &Environment,
-    profile: Option<&Profile>,
-    workspace: PathBuf,
-) -> Result<Policy, Problem> {
-    let data = environment.data().map(|data| environment.absolute(data)).transpose()?;
-    let protected = protected_paths(profile, &workspace);
-    let secret = secret_paths(environment.home(), data.as_deref());
-    Ok(Policy { protected, secret, ..Policy::standard(workspace) })
-}
-
 /// The profile's word where it is the stricter one, else the operator's.
 fn level_written(operator: &Operator, profile: Option<&Profile>) -> String {
     let own = profile.and_then(|profile| {
@@ -231,49 +218,6 @@ pub(crate) fn faults(
     Ok(Profile::load_within(dir, bounds).err())
 }
 
-/// Whose rules are in force, so that nobody takes those of another profile, or of none, for them.
-pub(crate) fn in_force(profile: Option<&Profile>) -> String {
-    match profile {
-        Some(profile) => format!("profile {}", place(profile)),
-        None => "no profile is in force".to_owned(),
-    }
-}
-
-/// A guard that does not guard is no secret: whoever named no profile hears of the one that lies here, or above here in
-/// the same project.
-pub(crate) fn tell_of_one_not_in_force(environment: &Environment) -> Result<(), Problem> {
-    let here = environment.working_dir()?;
-    let home = environment.home().map(|home| home.canonicalize().unwrap_or(home.to_owned()));
-    let mut way = String::new();
-    for folder in here.ancestors() {
-        if folder.join(AGENT_FILE).is_file() {
-            let (place, way) = match way.trim_end_matches('/') {
-                "" => ("this folder".to_owned(), "."),
-                up => (folder.display().to_string(), up),
-            };
-            let warning = yellow("warning");
-            tell!(
-                "{}: the {} in {} is not in force: `--profile {}` puts it there",
-                warning,
-                AGENT_FILE,
-                place,
-                way
-            );
-            break;
-        }
-        if folder.join(".git").exists() || home.as_deref() == Some(folder) {
-            break;
-        }
-        way.push_str("../");
-    }
-    Ok(())
-}
-
-/// A profile by its name and its folder.
-pub(crate) fn place(profile: &Profile) -> String {
-    format!("`{}` in {}", profile.name, profile.dir.display())
-}
-
 /// Who is to answer questions and cannot, and whether that is everybody.
 pub(crate) struct Unheard {
     pub(crate) approvers: Vec<String>,
@@ -314,7 +258,7 @@ pub(crate) fn stray_settings(environment: &Environment, dir: &Path) -> Option<St
 
 /// The tools that every agent has.
 pub(crate) fn built_in_tools() -> Vec<KnownTool> {
-    known(&pintle_tools::builtin(TerminalConfig::default()))
+    known(&pintle_tools::builtin(TerminalConfig::default(), &Background::default()))
 }
 
 /// A glob that fits no tool guards nothing, which is told; one that nearly names a tool does not load.

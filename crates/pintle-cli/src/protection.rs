@@ -11,20 +11,21 @@ use pintle_policy::{
 /// What of a profile decides what the agent may do.
 const OF_A_PROFILE: [&str; 4] = [AGENT_FILE, HOOKS_FOLDER, ".pintle", "personalities"];
 
-/// What of a workspace is run by git, a shell or an editor on its own.
-const OF_A_WORKSPACE: [&str; 12] = [
-    ".pintle",
-    ".git/hooks",
-    ".git/config",
-    ".bash_profile",
-    ".bashrc",
-    ".profile",
-    ".zprofile",
-    ".zshenv",
-    ".zshrc",
-    ".envrc",
-    ".idea",
-    ".vscode",
+/// What this program keeps in its data folder.
+const OF_A_DATA_FOLDER: [&str; 13] = [
+    "accepted.json",
+    "caches",
+    "history.txt",
+    "hook-state",
+    "locks",
+    "pintle.db",
+    "pintle.db-shm",
+    "pintle.db-wal",
+    "pintle.toml",
+    "token",
+    "trust.json",
+    "trusted",
+    "webhooks",
 ];
 
 /// What of a home folder holds keys.
@@ -42,24 +43,43 @@ const OF_A_HOME: [&str; 11] = [
     ".pypirc",
 ];
 
-/// What may be read and not written: files, and folders with everything in them. A profile's folder is protected as a whole,
-/// unless the agent works in it.
+/// The files that decide what the agent may do.
+pub(crate) fn own_files(profile: &Profile) -> Vec<PathBuf> {
+    let named = profile.named_files();
+    let names = OF_A_PROFILE.iter().map(|name| (*name).to_owned()).chain(named.iter().cloned());
+    let dir = profile.dir.canonicalize().unwrap_or_else(|_| profile.dir.clone());
+    names.map(|name| dir.join(name)).collect()
+}
+
+/// What of a profile the agent's commands and file tools may read and not write. Its folder is protected as a whole, unless the
+/// agent works in it.
 pub(crate) fn protected_paths(profile: Option<&Profile>, workspace: &Path) -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> = OF_A_WORKSPACE.iter().map(|name| workspace.join(name)).collect();
+    let mut paths = vec![resolved(workspace).join(".pintle")];
     if let Some(profile) = profile {
-        paths.extend(OF_A_PROFILE.iter().map(|name| profile.dir.join(name)));
-        paths.extend(profile.named_files().iter().map(|file| profile.dir.join(file)));
+        paths.extend(own_files(profile));
         if !resolved(workspace).starts_with(resolved(&profile.dir)) {
-            paths.push(profile.dir.clone());
+            paths.push(resolved(&profile.dir));
+        }
+    }
+    paths
+}
+
+/// What may not even be read: the program's own records, and where keys usually lie. Of a data folder that holds what is `used`,
+/// such as the profile itself, only the records are closed.
+pub(crate) fn secret_paths(
+    home: Option<&Path>,
+    data: Option<&Path>,
+    used: &[&Path],
+) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> =
+        home.into_iter().flat_map(|home| OF_A_HOME.iter().map(|name| home.join(name))).collect();
+    if let Some(data) = data {
+        match used.iter().any(|used| resolved(used).starts_with(resolved(data))) {
+            true => paths.extend(OF_A_DATA_FOLDER.iter().map(|name| data.join(name))),
+            false => paths.push(data.to_owned()),
         }
     }
     all_resolved(&paths)
-}
-
-/// What may not even be read: the program's own records, and where keys usually lie.
-pub(crate) fn secret_paths(home: Option<&Path>, data: Option<&Path>) -> Vec<PathBuf> {
-    let of_home = home.into_iter().flat_map(|home| OF_A_HOME.iter().map(|name| home.join(name)));
-    all_resolved(&of_home.chain(data.map(Path::to_owned)).collect::<Vec<_>>())
 }
 
 /// Each path as it is reached, and as it is written where that cannot be found out.
@@ -99,7 +119,7 @@ mod tests {
             for file in ["agent.json", "hooks", ".pintle", "personalities", "tools/check.sh"] {
                 assert!(paths.contains(&place.join(file)), "{file}: {paths:?}");
             }
-            assert!(paths.contains(&workspace.join(".git/hooks")), "{paths:?}");
+            assert!(paths.contains(&workspace.join(".pintle")), "{paths:?}");
             assert!(!paths.contains(&place), "{paths:?}");
         }
         for workspace in [place.parent().unwrap(), Path::new("/nowhere")] {
@@ -114,7 +134,7 @@ mod tests {
         let place = folder.path().canonicalize().unwrap();
         std::fs::create_dir(place.join("real")).unwrap();
         std::os::unix::fs::symlink("real", place.join("link")).unwrap();
-        let paths = secret_paths(Some(&place.join("link")), Some(&place.join("link/data")));
+        let paths = secret_paths(Some(&place.join("link")), Some(&place.join("link/data")), &[]);
         assert!(paths.contains(&place.join("real/.ssh")), "{paths:?}");
         assert!(paths.contains(&place.join("real/data")), "{paths:?}");
     }

@@ -53,7 +53,7 @@ pub struct CommandSpec {
     pub env: Vec<(OsString, OsString)>,
     /// How its process is held. By default it is not.
     pub confinement: Confinement,
-    /// Takes secrets out of what the process is told.
+    /// Takes secrets out of the context that the process gets.
     pub scrub: Option<Scrub>,
 }
 
@@ -121,7 +121,7 @@ impl CommandSpec {
         self
     }
 
-    /// Takes secrets out of what the process is told.
+    /// Takes secrets out of the context that the process gets.
     #[must_use]
     pub fn scrub(mut self, scrub: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
         self.scrub = Some(Arc::new(scrub));

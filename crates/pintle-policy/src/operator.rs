@@ -1,8 +1,10 @@
 //! What the operator allows: the floor under every profile (R10.8, R11.3).
 
 mod file;
+mod sandbox;
 
 pub use file::OPERATOR_FILE;
+pub use sandbox::{SandboxMode, SandboxNetwork, SandboxOfServer, SandboxSettings};
 
 use crate::Level;
 use crate::profile::{
@@ -29,6 +31,8 @@ pub struct OperatorEnv<'a> {
 pub struct Operator {
     /// The loosest level a profile may have, and the one it has if it asks for none.
     pub level: Level,
+    /// The profile to use where nothing nearer names one; as written.
+    pub profile: Option<String>,
     /// Whether profiles may run programs as hooks.
     pub allow_command_hooks: bool,
     /// Whether observers are off. Gates stay on.
@@ -47,6 +51,8 @@ pub struct Operator {
     pub hook_env: BTreeMap<String, String>,
     /// What webhooks are sent through; nothing in the environment says so (R10.5).
     pub webhook_proxy: Option<String>,
+    /// What confined processes may read, write and reach.
+    pub sandbox: SandboxSettings,
     /// The file, for saying where in it something is written.
     document: Node,
     source: String,
@@ -88,6 +94,7 @@ impl Operator {
         let entries = read.webhook_allowlist.iter().map(String::as_str).chain(from_env);
         Ok(Self {
             level: read.level,
+            profile: read.profile,
             allow_command_hooks: allow_command_hooks.unwrap_or(read.allow_command_hooks),
             disable_hooks: disable_hooks.unwrap_or(read.disable_hooks),
             webhooks: WebhookAllowlist::new(entries).map_err(|why| {
@@ -104,6 +111,7 @@ impl Operator {
             secrets: read.secrets,
             hook_env: read.hook_env,
             webhook_proxy: read.webhook_proxy,
+            sandbox: read.sandbox,
             document,
             source: file.to_owned(),
         })
@@ -264,6 +272,7 @@ impl Operator {
             if let Some(command) = server.value.get("command") {
                 self.judge_program(command, "a program to start", problems);
             }
+            self.judge_width(server.value.get("zone"), &["machine"], problems);
         }
         // Where a channel talks to gets its token and everything that is said.
         for channel in file.get("channels").map(Node::fields).unwrap_or_default() {
@@ -361,9 +370,26 @@ impl Operator {
         let Some(kind) = action.get("action") else { return };
         if kind.text() == Some("command") {
             self.judge_program(kind, "a command hook", problems);
+            self.judge_width(action.get("sandbox"), &["network", "none"], problems);
         }
         if let Some(url) = action.get("url").filter(|_| kind.text() == Some("webhook")) {
             self.judge_url(url, "webhooks", problems);
+        }
+    }
+
+    /// Whether a hook or a server asks for less than the default sandbox.
+    fn judge_width(&self, asked: Option<&Node>, wider: &[&str], problems: &mut Vec<Problem>) {
+        let Some(node) = asked.filter(|node| node.text().is_some_and(|it| wider.contains(&it)))
+        else {
+            return;
+        };
+        if !self.sandbox.allow_wider_hooks {
+            problems.push(
+                Problem::new(node.span.clone(), "the operator has not allowed a wider sandbox")
+                    .label("wider than the default")
+                    .help("remove the field")
+                    .help("to allow it, the operator writes `allow_wider_hooks = true` under `[sandbox]` in pintle.toml"),
+            );
         }
     }
 
@@ -411,10 +437,10 @@ fn least<T: PartialOrd>(own: Option<T>, most: Option<T>) -> Option<T> {
 /// What a variable switches, if it is set; what is wrong with it goes to `errors`.
 fn switch(name: &str, value: Option<&str>, errors: &mut ProfileErrors) -> Option<bool> {
     let value = value.unwrap_or_default();
-    match value.trim() {
+    match value {
         "" => None,
-        "1" | "true" => Some(true),
-        "0" | "false" => Some(false),
+        "1" => Some(true),
+        "0" => Some(false),
         other => {
             let problem = Problem::new(0..value.len(), format!("{name} is `{other}`"));
             let problem = problem.label("expected 1 or 0").help("write 1 for on or 0 for off");

@@ -40,12 +40,14 @@ pub struct Held {
 }
 
 /// What a process needs besides its policy.
-pub(crate) struct Launch<'a> {
+pub(crate) struct Launch<'a, F> {
     pub(crate) program: &'a Path,
     pub(crate) args: Vec<OsString>,
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) folder: &'a Path,
     pub(crate) streams: [OwnedFd; 3],
+    /// Called with the launcher's process before it gets its order.
+    pub(crate) before_order: F,
 }
 
 /// A started launcher.
@@ -80,7 +82,7 @@ impl Held {
     }
 
     /// Starts the launcher, which restricts itself and then starts the program.
-    pub(crate) fn launch(&self, launch: Launch<'_>) -> io::Result<Launched> {
+    pub(crate) fn launch<F: FnOnce(Pid)>(&self, launch: Launch<'_, F>) -> io::Result<Launched> {
         let slot = match &self.policy.cache_store {
             Some(store) if self.sandbox.copies_on_write(&self.policy) => Some(take_slot(store)?),
             _ => None,
@@ -98,8 +100,13 @@ impl Held {
             args: launch.args,
             env: env.into_iter().map(joined).collect(),
         };
-        let (child, control) =
-            start(self.sandbox.launcher()?, order, &launch.streams, slot.as_ref())?;
+        let (child, control) = start(
+            self.sandbox.launcher()?,
+            order,
+            &launch.streams,
+            slot.as_ref(),
+            launch.before_order,
+        )?;
         Ok(Launched { child, control, slot })
     }
 
@@ -154,12 +161,11 @@ fn start(
     order: Order,
     streams: &[OwnedFd; 3],
     slot: Option<&File>,
+    before_order: impl FnOnce(Pid),
 ) -> io::Result<(Child, OwnedFd)> {
     let (ours, theirs) = control::pair()?;
-    // Sent before the launcher starts: it is there when the launcher looks.
-    order.send(&ours, streams)?;
     rustix::io::ioctl_fionbio(&ours, true)?;
-    let child = Command::new(&launcher.program)
+    let mut child = Command::new(&launcher.program)
         .arg0(OUTER)
         .env_clear()
         .current_dir("/")
@@ -169,6 +175,13 @@ fn start(
         .stderr(Stdio::null())
         .process_group(0)
         .spawn()?;
+    // The launcher waits for its order: nothing of the program runs before this.
+    before_order(Pid::from_child(&child));
+    if let Err(error) = order.send(&ours, streams) {
+        child.kill()?;
+        child.wait()?;
+        return Err(error);
+    }
     Ok((child, ours))
 }
 
@@ -231,7 +244,8 @@ impl<'a> Trial<'a> {
             env: Vec::new(),
         };
         let null = || File::options().read(true).write(true).open("/dev/null").map(OwnedFd::from);
-        let (mut child, control) = start(self.launcher, order, &[null()?, null()?, null()?], None)?;
+        let (mut child, control) =
+            start(self.launcher, order, &[null()?, null()?, null()?], None, |_| {})?;
         let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
         let left = self.until.saturating_duration_since(Instant::now());
         let left =

@@ -55,6 +55,7 @@ mod process;
 mod proxy;
 mod refusal;
 mod sandbox;
+mod seatbelt;
 mod surroundings;
 mod sweep;
 

@@ -19,6 +19,8 @@ pub(crate) struct Plan {
     pub(crate) links: Vec<(PathBuf, PathBuf)>,
     pub(crate) read: Vec<PathBuf>,
     pub(crate) write: Vec<PathBuf>,
+    /// Writable trees inside what is protected or hidden, such as a hook's state folder in the data folder.
+    pub(crate) reopened: Vec<PathBuf>,
     /// What exists and stays read-only inside the writable trees.
     pub(crate) protect: Vec<PathBuf>,
     /// Folders between a writable tree and a protected or hidden path. A mount on each keeps it from being renamed away.
@@ -73,6 +75,15 @@ impl Plan {
         }
         let tmp = policy.tmp.as_deref().map(real).transpose()?;
         let cwd = real(cwd)?;
+        let mut hide: Vec<_> =
+            policy.hide.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        let is_closed = |path: &PathBuf| {
+            let closed = hide.iter().chain(&policy.protect);
+            closed.into_iter().any(|closed| path != closed && path.starts_with(closed))
+        };
+        let (mut reopened, mut write): (Vec<_>, Vec<_>) = write.into_iter().partition(is_closed);
+        shallow_first(&mut reopened);
+        only_topmost(&mut reopened, |_| false);
         shallow_first(&mut write);
         only_topmost(&mut write, |_| false);
         let (mut protect, mut absent, mut pins) = (Vec::new(), Vec::new(), Vec::new());
@@ -88,8 +99,6 @@ impl Plan {
                 Err(_) => absent.push(path),
             }
         }
-        let mut hide: Vec<_> =
-            policy.hide.iter().filter_map(|path| path.canonicalize().ok()).collect();
         // A later process would find under another name what this one has renamed.
         pins.extend(hide.iter().flat_map(|path| parents(path, &write)));
         shallow_first(&mut protect);
@@ -111,6 +120,7 @@ impl Plan {
             links,
             read,
             write,
+            reopened,
             protect,
             pins,
             absent,
@@ -146,7 +156,15 @@ impl Plan {
 
     /// Paths travel to the launcher as text.
     fn check_text(&self) -> Result<(), PlanError> {
-        let all = [&self.read, &self.write, &self.protect, &self.pins, &self.absent, &self.hide];
+        let all = [
+            &self.read,
+            &self.write,
+            &self.reopened,
+            &self.protect,
+            &self.pins,
+            &self.absent,
+            &self.hide,
+        ];
         let others = self.tmp.iter().chain([&self.cwd]);
         match all.into_iter().flatten().chain(others).find(|path| path.to_str().is_none()) {
             Some(path) => Err(PlanError::NotText(path.clone())),

@@ -1,6 +1,9 @@
 //! What a process may do, as a value. A policy only says; [`Sandbox::hold`](crate::Sandbox::hold) proves that it is held.
 
-use std::{fmt, path::PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -105,8 +108,13 @@ impl Policy {
             match grant {
                 Grant::Read(path) => self.read.push(path.clone()),
                 Grant::Write(path) => {
-                    self.protect.retain(|protected| !path.starts_with(protected));
-                    self.write.push(path.clone());
+                    // A file that programs replace by a rename must not be a mount: then it is enough to lift its
+                    // protection.
+                    let is_protected = self.protect.contains(path);
+                    self.protect.retain(|protected| protected != path);
+                    if !is_protected {
+                        self.write.push(path.clone());
+                    }
                 }
                 Grant::Host(host) => self.network.add(host),
             }
@@ -118,24 +126,30 @@ impl Policy {
     /// that do not exist are left out.
     #[must_use]
     pub fn in_words(&self) -> Vec<String> {
-        let mut written = listed(&self.write);
+        self.in_words_with(|path| path.display().to_string())
+    }
+
+    /// The same with names of the caller's for paths.
+    pub(crate) fn in_words_with(&self, name: impl Fn(&Path) -> String) -> Vec<String> {
+        let named = |paths: Vec<&PathBuf>| -> Vec<String> {
+            topmost(paths).into_iter().map(|path| name(path)).collect()
+        };
+        let mut written = named(self.write.iter().collect());
         written.push("its own /tmp".to_owned());
         let mut words = vec![format!("writes {}", joined(&written))];
-        let protected: Vec<&PathBuf> = self
-            .protect
-            .iter()
-            .filter(|path| self.write.iter().any(|tree| path.starts_with(tree)))
-            .collect();
-        if let protected @ [_, ..] = &*listed(protected) {
-            words.push(format!("not {}", joined(protected)));
+        let is_writable = |path: &&PathBuf| self.write.iter().any(|tree| path.starts_with(tree));
+        let protected = named(self.protect.iter().filter(is_writable).collect());
+        if !protected.is_empty() {
+            words.push(format!("not {}", joined(&protected)));
         }
-        if let (caches @ [_, ..], Some(_)) = (&*listed(&self.caches), &self.cache_store) {
-            words.push(format!("copies {} on write", joined(caches)));
+        let caches = named(self.caches.iter().collect());
+        if !caches.is_empty() && self.cache_store.is_some() {
+            words.push(format!("writes copies of {}", joined(&caches)));
         }
         let is_system = |path: &&PathBuf| SYSTEM.iter().any(|tree| path.starts_with(tree));
         let (system, others): (Vec<&PathBuf>, Vec<&PathBuf>) =
             self.read.iter().partition(is_system);
-        let mut read = listed(others);
+        let mut read = named(others);
         if !system.is_empty() {
             read.insert(0, "the system".to_owned());
         }
@@ -145,8 +159,16 @@ impl Policy {
     }
 }
 
-fn listed<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<String> {
-    paths.into_iter().filter(|path| path.exists()).map(|path| path.display().to_string()).collect()
+/// The paths that exist, without those that lie in another one.
+fn topmost(mut paths: Vec<&PathBuf>) -> Vec<&PathBuf> {
+    paths.sort();
+    let mut kept: Vec<&PathBuf> = Vec::new();
+    for path in paths.into_iter().filter(|path| path.exists()) {
+        if !kept.iter().any(|tree| path.starts_with(tree)) {
+            kept.push(path);
+        }
+    }
+    kept
 }
 
 /// "a, b and c".

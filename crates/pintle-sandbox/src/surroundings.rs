@@ -1,9 +1,9 @@
 //! What a machine, its operator and a workspace offer, and the policies that are made of it.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs,
-    os::unix::fs::MetadataExt,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
 };
 
@@ -217,10 +217,16 @@ impl Surroundings {
         &self.settings.workspace
     }
 
+    /// The paths that stay read-only.
+    #[must_use]
+    pub fn protected(&self) -> &[PathBuf] {
+        &self.protect
+    }
+
     /// The paths that are never readable.
     #[must_use]
     pub fn secrets(&self) -> &[PathBuf] {
-        &self.settings.secrets
+        &self.hide
     }
 
     /// The policy of a process with these rights.
@@ -244,6 +250,24 @@ impl Surroundings {
             network,
             limits: self.settings.limits,
         }
+    }
+
+    /// The rights of a policy in words, with the workspace and the home folder by their usual names.
+    #[must_use]
+    pub fn in_words(&self, policy: &Policy) -> Vec<String> {
+        let Settings { workspace, home, .. } = &self.settings;
+        policy.in_words_with(|path| {
+            if path == workspace {
+                return "the workspace".to_owned();
+            }
+            if let Ok(inside) = path.strip_prefix(workspace) {
+                return inside.display().to_string();
+            }
+            match home.as_ref().and_then(|home| path.strip_prefix(home).ok()) {
+                Some(inside) => format!("~/{}", inside.display()),
+                None => path.display().to_string(),
+            }
+        })
     }
 
     /// What git obeys in submodules and other worktrees, which come and go.
@@ -301,8 +325,10 @@ fn closed_to_others(folder: &Path, found: &mut Vec<PathBuf>) {
 
 /// The programs on the `PATH` outside the system, each with the toolchain it belongs to.
 fn toolchains(path: Option<&OsString>, home: Option<&Path>) -> Vec<PathBuf> {
+    let path = path.map(|path| path.as_bytes()).unwrap_or_default();
     let entries =
-        path.into_iter().flat_map(std::env::split_paths).filter(|entry| entry.is_absolute());
+        path.split(|byte| *byte == b':').map(|entry| PathBuf::from(OsStr::from_bytes(entry)));
+    let entries = entries.filter(|entry| entry.is_absolute());
     let is_system = |entry: &PathBuf| SYSTEM.iter().any(|tree| entry.starts_with(tree));
     let toolchain = |entry: PathBuf| {
         let is_bin = entry

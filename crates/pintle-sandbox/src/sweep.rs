@@ -8,7 +8,7 @@ mod folder;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs, io,
+    fmt, fs, io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
@@ -44,6 +44,27 @@ pub enum ProtectedChangeKind {
     Changed,
     /// The host replaced a secret file, whose cover fell off: the process may have read the new one.
     Uncovered,
+}
+
+impl fmt::Display for ProtectedChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match self.kind {
+            ProtectedChangeKind::Created => {
+                write!(f, "{path} is protected and was created: look at it before you use it")
+            }
+            ProtectedChangeKind::PutRight => {
+                write!(f, "{path} is protected: the change was undone")
+            }
+            ProtectedChangeKind::Changed => write!(f, "{path} is protected and was changed"),
+            ProtectedChangeKind::Uncovered => {
+                write!(
+                    f,
+                    "{path} is secret and was replaced meanwhile: the command may have read it"
+                )
+            }
+        }
+    }
 }
 
 /// Protected paths as they were before a process.

@@ -73,6 +73,19 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// A yes or no that may be left out.
+    pub(crate) fn optional_flag(&mut self, field: &'static str) -> Result<Option<bool>, ToolError> {
+        match self.take(field) {
+            None => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(*flag)),
+            Some(other) => Err(failed(format!(
+                "{}: the argument `{field}` must be true or false, not {}",
+                self.tool,
+                kind(other)
+            ))),
+        }
+    }
+
     /// Nothing else may be there: a misspelt field is an error, not a silent default.
     pub(crate) fn done(self) -> Result<(), ToolError> {
         let unknown = self

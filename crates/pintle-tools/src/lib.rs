@@ -28,12 +28,13 @@ use pintle_agent::Tool;
 
 pub use files::FileTool;
 pub use mcp::{McpError, McpLimits, McpServer, McpTransport};
-pub use terminal::{Confine, Terminal, TerminalConfig};
+pub use terminal::{Background, Processes, Terminal, TerminalConfig};
 
-/// The five tools every agent has.
-pub fn builtin(terminal: TerminalConfig) -> Vec<Arc<dyn Tool>> {
+/// The tools that every agent has. Commands that go on are kept in `background`.
+pub fn builtin(terminal: TerminalConfig, background: &Background) -> Vec<Arc<dyn Tool>> {
     vec![
-        Arc::new(Terminal::new(terminal)),
+        Arc::new(Terminal::new(terminal, background.clone())),
+        Arc::new(Processes::new(background.clone())),
         Arc::new(FileTool::read()),
         Arc::new(FileTool::write()),
         Arc::new(FileTool::edit()),
@@ -49,14 +50,15 @@ mod tests {
 
     // R11.3
     #[test]
-    fn every_agent_has_five_tools_in_their_zones() {
-        let tools = builtin(TerminalConfig::default());
+    fn every_agent_has_its_tools_in_their_zones() {
+        let tools = builtin(TerminalConfig::default(), &Background::default());
         let zones: Vec<_> =
             tools.iter().map(|tool| (tool.spec().name.as_str(), tool.zone())).collect();
         assert_eq!(
             zones,
             [
                 ("terminal", Zone::Build),
+                ("processes", Zone::Safe),
                 ("read_file", Zone::Safe),
                 ("write_file", Zone::Workspace),
                 ("edit_file", Zone::Workspace),
@@ -67,7 +69,7 @@ mod tests {
 
     #[test]
     fn every_schema_is_a_closed_object_that_knows_its_required_fields() {
-        for tool in builtin(TerminalConfig::default()) {
+        for tool in builtin(TerminalConfig::default(), &Background::default()) {
             let schema = &tool.spec().input_schema;
             assert_eq!(schema["type"], "object");
             assert_eq!(schema["additionalProperties"], false);

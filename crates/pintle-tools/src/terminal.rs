@@ -1,5 +1,7 @@
 //! `terminal`: a shell command, with an end.
 
+mod background;
+mod hold;
 #[cfg(test)]
 mod tests;
 
@@ -11,7 +13,7 @@ use std::{
 use futures_util::future::BoxFuture;
 use pintle_agent::{PermittedCall, Tool, ToolCx, ToolError, ToolSpec};
 use pintle_policy::{Reach, Zone};
-use pintle_sandbox::{Command, Confinement, Folder, HeadTail, Output, Process, Stdin, Unconfined};
+use pintle_sandbox::{Command, Confinement, Folder, HeadTail, Output, Process, Refused, Stdin};
 use serde_json::{Value, json};
 use tokio::{
     io::AsyncReadExt,
@@ -25,6 +27,9 @@ use crate::{
     place::{in_words, walk},
 };
 
+pub use background::{Background, Processes};
+use hold::Hold;
+
 /// The longest time limit a call may ask for.
 const MAX_TIMEOUT: Duration = Duration::from_secs(600);
 /// How much output is shown while the command runs.
@@ -34,9 +39,6 @@ const PIPE_HOLDS: usize = 1024 * 1024;
 /// How long output may still come once the command has exited or is being stopped.
 const LINGER: Duration = Duration::from_millis(500);
 
-/// Says how the process of a call is held, or why the call may not run.
-pub type Confine = Arc<dyn Fn(&PermittedCall) -> Result<Confinement, ToolError> + Send + Sync>;
-
 /// What an operator decides about every command.
 #[derive(Clone)]
 pub struct TerminalConfig {
@@ -45,18 +47,11 @@ pub struct TerminalConfig {
     pub env: Vec<(String, String)>,
     /// The time limit of a call that names none.
     pub default_timeout: Duration,
-    /// How a call's process is held. By default it is not.
-    pub confine: Confine,
 }
 
 impl Default for TerminalConfig {
     fn default() -> Self {
-        let unconfined = Unconfined::by("the default of `TerminalConfig`");
-        Self {
-            env: Vec::new(),
-            default_timeout: Duration::from_secs(120),
-            confine: Arc::new(move |_| Ok(unconfined.clone().into())),
-        }
+        Self { env: Vec::new(), default_timeout: Duration::from_secs(120) }
     }
 }
 
@@ -66,30 +61,32 @@ impl fmt::Debug for TerminalConfig {
         f.debug_struct("TerminalConfig")
             .field("env", &self.env.iter().map(|(name, _)| name).collect::<Vec<_>>())
             .field("default_timeout", &self.default_timeout)
-            .finish_non_exhaustive()
+            .finish()
     }
 }
 
 /// Runs a command with `/bin/sh -c`, never a login shell, with no input.
 ///
-/// The command cannot reach the terminal that the agent runs in. When it ends, runs out of time, is cancelled or dropped,
+/// The kernel holds the command to the zone of its call: see [`PermittedCall::confinement`]. When it ends, runs out of time, is cancelled or dropped,
 /// everything it started ends with it, daemons included: [nothing outlives its call](pintle_sandbox::Process). Standard output
 /// and error share one pipe, so their order is the true one. A command that exits with anything but 0 is an error that
 /// carries its output and its exit code.
 pub struct Terminal {
     spec: ToolSpec,
     config: Arc<TerminalConfig>,
+    background: Background,
 }
 
 impl Terminal {
-    /// A terminal for commands with this environment and time limit.
-    pub fn new(config: TerminalConfig) -> Self {
+    /// A terminal for commands with this environment and time limit. Commands that go on in the background are kept in
+    /// `background`.
+    pub fn new(config: TerminalConfig, background: Background) -> Self {
         let spec = ToolSpec {
             name: "terminal".into(),
             description: format!(
-                "Runs a command with `/bin/sh -c` and returns what it prints. It has no input, and its \
-                 background processes are stopped when it ends. It is stopped after {} s unless `timeoutMs` \
-                 says otherwise.",
+                "Runs a command with `/bin/sh -c` and returns what it prints. It has no input, and everything \
+                 it started is stopped when it ends, unless `background` is true. It is stopped after {} s unless \
+                 `timeoutMs` says otherwise. A sandbox holds it to its `zone`.",
                 config.default_timeout.as_secs()
             ),
             input_schema: schema(
@@ -101,12 +98,27 @@ impl Terminal {
                         "minimum": 1,
                         "maximum": u64::try_from(MAX_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
                         "description": "How long it may run, in milliseconds."
+                    },
+                    "zone": {
+                        "type": "string",
+                        "enum": ["safe", "workspace", "build", "network", "machine"],
+                        "description": "The rights it needs; `build` by default. `safe` writes nothing but its temporary folder, `workspace` \
+                                        also the workspace, `build` also the caches of build tools, `network` also reaches other hosts, \
+                                        `machine` is everything the user may do. A person is asked about the last two."
+                    },
+                    "why": {
+                        "type": "string",
+                        "description": "What it needs `network` or `machine` for, in one sentence for the person who is asked."
+                    },
+                    "background": {
+                        "type": "boolean",
+                        "description": "Whether it goes on while you work, such as a server. The tool `processes` lists, shows and stops it."
                     }
                 }),
                 &["command"],
             ),
         };
-        Self { spec, config: Arc::new(config) }
+        Self { spec, config: Arc::new(config), background }
     }
 }
 
@@ -119,16 +131,23 @@ impl Tool for Terminal {
         Zone::Build
     }
 
+    fn starts_processes(&self) -> bool {
+        true
+    }
+
     fn run(
         &self,
         call: PermittedCall,
         cx: ToolCx,
     ) -> BoxFuture<'static, Result<String, ToolError>> {
-        let config = self.config.clone();
+        let (config, background) = (self.config.clone(), self.background.clone());
         Box::pin(async move {
             let job = Job::parse(call.args(), call.reach(), config.default_timeout)?;
-            let confinement = (config.confine)(&call)?;
-            execute(&config.env, &confinement, job, cx).await
+            let how = Hold { zone: call.zone(), confinement: call.confinement()?.clone() };
+            match job.background {
+                true => background.start(&config.env, how, job, &cx).await,
+                false => execute(&config.env, how, job, cx).await,
+            }
         })
     }
 }
@@ -140,6 +159,7 @@ struct Job {
     /// The folder it starts in, as it was judged.
     cwd: PathBuf,
     timeout: Duration,
+    background: bool,
 }
 
 impl Job {
@@ -152,6 +172,10 @@ impl Job {
         };
         let cwd = cwd.map_err(|unresolved| failed(format!("terminal: {unresolved}")))?.to_owned();
         let timeout = args.optional_count("timeoutMs")?.map(Duration::from_millis);
+        // The judge has read these two.
+        args.optional_text("zone")?;
+        args.optional_text("why")?;
+        let background = args.optional_flag("background")?.unwrap_or(false);
         args.done()?;
         if timeout.is_some_and(|timeout| timeout > MAX_TIMEOUT) {
             return Err(failed(format!(
@@ -159,7 +183,8 @@ impl Job {
                 MAX_TIMEOUT.as_millis()
             )));
         }
-        Ok(Self { command, cwd, timeout: timeout.unwrap_or(default_timeout) })
+        let timeout = timeout.unwrap_or(default_timeout);
+        Ok(Self { command, cwd, timeout, background })
     }
 }
 
@@ -172,12 +197,13 @@ enum End {
 
 async fn execute(
     env: &[(String, String)],
-    confinement: &Confinement,
+    how: Hold,
     job: Job,
     cx: ToolCx,
 ) -> Result<String, ToolError> {
     let deadline = Instant::now() + job.timeout;
-    let (mut process, stdout) = start(env, confinement, &job)?;
+    let sweep = how.sweep();
+    let (mut process, stdout) = start(env, &how.confinement, &job)?;
     let mut output = Printed {
         pipe: Some(stdout),
         chunk: vec![0; 8 * 1024],
@@ -200,15 +226,26 @@ async fn execute(
             }
         }
     };
-    let complete = match end {
+    let (complete, report) = match end {
         End::Exited(_) => {
             let complete = output.rest(LINGER).await;
+            let report = process.report();
             process.exited().await;
-            complete
+            (complete, report)
         }
-        End::TimedOut | End::Cancelled => tokio::join!(output.rest(LINGER), process.end()).0,
+        End::TimedOut | End::Cancelled => {
+            let report = process.report();
+            (tokio::join!(output.rest(LINGER), process.end()).0, report)
+        }
     };
     let text = output.kept.text();
+    let has_failed = !matches!(end, End::Exited(status) if status.success());
+    let seen = how.look(&job.cwd, &text, has_failed, &report, sweep);
+    cx.sandbox.record(seen.clone());
+    if let Some(why) = report.not_run {
+        return Err(failed(format!("terminal: nothing was run: {why}")));
+    }
+    let text = seen.changed_in_words().map_or(text.clone(), |changed| with_note(&text, &changed));
     match end {
         End::TimedOut => Err(ToolError::TimedOut(with_note(
             &text,
@@ -229,7 +266,13 @@ async fn execute(
                     "a process it left in the background was stopped; its output may be cut",
                 )
             };
-            if status.success() { Ok(text) } else { Err(failed(with_note(&text, &ending(status)))) }
+            if status.success() {
+                return Ok(text);
+            }
+            let text = with_note(&text, &ending(status));
+            let Some(refused) = how.refused_in_words(&seen) else { return Err(failed(text)) };
+            let grants = seen.refused.iter().filter_map(Refused::grant).collect();
+            Err(ToolError::Refused { text: with_note(&text, &refused), grants })
         }
     }
 }

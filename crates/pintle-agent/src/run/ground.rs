@@ -136,7 +136,14 @@ impl Inner {
         push(trail, "guards", found, source)?;
 
         let known = known?;
-        let mut judged = zone_of(tool, known.zone, call.args(), &reach, policy.restricted());
+        let judged = zone_of(tool, known.zone, call.args(), &reach, policy.restricted());
+        let mut judged = match judged {
+            Ok(judged) => judged,
+            Err(reason) => {
+                push(trail, "zone", Err(reason.clone()), None)?;
+                return Err(reason);
+            }
+        };
         let mut confinement = None;
         if known.starts_processes {
             let (found, held) = self.sandbox(&mut judged, call.grants());
@@ -179,13 +186,7 @@ impl Inner {
     fn sandbox(&self, judged: &mut Judged, grants: &[Grant]) -> (JudgedStep, Option<Confinement>) {
         let confined = self.policy.containment.confine(judged.zone, grants);
         let (finding, detail) = match &confined {
-            Ok(Confinement::Held(held)) => {
-                let rights = held.policy().in_words().join("; ");
-                (Finding::Passes, format!("{}: {rights}", held.sandbox()))
-            }
-            Ok(Confinement::Unconfined(unconfined)) => {
-                (Finding::Passes, format!("none: decided by {}", unconfined.decided_by()))
-            }
+            Ok(confinement) => (Finding::Passes, self.policy.containment.in_words(confinement)),
             Err(why) => (Finding::Asks, why.clone()),
         };
         if let Err(why) = &confined

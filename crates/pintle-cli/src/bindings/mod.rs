@@ -16,11 +16,11 @@ use pintle_exec::{
 };
 use pintle_policy::{
     Operator, Profile, Scrubber,
-    profile::{Action, Hook, Run},
+    profile::{Action, Hook, HookSandbox, Run},
 };
 use serde_json::Value;
 
-use crate::{assembly::unconfined, environment::Environment, problem::Problem};
+use crate::{containment::Held, environment::Environment, problem::Problem};
 pub(crate) use kept::waiting;
 use save_json::SaveJson;
 use trusted::Trusted;
@@ -86,6 +86,7 @@ pub(crate) fn bind(
     profile: &Profile,
     webhooks: Webhooks,
     hooks: &Hooks,
+    held: &Held,
 ) -> Result<Bound, Problem> {
     let scrubber = Arc::new(Scrubber::new(secrets::known(environment, operator, profile)));
     let trust = Arc::new(Trust::read(environment, profile)?);
@@ -108,7 +109,7 @@ pub(crate) fn bind(
             .hint("give it a name of its own, so that records can tell them apart"));
         }
         let (scrubber, trust) = (&scrubber, &trust);
-        let binding = Binding { environment, operator, profile, hook, scrubber, trust, mute };
+        let binding = Binding { environment, operator, profile, hook, scrubber, trust, held, mute };
         binding.bind(hooks, &mut bound)?;
     }
     if !mute {
@@ -130,6 +131,7 @@ struct Binding<'a> {
     hook: &'a Hook,
     scrubber: &'a Arc<Scrubber>,
     trust: &'a Arc<Trust>,
+    held: &'a Held,
     mute: bool,
 }
 
@@ -149,7 +151,7 @@ impl Binding<'_> {
                 log::handler(self.hook.name.clone(), *level, self.scrubber.clone()),
             ),
             Action::SaveJson { path } => {
-                let file = SaveJson::new(&self.profile.dir, path, self.scrubber.clone())
+                let file = SaveJson::new(self.profile, path, self.scrubber.clone())
                     .map_err(|error| Problem::new(format!("{}: {error}", self.hook.source)))?;
                 self.register(registrar, move |event| file.clone().append(event))
             }
@@ -173,11 +175,11 @@ impl Binding<'_> {
                 self.register(registrar, queue.webhook(spec).map_err(Problem::new)?)
             }
             Action::Approve => self.approve(hooks),
-            Action::Command { run, timeout, worker } => {
+            Action::Command { run, timeout, worker, sandbox } => {
                 if self.trust.check().is_err() {
                     bound.untrusted.push(self.hook.name.clone());
                 }
-                let spec = self.command(run, *timeout);
+                let spec = self.command(run, *timeout, *sandbox)?;
                 if *worker {
                     let worker = Worker::new(WorkerSpec::new(spec));
                     bound.workers.push(worker.clone());
@@ -230,25 +232,33 @@ impl Binding<'_> {
         self.done(self.registrar(hooks).priority(i32::MIN).register_gate(ask).map(drop))
     }
 
-    fn command(&self, run: &Run, timeout: Option<Duration>) -> CommandSpec {
+    fn command(
+        &self,
+        run: &Run,
+        timeout: Option<Duration>,
+        sandbox: HookSandbox,
+    ) -> Result<CommandSpec, Problem> {
         let program = match run {
             Run::Shell(line) => Program::Shell(line.clone()),
             Run::Argv(argv) => Program::Argv(argv.iter().map(Into::into).collect()),
         };
         let scrubber = self.scrubber.clone();
+        let state = state::folder(self.environment, self.profile, self.hook);
+        let confinement =
+            self.held.of_program(self.profile, sandbox.zone(), state.as_deref(), None)?;
         let mut spec = CommandSpec::new(&self.profile.dir, program)
             .inherit(self.environment.variables())
-            .confinement(unconfined())
+            .confinement(confinement)
             .scrub(move |text| scrubber.scrub(text).into_owned())
             .env(NO_BYTECODE.0, NO_BYTECODE.1);
-        spec.state_dir = state::folder(self.environment, self.profile, self.hook);
+        spec.state_dir = state;
         for (name, value) in &self.operator.hook_env {
             spec = spec.env(name, value);
         }
-        match timeout {
+        Ok(match timeout {
             Some(timeout) => spec.timeout(timeout),
             None => spec,
-        }
+        })
     }
 
     fn open_queue(&self) -> Result<WebhookQueue, Problem> {

@@ -151,10 +151,16 @@ async fn talk(
     let mut next = Next { begins: chat.new, personality: chat.who.personality.clone() };
     let mut warned = false;
     if environment.stdin_is_terminal {
-        let Assembled { model, profile, .. } = &current.assembled;
-        let profile =
-            profile.as_ref().map_or("no profile".into(), |it| format!("profile {}", it.name));
-        let rest = text!("· model {} · {} · {} · /help for commands", model, profile, key);
+        let Assembled { model, profile, held, .. } = &current.assembled;
+        let profile = chat.who.found.in_short(profile.as_ref());
+        let sandbox = held.sandbox.tier().name();
+        let rest = text!(
+            "· model {} · {} · sandbox {} · {} · /help for commands",
+            model,
+            profile,
+            sandbox,
+            key
+        );
         tell!("{} {}", bold("pintle"), dim(rest));
     }
     if let Some(approval) = unfinished(environment, &current.assembled, chat, &key).await? {

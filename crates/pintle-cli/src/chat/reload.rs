@@ -11,14 +11,15 @@ use crate::{
     assembly::{Assembled, Extras},
     bindings::TRUST_FILE,
     environment::Environment,
+    in_force::{ACCEPTED_FILE, Found},
     out::{say, tell},
     problem::Problem,
-    profile::{self, Model, Plan},
+    profile::{Model, Plan},
     shown::{dim, red, text, yellow},
 };
 
 /// Said for as long as it is so: whoever missed it once would rely on a rule that is not there.
-const OLD_ONE: &str = "the profile on the disk does not load (`pintle hooks lint` says why): an older one is in force";
+const OLD_ONE: &str = "the profile on the disk is not used (`pintle hooks lint` and `pintle trust` say why): an older one is in force";
 
 /// No file of a profile is longer.
 const LONGEST: u64 = 1024 * 1024;
@@ -54,6 +55,7 @@ impl Recipe {
 pub(super) struct Current {
     pub(super) assembled: Assembled,
     recipe: Recipe,
+    found: Found,
     seen: Vec<String>,
     /// What to say of the profile in force when the one on the disk is another, which does not load.
     outdated: Option<&'static str>,
@@ -69,7 +71,8 @@ impl Current {
     ) -> Result<Self, Problem> {
         let seen = texts(environment, chat.who.profile.as_deref());
         let assembled = recipe.assemble(environment, chat).await?;
-        Ok(Self { assembled, recipe, seen, outdated: None, leaving: JoinSet::new() })
+        let found = chat.who.found;
+        Ok(Self { assembled, recipe, found, seen, outdated: None, leaving: JoinSet::new() })
     }
 
     /// Waits for everything that still runs, in order.
@@ -120,7 +123,7 @@ impl Current {
             }
             Err(problem) if now.first() == self.seen.first() => {
                 let stays =
-                    text!("{} changed and does not load: the old one stays in force", changed);
+                    text!("{} changed and is not used: the old one stays in force", changed);
                 tell!("{}\n{}", problem, red(stays));
                 self.outdated = Some(OLD_ONE);
             }
@@ -131,7 +134,7 @@ impl Current {
                         .hint("nothing runs until the profile keeps to what pintle.toml says now")
                 })?;
                 self.replace(held);
-                let stays = "the profile does not load: the old one stays in force, as far as pintle.toml allows it now";
+                let stays = "the profile is not used: the old one stays in force, as far as pintle.toml allows it now";
                 tell!("{}\n{}", problem, red(stays));
                 self.outdated = Some(OLD_ONE);
             }
@@ -142,7 +145,8 @@ impl Current {
 
     /// Which profile the list of hooks is of.
     pub(super) fn say_what_is_in_force(&self) {
-        say!("{}", dim(profile::in_force(self.assembled.profile.as_ref())));
+        let in_force = self.found.in_force(self.assembled.profile.as_ref());
+        say!("{}", dim(text!("profile: {}", in_force)));
         if let Some(outdated) = self.outdated {
             say!("{}: {}", yellow("warning"), outdated);
         }
@@ -183,8 +187,8 @@ fn changed(before: &[String], now: &[String]) -> &'static str {
 /// Everything an agent's rules are read from: the operator's file first, what is trusted, and the profile.
 fn texts(environment: &Environment, profile: Option<&Path>) -> Vec<String> {
     let operators = environment.operator_text().map_err(|error| error.to_string());
-    let trusted =
-        environment.data().and_then(|data| std::fs::read_to_string(data.join(TRUST_FILE)).ok());
+    let kept = |file| std::fs::read_to_string(environment.data()?.join(file)).ok();
+    let trusted = (kept(TRUST_FILE), kept(ACCEPTED_FILE));
     let mut texts = vec![format!("{operators:?}"), format!("{trusted:?}")];
     let Some(dir) = profile else { return texts };
     let mut files = vec!["agent.json".to_string()];

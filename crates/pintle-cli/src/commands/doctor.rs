@@ -6,6 +6,7 @@ use pintle::HandlerRecord;
 use pintle_agent::{PreviewError, PromptPreview, Store};
 use pintle_exec::KeptWebhooks;
 use pintle_policy::Profile;
+use pintle_sandbox::Sandbox;
 use pintle_store::SqliteStore;
 use serde_json::{Value, json};
 
@@ -13,6 +14,7 @@ use crate::{
     args::Doctor,
     assembly::{Assembled, Extras},
     bindings::{Trust, waiting},
+    containment::what_helps,
     environment::Environment,
     out::{self, say, say_json, say_pretty_json},
     problem::Problem,
@@ -86,6 +88,11 @@ async fn database(store: &SqliteStore) -> Result<String, Problem> {
     })
 }
 
+/// What holds commands, hooks and servers, and what would hold them better (R17.3).
+fn sandbox(sandbox: &Sandbox) -> Check {
+    Check { warnings: what_helps(sandbox), ..Check::new("sandbox", Ok(sandbox.to_string())) }
+}
+
 /// A gate whose program is not trusted blocks everything: whoever asks what is wrong hears of it here.
 fn trusted(environment: &Environment, profile: &Profile) -> Result<String, Problem> {
     let trust = Trust::read(environment, profile)?;
@@ -139,9 +146,9 @@ async fn check(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, P
     match assembled {
         Err(problem) => checks.push(Check::new("agent", Err(problem))),
         Ok(assembled) => {
-            let in_force = assembled.profile.as_ref().map(profile::place);
-            let in_force = in_force.unwrap_or_else(|| "none is in force".into());
+            let in_force = doctor.who.found.in_force(assembled.profile.as_ref());
             checks.push(Check::new("profile", Ok(in_force)));
+            checks.push(sandbox(&assembled.held.sandbox));
             checks.push(Check::new("database", database(&assembled.store).await));
             checks.push(Check::new("model", Ok(assembled.model.clone())));
             let personalities: Vec<_> = assembled.agent.personalities().names().collect();

@@ -13,7 +13,6 @@ use crate::{
     environment::Environment,
     out::{say, say_json},
     problem::Problem,
-    profile,
     shown::{Shown, bold, dim, green, red, text, yellow},
 };
 
@@ -28,8 +27,11 @@ pub(crate) async fn run(
     let assembled = Assembled::new(environment, who, Extras::mute()).await?;
     let explained = assembled.agent.explain(who.personality.as_deref(), tool, args).await;
     let steps = explained.map(|steps| completed(&assembled, who, tool, watched(&assembled, steps)));
-    let in_force = profile::in_force(assembled.profile.as_ref());
-    let rules = assembled.profile.as_ref().map(|it| json!({ "name": it.name, "dir": it.dir }));
+    let in_force = who.found.in_force(assembled.profile.as_ref());
+    let rules = assembled
+        .profile
+        .as_ref()
+        .map(|it| json!({ "name": it.name, "dir": it.dir, "found": who.found.words() }));
     assembled.close().await;
     let steps = steps?;
     let verdict = verdict(&steps);
@@ -37,7 +39,7 @@ pub(crate) async fn run(
         say_json(&json!({ "profile": rules, "steps": steps, "verdict": verdict }))?;
         return Ok(ExitCode::SUCCESS);
     }
-    say!("{}", dim(in_force));
+    say!("{}", dim(text!("profile: {}", in_force)));
     for JudgedStep { step, finding, detail, source } in &steps {
         let mark = match finding {
             Finding::Passes => green("✓"),

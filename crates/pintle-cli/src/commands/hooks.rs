@@ -13,6 +13,7 @@ use crate::{
     args::{Hooks, HooksCommand},
     bindings::is_observer,
     environment::Environment,
+    in_force::of_folder,
     out::{say, say_json, say_pretty_json},
     problem::Problem,
     profile,
@@ -25,6 +26,7 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
         HooksCommand::List { who } => return super::listing::run(environment, &who).await,
         HooksCommand::Lint { dir } => {
             let dir = environment.absolute(&dir)?;
+            let dir = of_folder(&dir).unwrap_or(dir);
             let model = profile::Model::OfTheProfile;
             let stray = || profile::stray_settings(environment, &dir);
             // Of a profile that does not load: at least what is odd about the operator's file.

@@ -7,8 +7,10 @@ use serde_json::json;
 use crate::{
     args::Init,
     environment::Environment,
+    in_force,
     out::{say, say_json},
     problem::Problem,
+    profile,
     shown::{cyan, green, text, typed},
 };
 
@@ -47,6 +49,10 @@ pub(crate) fn run(environment: &Environment, init: &Init) -> Result<ExitCode, Pr
         if !environment.json {
             say!("{} {}", green("wrote"), init.dir.join(name).display());
         }
+    }
+    // The person who had it written has accepted it. An agent's process accepts nothing, and then the person is asked.
+    if let Ok(profile) = profile::load(&dir, environment) {
+        let _ = in_force::accept(environment, &profile);
     }
     if environment.json {
         say_json(&json!({ "profile": dir, "files": files.map(|(name, _)| name) }))?;

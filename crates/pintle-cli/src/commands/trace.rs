@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use pintle_sandbox::{ProtectedChange, Refused};
 use pintle_store::{Run, RunEvent, SqliteStore};
 use serde_json::{Value, json};
 
@@ -69,6 +70,34 @@ fn print(run: &Run, events: &[RunEvent]) {
     }
 }
 
+/// How a process was held: `build · full · wanted to write /x`.
+fn sandbox(json: &Value) -> Shown {
+    let word = |key: &str| json.get(key).and_then(Value::as_str).unwrap_or_default();
+    let list = |key: &str| json.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut line = text!("  sandbox {} · {}", word("zone"), word("tier"));
+    for host in list("hosts") {
+        let reached = host.get("allowed") == Some(&Value::Bool(true));
+        let verb = if reached { "reached" } else { "was refused" };
+        let name = host.get("host").and_then(Value::as_str).unwrap_or_default();
+        line = text!("{} · {} {}", line, verb, name);
+    }
+    for refused in list("refused") {
+        line = match serde_json::from_value::<Refused>(refused) {
+            Ok(refused) => {
+                text!("{} · {}", line, yellow(text!("wanted to {}", refused.to_string())))
+            }
+            Err(_) => line,
+        };
+    }
+    for changed in list("changed") {
+        line = match serde_json::from_value::<ProtectedChange>(changed) {
+            Ok(changed) => text!("{} · {}", line, red(changed.to_string())),
+            Err(_) => line,
+        };
+    }
+    line
+}
+
 fn describe(kind: &str, json: &Value) -> Vec<Shown> {
     let word = |key: &str| json.get(key).and_then(Value::as_str).unwrap_or_default();
     match kind {
@@ -102,6 +131,7 @@ fn describe(kind: &str, json: &Value) -> Vec<Shown> {
             let (tool, outcome, error) = (word("toolName"), word("outcome"), word("error"));
             vec![text!("{} {} {}: {}", red("✗"), tool, outcome, error)]
         }
+        "sandbox" => vec![sandbox(json)],
         "done" => vec![text!("{} {}", bold("done"), word("outcome"))],
         "error" => vec![text!("{} {}: {}", red("error"), word("code"), word("message"))],
         other => vec![other.shown()],

@@ -13,6 +13,7 @@ use crate::{
     args::Trust,
     bindings::{accept, changes, diff},
     environment::Environment,
+    in_force::{self, of_folder},
     out::{say, say_json},
     problem::Problem,
     profile,
@@ -20,7 +21,8 @@ use crate::{
 };
 
 pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, Problem> {
-    let profile = profile::load(&environment.absolute(&trust.dir)?, environment)?;
+    let dir = environment.absolute(&trust.dir)?;
+    let profile = profile::load(&of_folder(&dir).unwrap_or(dir), environment)?;
     let mut changed = Vec::new();
     for change in changes(environment, &profile)? {
         let diff = diff(environment, &profile, &change)?;
@@ -29,6 +31,7 @@ pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, 
     if trust.accept {
         refuse_agents("trusts a profile")?;
         accept(environment, &profile)?;
+        in_force::accept(environment, &profile)?;
     }
     if environment.json {
         let entry = |(change, diff): &(Change, Option<String>)| {
@@ -37,7 +40,9 @@ pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, 
             })
         };
         let all: Vec<_> = changed.iter().map(entry).collect();
-        say_json(&json!({ "changes": all, "accepted": trust.accept }))?;
+        let widened: Vec<_> =
+            profile.widened().iter().map(|(who, may)| format!("{who} {may}")).collect();
+        say_json(&json!({ "changes": all, "accepted": trust.accept, "widened": widened }))?;
         return Ok(ExitCode::SUCCESS);
     }
     for (change, diff) in &changed {
@@ -52,6 +57,9 @@ pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, 
     let advised: BTreeSet<String> = changed.iter().filter_map(|(it, _)| advice(it)).collect();
     for advice in advised {
         say!("\n{}: {}", yellow("note"), advice);
+    }
+    for (who, may) in profile.widened() {
+        say!("\n{}: {} {}", yellow("note"), who, may);
     }
     match (changed.is_empty(), trust.accept) {
         (true, false) => say!("{}: nothing changed", green("trusted")),

@@ -168,6 +168,6 @@ fn an_older_profile_in_force_is_told_at_every_run_and_in_the_list_of_hooks() {
     assert_eq!(said.err.matches("the old one stays in force").count(), 1, "{said:?}");
     assert_eq!(said.err.matches(OLDER).count(), 3, "{said:?}");
     assert_eq!(said.out.matches(OLDER).count(), 1, "{said:?}");
-    let named = |name: &str| said.out.matches(&format!("profile `{name}` in ")).count();
+    let named = |name: &str| said.out.matches(&format!("profile: `{name}` in ")).count();
     assert_eq!((named("first"), named("second")), (2, 1), "{said:?}");
 }

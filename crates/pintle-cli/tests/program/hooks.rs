@@ -112,7 +112,7 @@ fn a_profile_without_fault_is_said_to_have_none() {
 #[test]
 fn what_is_not_there_for_a_profile_is_said_by_lint() {
     let world = World::new();
-    let taken = r#"{"model": "anthropc/x", "hooks": {"onStart": [{"action": "log", "name": "profile guard"}]}}"#;
+    let taken = r#"{"model": "anthropc/x", "hooks": {"onStart": [{"action": "log", "name": "terminal guard"}]}}"#;
     world.write("taken/agent.json", taken);
     let unready = r#"{"security": {"workspace": "nothere"}, "hooks": {"onStart": [
   {"action": "webhook", "url": "http://127.0.0.1:9/", "secretEnv": "A_KEY_THAT_NOBODY_SETS"}
@@ -121,50 +121,6 @@ fn what_is_not_there_for_a_profile_is_said_by_lint() {
     assert_snapshot!(
         world.transcript(&[&["hooks", "lint", "taken"], &["hooks", "lint", "unready"]])
     );
-}
-
-// P6: a guard that does not guard is no secret.
-#[test]
-fn a_profile_that_lies_here_and_is_not_in_force_is_told() {
-    let world = World::new();
-    world.write("agent.json", r#"{"name": "here"}"#);
-    world.write("payload.json", "{}");
-    let commands: [&[&str]; 5] = [
-        &["chat", "-q", "hello"],
-        &["doctor"],
-        &["hooks", "list"],
-        &["hooks", "explain", "--tool", "list_dir", "--args", r#"{"path": "."}"#],
-        &["hooks", "fire", "session.start", "--payload", "payload.json"],
-    ];
-    for command in commands {
-        let told = "warning: the agent.json in this folder is not in force: `--profile .`";
-        let said = world.run(command);
-        assert!(said.err.contains(told), "{command:?} {said}");
-        let said = world.run(&[command, &["--profile", "."]].concat());
-        assert!(!said.err.contains("not in force"), "{command:?} {said}");
-    }
-}
-
-#[test]
-fn a_profile_above_here_in_the_same_project_is_told() {
-    let world = World::new();
-    world.write("agent.json", r#"{"name": "above"}"#);
-    world.write("src/deep/a.txt", "");
-    world.write("other/.git/config", "");
-    world.write("other/src/a.txt", "");
-    let said = |folder: &str| {
-        let mut command = world.command(&["chat", "-q", "hello"]);
-        world.said(command.current_dir(world.file(folder)).output().unwrap())
-    };
-    for (folder, way) in [("src", ".."), ("src/deep", "../..")] {
-        let said = said(folder);
-        assert!(said.err.contains(&format!("is not in force: `--profile {way}`")), "{said}");
-    }
-    // Another repository is another project.
-    for folder in ["other", "other/src"] {
-        let said = said(folder);
-        assert!(!said.err.contains("not in force"), "{said}");
-    }
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn mark() -> (&'static str, Value) {
 }
 
 fn world() -> World {
-    let world = World::new();
+    let world = World::strict();
     world.write("../ap/agent.json", GUARDED);
     world.write("../other/here.txt", "");
     world.script("ap1.json", &script(&[mark()]));
@@ -96,6 +96,21 @@ impl Crashed {
     }
 }
 
+// R10.10: an answer is no way round the question about a changed profile.
+#[test]
+fn a_profile_that_changed_since_it_was_accepted_stops_the_run_that_goes_on() {
+    let world = world();
+    world.write("agent.json", GUARDED);
+    assert_eq!(world.run(&["trust", ".", "--accept"]).code, Some(0));
+    let crashed = Crashed::of(world, &[]);
+    crashed.world.write("agent.json", r#"{ "name": "ap" }"#);
+    crashed.assert_refused(&crashed.answer(&["approve"]), "changed since it was accepted");
+    crashed.assert_refused(&crashed.answer(&["approve", "--no-profile"]), "made with profile");
+    crashed.world.write("agent.json", GUARDED);
+    assert_eq!(crashed.answer(&["approve"]).code, Some(0));
+    assert!(crashed.ran());
+}
+
 #[test]
 fn the_run_goes_on_in_its_own_folder_under_its_own_guards() {
     let crashed = Crashed::new(&["--profile", "../ap"]);
@@ -151,6 +166,7 @@ fn the_call_is_judged_again_by_the_profile_as_it_is_now() {
 #[test]
 fn a_yes_that_the_operator_overrules_is_said_to_be() {
     let world = world();
+    std::fs::remove_file(world.data().join("pintle.toml")).unwrap();
     let outside = ("write_file", json!({"path": "../outside.txt", "content": "x"}));
     world.script("ap1.json", &script(&[outside]));
     let crashed = Crashed::of(world, &[]);
@@ -222,9 +238,7 @@ fn whoever_goes_on_with_the_run_says_so_also_when_somebody_else_was_first() {
 #[test]
 fn the_run_goes_on_no_looser_than_it_was() {
     let world = world();
-    std::fs::create_dir_all(world.data()).unwrap();
     let operator = world.data().join("pintle.toml");
-    std::fs::write(&operator, "level = \"strict\"\n").unwrap();
     let crashed = Crashed::of(world, &[]);
     std::fs::write(&operator, "level = \"permissive\"\n").unwrap();
     let plain = script(&[("write_file", json!({"path": "plain.txt", "content": "x"}))]);
@@ -334,7 +348,7 @@ fn a_question_says_where_it_belongs_and_when_it_lapses() {
     }
     let json = crashed.world.run(&["approvals", "show", &crashed.id, "--json"]).json();
     assert_eq!(json["origin"]["personality"], "default");
-    assert_eq!(json["origin"]["level"], "standard");
+    assert_eq!(json["origin"]["level"], "strict");
     assert_eq!(json["origin"]["platform"], "cli");
 }
 

@@ -12,7 +12,7 @@ use futures_util::StreamExt;
 use pintle_agent::{Agent, Ask, Message, Personalities, Policy, RunEventKind, Store};
 use pintle_policy::Level;
 use pintle_store::SqliteStore;
-use pintle_tools::{TerminalConfig, builtin};
+use pintle_tools::{Background, TerminalConfig, builtin};
 use serde_json::{Value, json};
 
 use crate::support::{Recorded, assert_whole, calls, done, messages, personality, rest, says};
@@ -41,7 +41,7 @@ async fn agent(folder: &Path, script: Vec<Value>) -> (Agent, SqliteStore) {
         Personalities::new(personality("main", None, None)),
         policy,
     )
-    .tools(builtin(TerminalConfig { env, ..TerminalConfig::default() }))
+    .tools(builtin(TerminalConfig { env, ..TerminalConfig::default() }, &Background::default()))
     .build()
     .unwrap();
     (agent, store)

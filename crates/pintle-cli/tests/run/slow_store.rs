@@ -11,7 +11,7 @@ use pintle_agent::{
     Agent, Ask, Message, NewMessage, NewSession, Session, Store, StoreError, StoredMessage,
 };
 use pintle_store::SqliteStore;
-use pintle_tools::{TerminalConfig, builtin};
+use pintle_tools::{Background, TerminalConfig, builtin};
 use serde_json::json;
 use tokio::sync::{Notify, watch};
 
@@ -52,7 +52,7 @@ fn slow(
         world.personalities.clone(),
         world.policy.clone(),
     )
-    .tools(builtin(TerminalConfig::default()))
+    .tools(builtin(TerminalConfig::default(), &Background::default()))
     .build()
     .unwrap();
     (agent, reached, go)

@@ -13,14 +13,14 @@ use std::{
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::BoxStream};
 use pintle::{Event, Hooks, Verdict, points::PersonalityConfig, points::SessionEnd};
 use pintle_agent::{
-    Agent, AgentBuilder, Ask, FinishReason, Llm, LlmError, LlmEvent, LlmRequest, LlmResponse,
-    Message, PermittedCall, Personalities, Personality, Policy, Run, Session, Store, StoredMessage,
-    Tool, ToolCall, ToolCx, ToolError, ToolSpec, canonical_json,
+    Agent, AgentBuilder, Ask, Containment, FinishReason, Llm, LlmError, LlmEvent, LlmRequest,
+    LlmResponse, Message, PermittedCall, Personalities, Personality, Policy, Run, Session, Store,
+    StoredMessage, Tool, ToolCall, ToolCx, ToolError, ToolSpec, canonical_json,
 };
 use pintle_llm::Scripted;
 use pintle_policy::{Level, Zone};
 use pintle_store::SqliteStore;
-use pintle_tools::{TerminalConfig, builtin};
+use pintle_tools::{Background, TerminalConfig, builtin};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::Notify;
@@ -46,7 +46,9 @@ impl World {
         let workspace = folder.path().canonicalize().unwrap().join("workspace");
         std::fs::create_dir(&workspace).unwrap();
         let store = SqliteStore::open(folder.path().join("pintle.db")).await.unwrap();
-        let policy = Policy { level: Level::Permissive, ..Policy::standard(workspace) };
+        let containment = Containment::Off;
+        let policy =
+            Policy { level: Level::Permissive, containment, ..Policy::standard(workspace) };
         let personalities = Personalities::new(personality("main", None, None));
         Self { _folder: folder, hooks, llm: Recorded::new(script), store, policy, personalities }
     }
@@ -76,10 +78,13 @@ impl World {
             self.personalities.clone(),
             self.policy.clone(),
         )
-        .tools(builtin(TerminalConfig {
-            env: vec![("PATH".into(), "/usr/bin:/bin".into())],
-            ..TerminalConfig::default()
-        }))
+        .tools(builtin(
+            TerminalConfig {
+                env: vec![("PATH".into(), "/usr/bin:/bin".into())],
+                ..TerminalConfig::default()
+            },
+            &Background::default(),
+        ))
     }
 
     pub(crate) fn agent(&self) -> Agent {

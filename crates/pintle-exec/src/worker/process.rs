@@ -23,9 +23,9 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// Why a life ended.
 pub(super) enum Ended {
-    /// Nobody needs it any more.
+    /// It is not needed any more.
     Stopped,
-    /// It died, or had to be ended. A request of which it had not been told a single byte is none of its victims.
+    /// It died, or had to be ended. A request of which it has not got a single byte goes to the next process.
     Died { failure: Failure, untold: Option<Request> },
 }
 
@@ -45,7 +45,7 @@ impl WorkerProcess {
         self.state.accept(request);
     }
 
-    /// Serves until the process ends or nobody needs it. Requests not handed to it stay in the queue.
+    /// Serves until the process ends or is not needed any more. Requests not handed to it stay in the queue.
     pub(super) async fn serve(
         mut self,
         requests: &mut mpsc::Receiver<Request>,

@@ -1,5 +1,6 @@
 //! `pintle.toml`, held against its schema like a profile's files, so that everything wrong with it shows at once.
 
+use super::sandbox::{self, SandboxSettings};
 use crate::Level;
 use crate::profile::{Field, Kind, Node, Problem, check_shape, place, schema_of};
 use crate::webhook::allowlist_entry;
@@ -19,6 +20,8 @@ pub const OPERATOR_FILE: &str = "pintle.toml";
 #[serde(deny_unknown_fields, default)]
 pub(super) struct OperatorFile {
     pub(super) level: Level,
+    #[schemars(extend("format" = "non-empty"))]
+    pub(super) profile: Option<String>,
     pub(super) allow_command_hooks: bool,
     pub(super) disable_hooks: bool,
     pub(super) webhook_allowlist: Vec<String>,
@@ -35,6 +38,7 @@ pub(super) struct OperatorFile {
     pub(super) hook_env: BTreeMap<String, String>,
     #[schemars(extend("format" = "proxy-url"))]
     pub(super) webhook_proxy: Option<String>,
+    pub(super) sandbox: SandboxSettings,
 }
 
 /// What the file says, as far as it can be read, and everything that is wrong with it.
@@ -50,6 +54,7 @@ pub(super) fn read(text: &str) -> (OperatorFile, Node, Vec<Problem>) {
     let shape: Vec<Problem> = shape.into_iter().filter(|it| !told(&it.span)).collect();
     problems.extend(shape);
     problems.extend(between_fields(&document));
+    problems.extend(sandbox::check(&document));
     let file = match problems.is_empty() {
         true => serde_json::from_value(document.to_json()).unwrap_or_else(|error| {
             // The checks before this one are stricter than serde; should they ever differ, nothing is taken.

@@ -47,7 +47,7 @@ pub(super) fn become_command() -> i32 {
     };
     let [_, _, stderr] = &streams;
     let stderr = stderr.try_clone().ok();
-    let restricted = std::env::set_current_dir(&order.plan.cwd)
+    let restricted = rustix::process::chdir(&order.plan.cwd)
         .step(format_args!("the working folder {}", order.plan.cwd.display()))
         .and_then(|()| restrict(&order))
         .and_then(|()| check_folder(&order))

@@ -4,7 +4,7 @@
 //! that is swapped meanwhile changes nothing.
 
 use std::{
-    env, fs, io,
+    fs, io,
     os::fd::{AsRawFd, OwnedFd},
     path::{Path, PathBuf},
 };
@@ -38,6 +38,8 @@ const OWN: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", "/dev/pts"];
 pub(super) fn enter(plan: &Plan) -> Result<(), Refusal> {
     mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE).step("private mounts")?;
     let mounts = sources(plan)?;
+    let reopened: Vec<(&Path, Source)> =
+        plan.reopened.iter().map(|path| tree(path)).collect::<Result<_, _>>()?;
     let root = NewRoot::mount()?;
     for (link, target) in &plan.links {
         root.link(link, target).step(link.display())?;
@@ -61,9 +63,14 @@ pub(super) fn enter(plan: &Plan) -> Result<(), Refusal> {
         root.attach(&clone_of(&found).step(path.display())?, path)?;
     }
     hide(plan, &root)?;
+    for (path, source) in &reopened {
+        source.mount(path, &root)?;
+    }
+    close_hidden(plan, &root)?;
     root.enter()?;
     read_only(plan)?;
-    env::set_current_dir(&plan.cwd).step(format_args!("the working folder {}", plan.cwd.display()))
+    rustix::process::chdir(&plan.cwd)
+        .step(format_args!("the working folder {}", plan.cwd.display()))
 }
 
 /// Bounds the processes of this namespace. Needs a kernel that counts per namespace, which takes no smaller number.
@@ -89,7 +96,6 @@ pub(super) fn close_proc() -> nix::Result<()> {
 /// not cover the process's own folders, and these do not cover what it may write.
 fn sources(plan: &Plan) -> Result<Vec<(&Path, Source)>, Refusal> {
     let mut mounts: Vec<(&Path, Source)> = Vec::new();
-    let tree = |path| clone(path).map(|tree| (path, Source::Tree(tree)));
     let facts = Some(Path::new(SYSTEM_FACTS)).filter(|path| path.exists());
     for path in plan.read.iter().map(PathBuf::as_path).chain(facts).chain(DEVICES.map(Path::new)) {
         mounts.push(tree(path)?);
@@ -112,6 +118,10 @@ fn sources(plan: &Plan) -> Result<Vec<(&Path, Source)>, Refusal> {
     }
     mounts.sort_by_key(|(path, _)| path.components().count());
     Ok(mounts)
+}
+
+fn tree(path: &Path) -> Result<(&Path, Source), Refusal> {
+    clone(path).map(|tree| (path, Source::Tree(tree)))
 }
 
 enum Source {
@@ -250,7 +260,7 @@ impl NewRoot {
         rustix::process::fchdir(&self.0).step("the new root")?;
         pivot_root(".", ".").step("pivot_root")?;
         umount2(".", MntFlags::MNT_DETACH).step("the old root")?;
-        env::set_current_dir("/").step("the new root")
+        rustix::process::chdir("/").step("the new root")
     }
 }
 
@@ -273,9 +283,8 @@ fn hide(plan: &Plan, root: &NewRoot) -> Result<(), Refusal> {
             found => found.step(path.display())?,
         };
         if kind_of(&found).step(path.display())?.is_dir() {
-            let flags =
-                MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-            let options = Some("mode=000,size=4k");
+            let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+            let options = Some("mode=700,size=64k");
             mount(Some("tmpfs"), &by_handle(&found), Some("tmpfs"), flags, options)
                 .step(path.display())?;
         } else {
@@ -283,6 +292,18 @@ fn hide(plan: &Plan, root: &NewRoot) -> Result<(), Refusal> {
         }
     }
     rustix::fs::unlinkat(&root.0, ".hidden", rustix::fs::AtFlags::empty()).step("a hidden file")
+}
+
+/// Hidden folders can be passed through to what is reopened below them, and not listed.
+fn close_hidden(plan: &Plan, root: &NewRoot) -> Result<(), Refusal> {
+    for path in &plan.hide {
+        let Ok(found) = root.find(path) else { continue };
+        if kind_of(&found).step(path.display())?.is_dir() {
+            rustix::fs::chmod(by_handle(&found), Mode::from_raw_mode(0o111))
+                .step(path.display())?;
+        }
+    }
+    Ok(())
 }
 
 /// Makes every mount read-only that the process may not write. A mount keeps the flags that it has: the kernel refuses
@@ -316,6 +337,9 @@ fn read_only(plan: &Plan) -> Result<(), Refusal> {
 
 fn may_write(plan: &Plan, point: &Path) -> bool {
     let is_closed = |path: &PathBuf| point.starts_with(path);
+    if plan.reopened.iter().any(is_closed) {
+        return true;
+    }
     if plan.protect.iter().any(is_closed) || plan.hide.iter().any(is_closed) {
         return false;
     }

@@ -250,7 +250,10 @@ fn has_bit(argument: u8, bit: u64) -> Result<Condition, Error> {
 }
 
 fn build(rules: Rules, errno: i32) -> Result<BpfProgram, Error> {
-    let arch: TargetArch = std::env::consts::ARCH.try_into()?;
+    let arch = match cfg!(target_arch = "aarch64") {
+        true => TargetArch::aarch64,
+        false => TargetArch::x86_64,
+    };
     let refused = SeccompAction::Errno(errno.unsigned_abs());
     Ok(SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)?.try_into()?)
 }

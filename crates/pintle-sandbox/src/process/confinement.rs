@@ -1,4 +1,4 @@
-//! What a process may reach, as whoever starts it has to say.
+//! How a process is held.
 
 use crate::Held;
 
@@ -13,7 +13,7 @@ pub enum Confinement {
 
 /// Who decided that this process runs without a sandbox.
 ///
-/// It has no default: running without a sandbox is always a decision of somebody who can be named.
+/// It has no default, so that every process without a sandbox has a decision behind it that a record can name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unconfined {
     decided_by: String,

@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use pintle_sandbox::Unconfined;
 use serde_json::json;
 use tempfile::tempdir;
 
@@ -24,7 +25,8 @@ fn job(command: &str, workspace: &Path) -> Job {
 }
 
 async fn execute(config: &TerminalConfig, job: Job, cx: ToolCx) -> Result<String, ToolError> {
-    super::execute(&config.env, &Unconfined::by("this test").into(), job, cx).await
+    let how = Hold { zone: Zone::Machine, confinement: Unconfined::by("this test").into() };
+    super::execute(&config.env, how, job, cx).await
 }
 
 async fn run(command: &str, workspace: &Path) -> Result<String, ToolError> {
@@ -325,7 +327,7 @@ fn wrong_arguments_are_named() {
     );
     assert_eq!(
         parse(json!({"command": "ls", "timeout": 5})),
-        "terminal: there is no argument `timeout`; it takes `command`, `cwd`, `timeoutMs`"
+        "terminal: there is no argument `timeout`; it takes `command`, `cwd`, `timeoutMs`, `zone`, `why`, `background`"
     );
     assert_eq!(job("ls", Path::new("/")).timeout, TICK);
 }

@@ -46,7 +46,7 @@ impl Child {
                 return Ok(status);
             }
             if self.is_dead {
-                // A tracer has not taken note of its end yet. Until then the kernel reports it to nobody else, while
+                // A tracer has not taken note of its end yet. Until then the kernel does not report it to the parent, while
                 // the descriptor stays readable.
                 time::sleep(POLL_INTERVAL).await;
             } else {

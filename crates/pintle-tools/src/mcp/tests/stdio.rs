@@ -129,8 +129,8 @@ async fn cancelling_the_run_ends_the_call_and_tells_the_server() {
     server.shutdown().await;
 }
 
-/// The server, the shell before it and a background process that ignores SIGTERM; their ids go to a file.
-const FAMILY: &str = "sh -c 'trap \"\" TERM; echo $$ >> pids; while :; do sleep 1; done' <&- >&- 2>&- & \
+/// The server, the shell before it and a daemon that ignores SIGTERM; their ids go to a file (R8.8).
+const FAMILY: &str = "setsid sh -c 'trap \"\" TERM; echo $$ >> pids; while :; do sleep 1; done' <&- >&- 2>&- & \
     echo $$ >> pids; node \"$0\" stdio; exit";
 
 #[tokio::test]

@@ -1,0 +1,284 @@
+//! Which profile is in force, how it was found, and whether a person has accepted it (R10.10).
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{self, ErrorKind::NotFound},
+    path::{Path, PathBuf},
+};
+
+use pintle_policy::{
+    Profile,
+    profile::{AGENT_FILE, Action, Run},
+};
+use rustix::termios::{QueueSelector, tcflush};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    agents::refuse_agents,
+    args::Who,
+    environment::Environment,
+    out::tell,
+    problem::Problem,
+    profile,
+    shown::{Shown, bold, dim, green, red, text, typed, yellow},
+};
+
+/// What was accepted, in the data folder.
+pub(crate) const ACCEPTED_FILE: &str = "accepted.json";
+
+/// How the profile in force was found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Found {
+    #[default]
+    Nowhere,
+    /// `--no-profile`
+    Refused,
+    /// `--profile`
+    Flag,
+    /// `PINTLE_PROFILE`
+    Variable,
+    Here,
+    Above,
+    /// `profile` in pintle.toml
+    Settings,
+}
+
+impl Found {
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Nowhere => "none is named, and there is no agent.json here",
+            Self::Refused => "--no-profile",
+            Self::Flag => "by --profile",
+            Self::Variable => "by PINTLE_PROFILE",
+            Self::Here => "found in this folder",
+            Self::Above => "found above this folder",
+            Self::Settings => "by `profile` in pintle.toml",
+        }
+    }
+
+    /// A person named the others.
+    fn needs_acceptance(self) -> bool {
+        matches!(self, Self::Here | Self::Above)
+    }
+
+    /// The profile in force and how it was found, on one line.
+    pub(crate) fn in_force(self, profile: Option<&Profile>) -> String {
+        let how = self.words();
+        match profile {
+            Some(it) => format!("`{}` in {} ({how})", it.name, it.dir.display()),
+            None => format!("none is in force ({how})"),
+        }
+    }
+
+    /// The same without the folder, for a line that has other things to say.
+    pub(crate) fn in_short(self, profile: Option<&Profile>) -> String {
+        match profile {
+            Some(it) => format!("profile {} ({})", it.name, self.words()),
+            None => format!("no profile ({})", self.words()),
+        }
+    }
+
+    /// # Errors
+    /// When the profile was found by looking around and is not what a person accepted.
+    pub(crate) fn check(self, environment: &Environment, profile: &Profile) -> Result<(), Problem> {
+        if !self.needs_acceptance() {
+            return Ok(());
+        }
+        let state = match Accepted::read(environment)?.text_of(profile) {
+            Some(text) if text == profile.source => return Ok(()),
+            Some(_) => CHANGED,
+            None => "is not accepted yet",
+        };
+        let state = format!("was {} and {state}", self.words());
+        Err(not_accepted(profile, &state).hint("`--no-profile` goes on without it"))
+    }
+}
+
+/// Finds the profile in force, and asks the person at the terminal about one that nobody named.
+pub(crate) fn settle(environment: &Environment, who: &mut Who) -> Result<(), Problem> {
+    (who.found, who.profile) = find(environment, who)?;
+    if let Some(dir) = who.profile.as_deref().filter(|_| who.found.needs_acceptance())
+        && environment.stdin_is_terminal
+        && environment.stderr_is_terminal
+        && !environment.json
+        // A profile that does not load is reported by the command itself.
+        && let Ok(profile) = profile::load(dir, environment)
+    {
+        offer(environment, &profile, who.found)?;
+    }
+    Ok(())
+}
+
+fn find(environment: &Environment, who: &Who) -> Result<(Found, Option<PathBuf>), Problem> {
+    if who.no_profile {
+        return Ok((Found::Refused, None));
+    }
+    if let Some(dir) = &who.profile {
+        return Ok((Found::Flag, Some(dir.clone())));
+    }
+    if let Some(dir) = &environment.profile {
+        return Ok((Found::Variable, Some(dir.clone())));
+    }
+    let here = environment.working_dir()?;
+    if let Some((folder, dir)) = around(&here) {
+        return Ok((if folder == here { Found::Here } else { Found::Above }, Some(dir)));
+    }
+    // Settings that cannot be read are reported by the command itself.
+    Ok(match environment.settings()?.ok().and_then(|operator| operator.profile) {
+        Some(named) => (Found::Settings, Some(environment.beside_settings(&named)?)),
+        None => (Found::Nowhere, None),
+    })
+}
+
+/// The nearest folder with a profile, and the profile's own: in this folder, or above it up to the repository's root.
+fn around(here: &Path) -> Option<(&Path, PathBuf)> {
+    let root = here.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(here);
+    let inside = here.ancestors().take_while(|folder| folder.starts_with(root));
+    inside.filter_map(|folder| Some((folder, of_folder(folder)?))).next()
+}
+
+/// The profile of a folder: the folder itself, or `.pintle` in it.
+pub(crate) fn of_folder(folder: &Path) -> Option<PathBuf> {
+    // A link that leads nowhere is not nothing: somebody meant a profile.
+    let is_profile =
+        |dir: &PathBuf| dir.join(AGENT_FILE).symlink_metadata().is_ok_and(|it| !it.is_dir());
+    [folder.to_owned(), folder.join(".pintle")].into_iter().find(is_profile)
+}
+
+/// What was accepted: the text of each agent.json, by its folder. The text, so that a change can be shown.
+#[derive(Default, Serialize, Deserialize)]
+struct Accepted {
+    profiles: BTreeMap<PathBuf, String>,
+}
+
+impl Accepted {
+    fn read(environment: &Environment) -> Result<Self, Problem> {
+        let path = environment.data_dir()?.join(ACCEPTED_FILE);
+        let unusable = |error: String| {
+            Problem::new(format!("{} cannot be read: {error}", path.display()))
+                .hint("remove the file, and accept your profiles again")
+        };
+        match fs::read_to_string(&path) {
+            Ok(text) => serde_json::from_str(&text).map_err(|error| unusable(error.to_string())),
+            Err(error) if error.kind() == NotFound => Ok(Self::default()),
+            Err(error) => Err(unusable(error.to_string())),
+        }
+    }
+
+    fn text_of(&self, profile: &Profile) -> Option<&str> {
+        self.profiles.get(&key_of(profile)).map(String::as_str)
+    }
+}
+
+fn key_of(profile: &Profile) -> PathBuf {
+    profile.dir.canonicalize().unwrap_or_else(|_| profile.dir.clone())
+}
+
+/// Records that a person has accepted this profile as it is.
+pub(crate) fn accept(environment: &Environment, profile: &Profile) -> Result<(), Problem> {
+    refuse_agents("accepts a profile")?;
+    let folder = environment.data_dir()?;
+    // One at a time: two that accept two profiles at once must not undo each other.
+    let turn = File::create(folder.join("accepted.lock"))?;
+    turn.lock()?;
+    let mut accepted = Accepted::read(environment)?;
+    accepted.profiles.insert(key_of(profile), profile.source.clone());
+    let fresh = folder.join("accepted.new");
+    fs::write(&fresh, serde_json::to_string_pretty(&accepted).map_err(Problem::new)?)?;
+    Ok(fs::rename(fresh, folder.join(ACCEPTED_FILE))?)
+}
+
+/// # Errors
+/// When a person has accepted this profile and it changed since: a run that goes on goes by what was accepted.
+pub(crate) fn unchanged(environment: &Environment, profile: &Profile) -> Result<(), Problem> {
+    match Accepted::read(environment)?.text_of(profile) {
+        Some(text) if text != profile.source => Err(not_accepted(profile, CHANGED)),
+        _ => Ok(()),
+    }
+}
+
+const CHANGED: &str = "changed since it was accepted";
+
+fn not_accepted(profile: &Profile, state: &str) -> Problem {
+    let dir = typed(&profile.dir);
+    Problem::new(format!("the {AGENT_FILE} in {} {state}", profile.dir.display())).hint(format!(
+        "`pintle trust {dir} --accept` accepts it as it is now; without `--accept` it is shown"
+    ))
+}
+
+fn offer(environment: &Environment, profile: &Profile, found: Found) -> Result<(), Problem> {
+    let accepted = Accepted::read(environment)?;
+    let before = accepted.text_of(profile);
+    if before == Some(&profile.source) || refuse_agents("accepts a profile").is_err() {
+        return Ok(());
+    }
+    let state = before.map_or("is new", |_| "changed");
+    tell!("{} profile {} {}", yellow("?"), bold(found.in_force(Some(profile))), state);
+    for line in before.map(|before| changed_lines(before, &profile.source)).unwrap_or_default() {
+        tell!("    {}", line);
+    }
+    for (does, what) in summary(profile) {
+        tell!("  {:<9} {}", does, what.join(", "));
+    }
+    // What was typed before the question is not an answer to it.
+    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+    tell!("  {}", dim("use it? y/N"));
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    if matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+        accept(environment, profile)?;
+    }
+    Ok(())
+}
+
+/// The lines between the first and the last that differ.
+fn changed_lines(before: &str, now: &str) -> Vec<Shown> {
+    let (mut old, mut new): (Vec<_>, Vec<_>) = (before.lines().collect(), now.lines().collect());
+    // From the end, then turned round and from the end again: from the top.
+    for _ in 0..2 {
+        while !old.is_empty() && old.last() == new.last() {
+            old.pop();
+            new.pop();
+        }
+        old.reverse();
+        new.reverse();
+    }
+    let gone = old.into_iter().map(|line| red(text!("- {}", line)));
+    gone.chain(new.into_iter().map(|line| green(text!("+ {}", line)))).collect()
+}
+
+/// What a profile does, in a few words each.
+fn summary(profile: &Profile) -> Vec<(&'static str, Vec<String>)> {
+    let mut said: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for hook in &profile.hooks {
+        let (does, what) = match &hook.action {
+            Action::Command { run: Run::Shell(line), .. } => ("runs", line.clone()),
+            Action::Command { run: Run::Argv(argv), .. } => ("runs", argv.join(" ")),
+            Action::Webhook { url, .. } => ("sends to", url.to_string()),
+            Action::SaveJson { path } => ("saves to", path.clone()),
+            Action::Approve => ("asks", format!("about {}", tools(&hook.tools))),
+            Action::Log { .. } => ("logs", hook.bucket.name().to_owned()),
+        };
+        said.entry(does).or_default().push(what);
+    }
+    if !profile.guards.is_empty() {
+        said.insert("guards", vec![format!("calls ({} in `policies`)", profile.guards.len())]);
+    }
+    for (name, server) in &profile.mcp_servers {
+        let line = server.command.iter().chain(&server.args).cloned().collect::<Vec<_>>().join(" ");
+        let what = server.url.clone().unwrap_or(line);
+        said.entry("servers").or_default().push(format!("{name}: {what}"));
+    }
+    for (who, may) in profile.widened() {
+        said.entry("note").or_default().push(format!("{who} {may}"));
+    }
+    if said.is_empty() {
+        said.insert("does", vec!["nothing by itself".to_owned()]);
+    }
+    said.into_iter().collect()
+}
+
+fn tools(globs: &[String]) -> String {
+    if globs.is_empty() { "every call".to_owned() } else { globs.join(", ") }
+}
