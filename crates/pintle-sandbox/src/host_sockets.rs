@@ -16,11 +16,11 @@ const SERVICES: [&str; 2] = ["/run", "/var/run"];
 
 /// The sockets that the plan would let a process see. A relative name is looked for from the writable trees.
 pub(crate) fn in_view(plan: &Plan) -> Vec<PathBuf> {
-    let granted: Vec<&PathBuf> = plan.read.iter().chain(&plan.write).chain(&plan.tmp).collect();
+    let granted: Vec<&PathBuf> = plan.read.iter().chain(plan.writable()).chain(&plan.tmp).collect();
     let is_granted = |path: &Path| granted.iter().any(|tree| path.starts_with(tree));
     let is_service = |path: &Path| SERVICES.iter().any(|folder| path.starts_with(folder));
     let table = fs::read("/proc/net/unix").unwrap_or_default();
-    let from = || plan.write.iter().map(PathBuf::as_path).chain([Path::new("/")]);
+    let from = || plan.writable().map(PathBuf::as_path).chain([Path::new("/")]);
     let mut found: Vec<PathBuf> = String::from_utf8_lossy(&table)
         .lines()
         .skip(1)

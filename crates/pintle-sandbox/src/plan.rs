@@ -86,13 +86,14 @@ impl Plan {
         only_topmost(&mut reopened, |_| false);
         shallow_first(&mut write);
         only_topmost(&mut write, |_| false);
+        let writable: Vec<PathBuf> = reopened.iter().chain(&write).cloned().collect();
         let (mut protect, mut absent, mut pins) = (Vec::new(), Vec::new(), Vec::new());
         for path in &policy.protect {
-            let Some(path) = settle(path, &write) else { continue };
+            let Some(path) = settle(path, &writable) else { continue };
             match path.canonicalize() {
                 Ok(real) if real != path => return Err(PlanError::Symlink(path)),
                 Ok(real) => {
-                    pins.extend(parents(&real, &write));
+                    pins.extend(parents(&real, &writable));
                     protect.push(real);
                 }
                 Err(_) if path.is_symlink() => return Err(PlanError::Symlink(path)),
@@ -100,16 +101,16 @@ impl Plan {
             }
         }
         // A later process would find under another name what this one has renamed.
-        pins.extend(hide.iter().flat_map(|path| parents(path, &write)));
+        pins.extend(hide.iter().flat_map(|path| parents(path, &writable)));
         shallow_first(&mut protect);
         shallow_first(&mut hide);
         shallow_first(&mut pins);
-        pins.retain(|pin| !protect.iter().chain(&hide).any(|path| pin.starts_with(path)));
+        pins.retain(|pin| !is_in(pin, protect.iter().chain(&hide)) || is_in(pin, &reopened));
         read.retain(|path| !hide.iter().any(|hidden| path.starts_with(hidden)));
-        let caches = caches(policy, slot, &write, &mut links, &mut read)?;
+        let mut caches = caches(policy, slot, &writable, &mut links, &mut read)?;
+        caches.retain(|cache| !is_in(&cache.tree, &hide));
         shallow_first(&mut read);
-        let is_granted = |path: &Path| write.iter().any(|tree| path.starts_with(tree));
-        only_topmost(&mut read, is_granted);
+        only_topmost(&mut read, |path| is_in(path, &writable));
         if read.iter().chain(&write).any(|path| path == Path::new("/")) {
             return Err(PlanError::Root);
         }
@@ -148,10 +149,23 @@ impl Plan {
         above
     }
 
+    /// The trees that the process may write.
+    pub(crate) fn writable(&self) -> impl Iterator<Item = &PathBuf> {
+        self.write.iter().chain(&self.reopened)
+    }
+
+    /// Whether a path may be written: of what is granted and what is closed around it, the nearest decides.
+    pub(crate) fn may_write(&self, path: &Path) -> bool {
+        fn nearest<'a>(path: &Path, around: impl Iterator<Item = &'a PathBuf>) -> usize {
+            let around = around.filter(|tree| path.starts_with(tree));
+            around.map(|tree| tree.components().count()).max().unwrap_or_default()
+        }
+        nearest(path, self.writable()) > nearest(path, self.protect.iter().chain(&self.hide))
+    }
+
     /// A hidden path in a writable tree.
     pub(crate) fn hidden_in_writable(&self) -> Option<&Path> {
-        let is_writable = |path: &&PathBuf| self.write.iter().any(|tree| path.starts_with(tree));
-        self.hide.iter().find(is_writable).map(PathBuf::as_path)
+        self.hide.iter().find(|path| is_in(path, self.writable())).map(PathBuf::as_path)
     }
 
     /// Paths travel to the launcher as text.
@@ -214,19 +228,25 @@ fn real(path: &Path) -> Result<PathBuf, PlanError> {
 /// A path in a writable tree as it is reached, if it is in one. Symlinks are followed on the way to the tree, where the
 /// process cannot put one, and not inside.
 fn settle(path: &Path, write: &[PathBuf]) -> Option<PathBuf> {
-    let is_writable = |path: &Path| write.iter().any(|tree| path.starts_with(tree));
-    if is_writable(path) {
+    if is_in(path, write) {
         return Some(path.to_owned());
     }
     let ancestors: Vec<&Path> = path.ancestors().collect();
     ancestors.into_iter().rev().map_while(|at| Some((at, at.canonicalize().ok()?))).find_map(
-        |(at, real)| is_writable(&real).then(|| real.join(path.strip_prefix(at).unwrap_or(at))),
+        |(at, real)| is_in(&real, write).then(|| real.join(path.strip_prefix(at).unwrap_or(at))),
     )
+}
+
+fn is_in<'a>(path: &Path, trees: impl IntoIterator<Item = &'a PathBuf>) -> bool {
+    trees.into_iter().any(|tree| path.starts_with(tree))
 }
 
 /// The folders between a path and the writable tree it is in.
 fn parents(path: &Path, write: &[PathBuf]) -> Vec<PathBuf> {
-    let Some(tree) = write.iter().find(|tree| path.starts_with(tree)) else { return Vec::new() };
+    let around = write.iter().filter(|tree| path.starts_with(tree));
+    let Some(tree) = around.max_by_key(|tree| tree.components().count()) else {
+        return Vec::new();
+    };
     let above = path.ancestors().skip(1);
     above.take_while(|at| at != tree && at.starts_with(tree)).map(Path::to_owned).collect()
 }

@@ -118,7 +118,8 @@ impl Sweep {
         let Ok(plan) = Plan::new(held.policy(), Path::new("/"), None) else {
             return Self::default();
         };
-        let mut sweep = Self { trees: plan.write.clone(), ..Self::default() };
+        let trees = plan.writable().cloned().collect();
+        let mut sweep = Self { trees, ..Self::default() };
         let has_namespaces = held.tier().has_namespaces();
         let mut room = MOST_TOGETHER;
         for path in plan.protect {
@@ -150,7 +151,8 @@ impl Sweep {
     }
 
     fn tree_of(&self, path: &Path) -> Option<&Path> {
-        self.trees.iter().map(PathBuf::as_path).find(|tree| path.starts_with(tree))
+        let around = self.trees.iter().map(PathBuf::as_path).filter(|tree| path.starts_with(tree));
+        around.max_by_key(|tree| tree.components().count())
     }
 
     fn add_folder(&mut self, folder: PathBuf, room: &mut u64) {

@@ -103,9 +103,7 @@ pub(super) fn restrict(plan: &Plan, namespaces: bool) -> Result<(), Error> {
             rules = rules.add(path, read)?;
         }
     }
-    for tree in
-        plan.write.iter().chain(&plan.reopened).chain(plan.caches.iter().map(|cache| &cache.tree))
-    {
+    for tree in plan.writable().chain(plan.caches.iter().map(|cache| &cache.tree)) {
         rules = rules.add(tree, write)?;
     }
     for path in DEVICES {

@@ -31,6 +31,9 @@ const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 /// What every process needs of `/sys`: how many processors there are.
 const SYSTEM_FACTS: &str = "/sys/devices/system";
 
+/// What covers hidden files, in the new root until it is entered.
+const BLANK: &str = ".hidden";
+
 /// The folders that a process may write whatever its plan says.
 const OWN: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", "/dev/pts"];
 
@@ -38,8 +41,6 @@ const OWN: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", "/dev/pts"];
 pub(super) fn enter(plan: &Plan) -> Result<(), Refusal> {
     mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE).step("private mounts")?;
     let mounts = sources(plan)?;
-    let reopened: Vec<(&Path, Source)> =
-        plan.reopened.iter().map(|path| tree(path)).collect::<Result<_, _>>()?;
     let root = NewRoot::mount()?;
     for (link, target) in &plan.links {
         root.link(link, target).step(link.display())?;
@@ -56,14 +57,6 @@ pub(super) fn enter(plan: &Plan) -> Result<(), Refusal> {
                 pinned.push(above);
             }
         }
-        source.mount(path, &root)?;
-    }
-    for path in plan.pins.iter().chain(&plan.protect) {
-        let found = root.find(path).step(path.display())?;
-        root.attach(&clone_of(&found).step(path.display())?, path)?;
-    }
-    hide(plan, &root)?;
-    for (path, source) in &reopened {
         source.mount(path, &root)?;
     }
     close_hidden(plan, &root)?;
@@ -92,10 +85,11 @@ pub(super) fn close_proc() -> nix::Result<()> {
 }
 
 /// What is mounted where, opened before the new root covers it. Parents come first, whatever kind they are: a writable tree
-/// may lie in a readable one, or in a cache. Of two for one path the later covers the earlier: what may only be read does
-/// not cover the process's own folders, and these do not cover what it may write.
+/// may lie in a readable one, in a cache, or in what is otherwise hidden. Of two for one path the later covers the earlier:
+/// what may only be read does not cover the process's own folders, and these do not cover what it may write.
 fn sources(plan: &Plan) -> Result<Vec<(&Path, Source)>, Refusal> {
     let mut mounts: Vec<(&Path, Source)> = Vec::new();
+    let tree = |path| clone(path).map(|tree| (path, Source::Tree(tree)));
     let facts = Some(Path::new(SYSTEM_FACTS)).filter(|path| path.exists());
     for path in plan.read.iter().map(PathBuf::as_path).chain(facts).chain(DEVICES.map(Path::new)) {
         mounts.push(tree(path)?);
@@ -113,15 +107,17 @@ fn sources(plan: &Plan) -> Result<Vec<(&Path, Source)>, Refusal> {
     for cache in &plan.caches {
         mounts.push((&cache.tree, Source::Cache(CacheHandles::open(cache)?)));
     }
-    for path in &plan.write {
+    for path in plan.writable() {
         mounts.push(tree(path)?);
+    }
+    for path in plan.pins.iter().chain(&plan.protect) {
+        mounts.push((path, Source::Itself));
+    }
+    for path in &plan.hide {
+        mounts.push((path, Source::Cover));
     }
     mounts.sort_by_key(|(path, _)| path.components().count());
     Ok(mounts)
-}
-
-fn tree(path: &Path) -> Result<(&Path, Source), Refusal> {
-    clone(path).map(|tree| (path, Source::Tree(tree)))
 }
 
 enum Source {
@@ -131,6 +127,10 @@ enum Source {
     Memory,
     Terminals,
     Processes,
+    /// What is there already: a mount point cannot be renamed or removed, and can be made read-only.
+    Itself,
+    /// Nothing, in place of what must not be read.
+    Cover,
 }
 
 impl Source {
@@ -147,6 +147,11 @@ impl Source {
                 point.step(path.display())?;
                 root.attach(tree, path)
             }
+            Self::Itself => {
+                let found = root.find(path).step(path.display())?;
+                root.attach(&clone_of(&found).step(path.display())?, path)
+            }
+            Self::Cover => root.cover(path),
             Self::Cache(cache) => new("overlay", flags, Some(&cache.options())),
             Self::Memory => new("tmpfs", flags, Some("mode=1777")),
             Self::Processes => new("proc", flags | MsFlags::MS_NOEXEC, None),
@@ -255,6 +260,29 @@ impl NewRoot {
         move_mount(tree, "", &to, "", flags).step(format_args!("mount {}", at.display()))
     }
 
+    /// Covers what must not be read. The cover of a file lies in the new root: a folder that outlives the call could hold
+    /// a link to the very secret in its place.
+    fn cover(&self, path: &Path) -> Result<(), Refusal> {
+        use rustix::io::Errno;
+
+        let found = match self.find(path) {
+            // Not in the view, or behind a link that an earlier process has put into its copy of a cache.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => return Ok(()),
+            found => found.step(path.display())?,
+        };
+        if kind_of(&found).step(path.display())?.is_dir() {
+            let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+            let options = Some("mode=700,size=64k");
+            return mount(Some("tmpfs"), &by_handle(&found), Some("tmpfs"), flags, options)
+                .step(path.display());
+        }
+        let blank = Path::new(BLANK);
+        let made = self.file(blank).step("a hidden file")?;
+        rustix::fs::chmod(by_handle(&made), Mode::empty()).step("a hidden file")?;
+        let cover = self.find(blank).and_then(|cover| clone_of(&cover)).step("a hidden file")?;
+        self.attach(&cover, path)
+    }
+
     /// Makes it the root of this process.
     fn enter(&self) -> Result<(), Refusal> {
         rustix::process::fchdir(&self.0).step("the new root")?;
@@ -264,38 +292,9 @@ impl NewRoot {
     }
 }
 
-/// Covers what must not be read. The cover lies in the new root: a folder that outlives the call could hold a link to
-/// the very secret in its place.
-fn hide(plan: &Plan, root: &NewRoot) -> Result<(), Refusal> {
-    use rustix::io::Errno;
-
-    let blank = Path::new("/.hidden");
-    if plan.hide.is_empty() {
-        return Ok(());
-    }
-    let made = root.file(blank).step("a hidden file")?;
-    rustix::fs::fchmod(&made, Mode::empty()).step("a hidden file")?;
-    let cover = root.find(blank).step("a hidden file")?;
-    for path in &plan.hide {
-        let found = match root.find(path) {
-            // Not in the view, or behind a link that an earlier process has put into its copy of a cache.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => continue,
-            found => found.step(path.display())?,
-        };
-        if kind_of(&found).step(path.display())?.is_dir() {
-            let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-            let options = Some("mode=700,size=64k");
-            mount(Some("tmpfs"), &by_handle(&found), Some("tmpfs"), flags, options)
-                .step(path.display())?;
-        } else {
-            root.attach(&clone_of(&cover).step("a hidden file")?, path)?;
-        }
-    }
-    rustix::fs::unlinkat(&root.0, ".hidden", rustix::fs::AtFlags::empty()).step("a hidden file")
-}
-
 /// Hidden folders can be passed through to what is reopened below them, and not listed.
 fn close_hidden(plan: &Plan, root: &NewRoot) -> Result<(), Refusal> {
+    let _ = rustix::fs::unlinkat(&root.0, BLANK, rustix::fs::AtFlags::empty());
     for path in &plan.hide {
         let Ok(found) = root.find(path) else { continue };
         if kind_of(&found).step(path.display())?.is_dir() {
@@ -336,20 +335,11 @@ fn read_only(plan: &Plan) -> Result<(), Refusal> {
 }
 
 fn may_write(plan: &Plan, point: &Path) -> bool {
-    let is_closed = |path: &PathBuf| point.starts_with(path);
-    if plan.reopened.iter().any(is_closed) {
-        return true;
-    }
-    if plan.protect.iter().any(is_closed) || plan.hide.iter().any(is_closed) {
-        return false;
-    }
     let is_own = |path: &str| point == Path::new(path);
-    // Mounts that the host has inside a writable tree go with it.
-    let is_granted = plan.write.iter().any(|tree| point.starts_with(tree));
     let is_cache = plan.caches.iter().any(|cache| cache.tree == point);
-    // `/proc` is closed later: a limit is written to it first. Devices can be written through a read-only mount; it
-    // keeps a root user from changing their mode.
-    is_granted || is_cache || is_own("/proc") || OWN.into_iter().any(is_own)
+    // Mounts that the host has inside a writable tree go with it. `/proc` is closed later: a limit is written to it first.
+    // Devices can be written through a read-only mount; it keeps a root user from changing their mode.
+    plan.may_write(point) || is_cache || is_own("/proc") || OWN.into_iter().any(is_own)
 }
 
 /// A detached copy of a tree of mounts of the host.

@@ -214,6 +214,32 @@ fn a_protected_path_behind_a_symlink_is_refused() {
     }
 }
 
+// A workspace may lie in a folder that is secret otherwise, such as the data folder.
+#[test]
+fn what_is_protected_and_secret_stays_so_in_a_writable_folder_that_lies_in_a_secret_one() {
+    for tier in TIERS {
+        let world = World::new();
+        let before = world.protected();
+        let mut settings = world.settings();
+        settings.secrets.push(world.home());
+        if tier != Tier::Floor {
+            settings.secrets.push(world.workspace().join("inner/keys"));
+        }
+        let held = held(tier, settings).unwrap();
+        let sweep = Sweep::before(&held);
+        let script = "echo x > made; echo evil > agent.json; mv .git old; echo > .git/commondir
+            echo evil > hooks/gate.sh; mv inner outer; cat ~/.ssh/id_key ~/letters/plan.txt; ls ~";
+        let outcome = world.run(&held, script);
+        assert!(!outcome.output.contains(SECRET), "{tier:?}: {outcome:?}");
+        assert!(!outcome.output.contains("letters\n"), "{tier:?}: {outcome:?}");
+        let _ = sweep.after();
+        assert_eq!(world.protected(), before, "{tier:?}: {outcome:?}");
+        assert!(world.workspace().join("made").exists());
+        let keys = world.run(&held, "cat inner/keys/key outer/keys/key");
+        assert!(tier == Tier::Floor || !keys.output.contains(SECRET), "{tier:?}: {keys:?}");
+    }
+}
+
 // A profile may be named by a path that leads through a link of its user's.
 #[test]
 fn a_protected_path_is_protected_by_whatever_name_it_was_given() {

@@ -5,13 +5,15 @@ use std::{
     os::unix::{fs::PermissionsExt, process::CommandExt},
     panic::{self, AssertUnwindSafe},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
 };
 
 use rustix::process::geteuid;
+use tempfile::TempDir;
 
 /// Nobody, by number: some systems have no name for it.
 const USER: u32 = 65534;
+const LONE_USER: u32 = 64_321;
 
 /// In the environment of a test that runs again: the launcher to use, and a folder that root has prepared.
 const LAUNCHER: &str = "PINTLE_TEST_LAUNCHER";
@@ -42,42 +44,65 @@ pub(crate) fn as_each_user(test: &str, prepare: impl FnOnce(&Path), body: impl F
     if !is_root() {
         return body();
     }
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    prepare(folder.path());
-    // The build folder may lie where only root can go.
-    let bring = |program: &Path, name: &str| {
-        let copy = folder.path().join(name);
-        fs::hard_link(program, &copy).or_else(|_| fs::copy(program, &copy).map(drop)).unwrap();
-        copy
-    };
-    let program = bring(&env::current_exe().unwrap(), "test");
-    let launcher = bring(&launcher(), "launcher");
-    let said = fs::File::create(folder.path().join("said")).unwrap();
-    let mut user = Command::new(program)
-        .args(["--exact", test, "--nocapture"])
-        .env(LAUNCHER, launcher)
-        .env(PREPARED, folder.path())
-        .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stdout(said.try_clone().unwrap())
-        .stderr(said)
-        .uid(USER)
-        .gid(USER)
-        .spawn()
-        .unwrap();
+    let user = Again::new(test, USER, prepare);
     let as_root = panic::catch_unwind(AssertUnwindSafe(body));
-    let status = user.wait().unwrap();
-    let said = fs::read_to_string(folder.path().join("said")).unwrap();
-    let as_user = status.success() && said.contains("1 passed");
-    if as_root.is_err() || !as_user {
-        panic!(
-            "`{test}` {} as root, and as a plain user: {said}",
-            match as_root {
-                Ok(()) => "passes",
-                Err(_) => "fails",
-            }
-        );
+    let as_user = user.end();
+    if let (Err(_), _) | (_, Err(_)) = (&as_root, &as_user) {
+        let root = if as_root.is_ok() { "passes" } else { "fails" };
+        panic!("`{test}` {root} as root, and as a plain user: {as_user:?}");
+    }
+}
+
+/// Runs the body of this test as a user that no other process has, where root can give it one.
+pub(crate) fn as_lone_user(test: &str, body: impl FnOnce()) {
+    match is_root() {
+        true => Again::new(test, LONE_USER, |_| {}).end().unwrap(),
+        false => body(),
+    }
+}
+
+/// A test that was started again.
+struct Again {
+    process: Child,
+    folder: TempDir,
+}
+
+impl Again {
+    fn new(test: &str, user: u32, prepare: impl FnOnce(&Path)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        prepare(folder.path());
+        // The build folder may lie where only root can go.
+        let bring = |program: &Path, name: &str| {
+            let copy = folder.path().join(name);
+            fs::hard_link(program, &copy).or_else(|_| fs::copy(program, &copy).map(drop)).unwrap();
+            copy
+        };
+        let program = bring(&env::current_exe().unwrap(), "test");
+        let launcher = bring(&launcher(), "launcher");
+        let said = fs::File::create(folder.path().join("said")).unwrap();
+        let process = Command::new(program)
+            .args(["--exact", test, "--nocapture"])
+            .env(LAUNCHER, launcher)
+            .env(PREPARED, folder.path())
+            .env("PATH", crate::world::PATH)
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(said.try_clone().unwrap())
+            .stderr(said)
+            .uid(user)
+            .gid(user)
+            .spawn()
+            .unwrap();
+        Self { process, folder }
+    }
+
+    fn end(mut self) -> Result<(), String> {
+        let status = self.process.wait().unwrap();
+        let said = fs::read_to_string(self.folder.path().join("said")).unwrap();
+        match status.success() && said.contains("1 passed") {
+            true => Ok(()),
+            false => Err(said),
+        }
     }
 }

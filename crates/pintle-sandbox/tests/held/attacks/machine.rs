@@ -1,14 +1,21 @@
 //! Processes and the machine: signals, terminals, what outlives a call, and parts of the kernel that no build needs.
 
 use super::{
-    ATTACK, Attack, By, Scene, changes_victim, says_token, survives, token_arrives, withstand,
+    ATTACK, Attack, By, Scene, changes_victim, says_token, survives, token_arrives, try_all,
+    withstand,
 };
-use crate::host;
+use crate::{host, users::as_lone_user};
 
 #[test]
 fn neither_other_processes_nor_the_machine_are_touched() {
     let test = "attacks::machine::neither_other_processes_nor_the_machine_are_touched";
     withstand(test, |_| {}, &[PROCESSES, LIVING_ON, KERNEL, STOPPED]);
+}
+
+#[test]
+fn the_other_processes_of_a_user_keep_their_priority() {
+    let test = "attacks::machine::the_other_processes_of_a_user_keep_their_priority";
+    as_lone_user(test, || try_all(&[WHOLE_USER], 1));
 }
 
 const VICTIM: Attack = Attack { witness: changes_victim, ..ATTACK };
@@ -42,19 +49,7 @@ const PROCESSES: &[Attack] = &[
         ..VICTIM
     },
     Attack { name: "priority", script: "renice -n 5 -p $VICTIM", ..VICTIM },
-    Attack {
-        name: "priority of all of a user's processes",
-        script: r#": $VICTIM; "$TOOL" priority-of-all 3"#,
-        by: By::User,
-        ..VICTIM
-    },
     Attack { name: "priority of input and output", script: "ionice -c 3 -p $VICTIM", ..VICTIM },
-    Attack {
-        name: "priority of input and output of all of a user's processes",
-        script: r#": $VICTIM; "$TOOL" io-priority-of-all"#,
-        by: By::User,
-        ..VICTIM
-    },
     Attack { name: "scheduler", script: "chrt -b -p 0 $VICTIM", ..VICTIM },
     Attack { name: "processors", script: "taskset -p 1 $VICTIM", ..VICTIM },
     Attack { name: "limits", script: "prlimit --pid $VICTIM --nofile=3:3", ..VICTIM },
@@ -87,6 +82,22 @@ const PROCESSES: &[Attack] = &[
         witness: token_arrives,
         by: By::Root,
         ..ATTACK
+    },
+];
+
+/// They change every process of their user, so nothing else of it may run meanwhile.
+const WHOLE_USER: &[Attack] = &[
+    Attack {
+        name: "priority of all of a user's processes",
+        script: r#": $VICTIM; "$TOOL" priority-of-all 3"#,
+        by: By::User,
+        ..VICTIM
+    },
+    Attack {
+        name: "priority of input and output of all of a user's processes",
+        script: r#": $VICTIM; "$TOOL" io-priority-of-all"#,
+        by: By::User,
+        ..VICTIM
     },
 ];
 

@@ -169,34 +169,34 @@ fn sandbox(tier: Tier) -> Sandbox {
 
 /// Tries every attack of a group on every ground, as root and as a plain user.
 fn withstand(test: &str, prepare: fn(&Path), attacks: &[&[Attack]]) {
-    as_each_user(test, prepare, || {
-        let fits = |attack: &&Attack| match attack.by {
-            By::Anyone => true,
-            By::Root => users::is_root(),
-            By::User => users::is_prepared(),
-        };
-        let attacks: Vec<&Attack> = attacks.iter().copied().flatten().filter(fits).collect();
-        let grounds = [Ground::Bare].into_iter().chain(TIERS.map(Ground::Held));
-        let trials: Vec<(&Attack, Ground)> = grounds
-            .flat_map(|ground| attacks.iter().map(move |attack| (*attack, ground)))
-            .collect();
-        let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    while let Some((attack, ground)) =
-                        trials.get(next.fetch_add(1, Ordering::Relaxed))
-                    {
-                        if let Err(why) = attempt(attack, attack.script, *ground) {
-                            let line = format!("{}: `{}` {why}", ground.name(), attack.name);
-                            wrong.lock().unwrap().push(line);
-                        }
+    as_each_user(test, prepare, || try_all(attacks, 4));
+}
+
+fn try_all(attacks: &[&[Attack]], at_once: usize) {
+    let fits = |attack: &&Attack| match attack.by {
+        By::Anyone => true,
+        By::Root => users::is_root(),
+        By::User => users::is_prepared(),
+    };
+    let attacks: Vec<&Attack> = attacks.iter().copied().flatten().filter(fits).collect();
+    let grounds = [Ground::Bare].into_iter().chain(TIERS.map(Ground::Held));
+    let trials: Vec<(&Attack, Ground)> =
+        grounds.flat_map(|ground| attacks.iter().map(move |attack| (*attack, ground))).collect();
+    let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                while let Some((attack, ground)) = trials.get(next.fetch_add(1, Ordering::Relaxed))
+                {
+                    if let Err(why) = attempt(attack, attack.script, *ground) {
+                        let line = format!("{}: `{}` {why}", ground.name(), attack.name);
+                        wrong.lock().unwrap().push(line);
                     }
-                });
-            }
-        });
-        let wrong = wrong.into_inner().unwrap();
-        println!("{} attacks on {} grounds", attacks.len(), TIERS.len() + 1);
-        assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), trials.len(), wrong.join("\n"));
+                }
+            });
+        }
     });
+    let wrong = wrong.into_inner().unwrap();
+    println!("{} attacks on {} grounds", attacks.len(), TIERS.len() + 1);
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), trials.len(), wrong.join("\n"));
 }
