@@ -30,7 +30,7 @@ pub use folders::folders_of;
 pub use guard::{Denial, Guard, GuardKind};
 pub use judge::{Judged, Restricted, zone_of};
 pub use level::{Floor, Level};
-pub use operator::{Effective, OPERATOR_FILE, Operator, OperatorEnv};
+pub use operator::{Effective, OPERATOR_FILE, Operator, OperatorEnv, WrittenRule};
 pub use outside::files_found;
 pub use paths::{is_inside, resolve};
 pub use profile::{Profile, ProfileError, ProfileErrors, agent_schema};

@@ -1,7 +1,9 @@
 //! What the operator allows: the floor under every profile (R10.8, R11.3).
 
+mod approvals;
 mod file;
 
+pub use approvals::WrittenRule;
 pub use file::OPERATOR_FILE;
 
 use crate::Level;
@@ -49,6 +51,8 @@ pub struct Operator {
     pub hook_env: BTreeMap<String, String>,
     /// What webhooks are sent through; nothing in the environment says so (R10.5).
     pub webhook_proxy: Option<String>,
+    /// What runs without a question, in the order written (R11.7).
+    pub approvals: Vec<WrittenRule>,
     /// The file, for saying where in it something is written.
     document: Node,
     source: String,
@@ -107,6 +111,7 @@ impl Operator {
             secrets: read.secrets,
             hook_env: read.hook_env,
             webhook_proxy: read.webhook_proxy,
+            approvals: approvals::placed(read.approvals, &document, file),
             document,
             source: file.to_owned(),
         })

@@ -1,5 +1,6 @@
 //! `pintle.toml`, held against its schema like a profile's files, so that everything wrong with it shows at once.
 
+use super::approvals::{self, WrittenRule};
 use crate::Level;
 use crate::profile::{Field, Kind, Node, Problem, check_shape, place, schema_of};
 use crate::webhook::allowlist_entry;
@@ -37,6 +38,7 @@ pub(super) struct OperatorFile {
     pub(super) hook_env: BTreeMap<String, String>,
     #[schemars(extend("format" = "proxy-url"))]
     pub(super) webhook_proxy: Option<String>,
+    pub(super) approvals: Vec<WrittenRule>,
 }
 
 /// What the file says, as far as it can be read, and everything that is wrong with it.
@@ -119,6 +121,7 @@ fn between_fields(file: &Node) -> Vec<Problem> {
             problems.push(problem.label("expected a name like `TEAM`").help("rename it"));
         }
     }
+    problems.extend(approvals::check(file));
     problems
 }
 
