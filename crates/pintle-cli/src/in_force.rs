@@ -270,6 +270,9 @@ fn summary(profile: &Profile) -> Vec<(&'static str, Vec<String>)> {
         let what = server.url.clone().unwrap_or(line);
         said.entry("servers").or_default().push(format!("{name}: {what}"));
     }
+    for (who, may) in profile.widened() {
+        said.entry("note").or_default().push(format!("{who} {may}"));
+    }
     if said.is_empty() {
         said.insert("does", vec!["nothing by itself".to_owned()]);
     }

@@ -18,7 +18,6 @@ use crate::{
     assembly::{TERMINAL_GUARD, known},
     environment::Environment,
     problem::Problem,
-    protection::{protected_paths, secret_paths},
     shown::text,
 };
 
@@ -67,7 +66,7 @@ impl Plan {
         let operator = environment.operator()?;
         let plain = PersonalityConfig { prompt: PLAIN.into(), ..PersonalityConfig::default() };
         let personalities = Personalities::new(personality("default", plain)?);
-        let mut policy = policy(environment, None, workspace)?;
+        let mut policy = Policy::standard(workspace);
         policy.level = operator.level;
         policy.level_written = Some(level_written(&operator, None));
         policy.approval_timeout = Duration::from_millis(operator.approval_timeout_ms);
@@ -104,7 +103,7 @@ impl Plan {
             None => environment.working_dir()?,
             Some(inside) => profile.dir.join(inside),
         };
-        let mut policy = policy(environment, Some(&profile), workspace)?;
+        let mut policy = Policy::standard(workspace);
         policy.level = effective.level;
         policy.level_written = Some(level_written(&operator, Some(&profile)));
         policy.approval_timeout = Duration::from_millis(effective.approval_timeout_ms);
@@ -119,17 +118,6 @@ impl Plan {
 }
 
 /// The default floor, with what no file tool touches unasked.
-fn policy(
-    environment: &Environment,
-    profile: Option<&Profile>,
-    workspace: PathBuf,
-) -> Result<Policy, Problem> {
-    let data = environment.data().map(|data| environment.absolute(data)).transpose()?;
-    let protected = protected_paths(profile, &workspace);
-    let secret = secret_paths(environment.home(), data.as_deref());
-    Ok(Policy { protected, secret, ..Policy::standard(workspace) })
-}
-
 /// The profile's word where it is the stricter one, else the operator's.
 fn level_written(operator: &Operator, profile: Option<&Profile>) -> String {
     let own = profile.and_then(|profile| {

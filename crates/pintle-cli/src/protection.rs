@@ -11,6 +11,23 @@ use pintle_policy::{
 /// What of a profile decides what the agent may do.
 const OF_A_PROFILE: [&str; 4] = [AGENT_FILE, HOOKS_FOLDER, ".pintle", "personalities"];
 
+/// What this program keeps in its data folder.
+const OF_A_DATA_FOLDER: [&str; 13] = [
+    "accepted.json",
+    "caches",
+    "history.txt",
+    "hook-state",
+    "locks",
+    "pintle.db",
+    "pintle.db-shm",
+    "pintle.db-wal",
+    "pintle.toml",
+    "token",
+    "trust.json",
+    "trusted",
+    "webhooks",
+];
+
 /// What of a home folder holds keys.
 const OF_A_HOME: [&str; 11] = [
     ".ssh",
@@ -47,10 +64,22 @@ pub(crate) fn protected_paths(profile: Option<&Profile>, workspace: &Path) -> Ve
     paths
 }
 
-/// What may not even be read: the program's own records, and where keys usually lie.
-pub(crate) fn secret_paths(home: Option<&Path>, data: Option<&Path>) -> Vec<PathBuf> {
-    let of_home = home.into_iter().flat_map(|home| OF_A_HOME.iter().map(|name| home.join(name)));
-    all_resolved(&of_home.chain(data.map(Path::to_owned)).collect::<Vec<_>>())
+/// What may not even be read: the program's own records, and where keys usually lie. Of a data folder that holds what is `used`,
+/// such as the profile itself, only the records are closed.
+pub(crate) fn secret_paths(
+    home: Option<&Path>,
+    data: Option<&Path>,
+    used: &[&Path],
+) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> =
+        home.into_iter().flat_map(|home| OF_A_HOME.iter().map(|name| home.join(name))).collect();
+    if let Some(data) = data {
+        match used.iter().any(|used| resolved(used).starts_with(resolved(data))) {
+            true => paths.extend(OF_A_DATA_FOLDER.iter().map(|name| data.join(name))),
+            false => paths.push(data.to_owned()),
+        }
+    }
+    all_resolved(&paths)
 }
 
 /// Each path as it is reached, and as it is written where that cannot be found out.
@@ -90,7 +119,7 @@ mod tests {
             for file in ["agent.json", "hooks", ".pintle", "personalities", "tools/check.sh"] {
                 assert!(paths.contains(&place.join(file)), "{file}: {paths:?}");
             }
-            assert!(paths.contains(&workspace.join(".git/hooks")), "{paths:?}");
+            assert!(paths.contains(&workspace.join(".pintle")), "{paths:?}");
             assert!(!paths.contains(&place), "{paths:?}");
         }
         for workspace in [place.parent().unwrap(), Path::new("/nowhere")] {
@@ -105,7 +134,7 @@ mod tests {
         let place = folder.path().canonicalize().unwrap();
         std::fs::create_dir(place.join("real")).unwrap();
         std::os::unix::fs::symlink("real", place.join("link")).unwrap();
-        let paths = secret_paths(Some(&place.join("link")), Some(&place.join("link/data")));
+        let paths = secret_paths(Some(&place.join("link")), Some(&place.join("link/data")), &[]);
         assert!(paths.contains(&place.join("real/.ssh")), "{paths:?}");
         assert!(paths.contains(&place.join("real/data")), "{paths:?}");
     }

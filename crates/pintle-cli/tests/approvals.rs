@@ -25,6 +25,7 @@ impl World {
     fn new() -> Self {
         let world = Self { folder: TempDir::new().unwrap() };
         std::fs::create_dir_all(world.workspace()).unwrap();
+        world.operator("");
         world
     }
 
@@ -40,11 +41,11 @@ impl World {
         command
     }
 
-    /// What the operator says.
+    /// What the operator says, beside that every command is asked about.
     fn operator(&self, file: &str) {
         let data = self.folder.path().join("data");
         std::fs::create_dir_all(&data).unwrap();
-        std::fs::write(data.join("pintle.toml"), file).unwrap();
+        std::fs::write(data.join("pintle.toml"), format!("level = \"strict\"\n{file}")).unwrap();
     }
 
     fn run(&self, arguments: &[&str]) -> Output {

@@ -220,12 +220,15 @@ fn explain_shows_each_step_and_where_the_rule_is_written() {
     assert_eq!((&last["step"], &last["source"]), (&json!("guards"), &json!("agent.json:1")));
     assert_eq!(denied["verdict"], "it would not run");
 
-    let asked = explain(r#"{"command": "touch ran"}"#);
+    let runs = explain(r#"{"command": "touch ran"}"#);
+    assert_eq!(runs["verdict"], "it would run");
+    let asked = explain(r#"{"command": "touch ran", "zone": "network", "why": "to fetch it"}"#);
     let steps: Vec<_> =
         asked["steps"].as_array().unwrap().iter().map(|s| s["step"].as_str().unwrap()).collect();
-    let hooks = ["tool.pre", "tool.pre"];
-    assert_eq!(steps[..4], ["known tool", "toolset", "guards", "zone"]);
-    assert_eq!((&steps[4..6], steps[6]), (&hooks[..], "approval"));
+    assert_eq!(
+        steps,
+        ["known tool", "toolset", "guards", "sandbox", "zone", "tool.pre", "approval"]
+    );
     assert_eq!(asked["verdict"], "a person would be asked");
     assert!(!world.path("ran").exists(), "nothing is run");
 }

@@ -6,7 +6,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use pintle::{DynEvent, DynHandler, Failure, FailureKind, ModelKind};
-use pintle_sandbox::{Process, TERM_GRACE};
+use pintle_sandbox::{Confinement, Process, Report, TERM_GRACE, find_refusals};
 use serde_json::Value;
 use tokio::{
     io::{AsyncWrite, AsyncWriteExt},
@@ -80,8 +80,10 @@ async fn run(spec: &CommandSpec, event: &DynEvent) -> Result<Value, Failure> {
         spawn(spec, [("PINTLE_EVENT", event.point), ("PINTLE_SESSION_ID", session)])?;
     match timeout(spec.timeout, converse(&mut process, pipes, &context, event.model)).await {
         Ok(Ok(said)) => {
+            let report = process.report();
             process.exited().await;
-            said.answer(event.model)
+            let stderr = String::from_utf8_lossy(&said.stderr.kept).into_owned();
+            said.answer(event.model).map_err(|failure| refused(spec, &stderr, &report, failure))
         }
         Ok(Err(failure)) => Err(failure),
         Err(_) => Err(Failure::new(
@@ -89,6 +91,22 @@ async fn run(spec: &CommandSpec, event: &DynEvent) -> Result<Value, Failure> {
             format!("no answer within {:?}; its process group was ended", spec.timeout),
         )),
     }
+}
+
+/// Names what the kernel refused a hook that failed, and the field that would allow it (R8.8).
+fn refused(spec: &CommandSpec, stderr: &str, report: &Report, mut failure: Failure) -> Failure {
+    let Confinement::Held(held) = &spec.confinement else { return failure };
+    let refused: Vec<String> = find_refusals(held, spec.folder(), stderr, report)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    if !refused.is_empty() {
+        failure.message.push_str(&format!(
+            " (its sandbox did not let it {}; `\"sandbox\": \"network\"` or `\"none\"` on the hook widens that)",
+            refused.join(", or ")
+        ));
+    }
+    failure
 }
 
 /// What a command that has exited leaves to judge.

@@ -35,7 +35,7 @@ pub enum Floor {
 pub enum Level {
     /// Zones 0–3 run, 4–5 ask.
     Permissive,
-    /// Zones 0–1 run, 2–5 ask.
+    /// Zones 0–2 run, 3–5 ask.
     #[default]
     Standard,
     /// Zone 0 runs, 1–4 ask.
@@ -70,7 +70,7 @@ impl Level {
     pub fn floor(self, zone: Zone) -> Floor {
         let (runs, asks) = match self {
             Self::Permissive => (Zone::Network, Zone::Machine),
-            Self::Standard => (Zone::Workspace, Zone::Machine),
+            Self::Standard => (Zone::Build, Zone::Machine),
             Self::Strict => (Zone::Safe, Zone::External),
             Self::Paranoid => (Zone::Safe, Zone::Build),
         };

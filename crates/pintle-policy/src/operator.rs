@@ -2,9 +2,11 @@
 
 mod approvals;
 mod file;
+mod sandbox;
 
 pub use approvals::WrittenRule;
 pub use file::OPERATOR_FILE;
+pub use sandbox::{SandboxMode, SandboxNetwork, SandboxOfServer, SandboxSettings};
 
 use crate::Level;
 use crate::profile::{
@@ -53,6 +55,8 @@ pub struct Operator {
     pub webhook_proxy: Option<String>,
     /// What runs without a question, in the order written (R11.7).
     pub approvals: Vec<WrittenRule>,
+    /// What confined processes may read, write and reach.
+    pub sandbox: SandboxSettings,
     /// The file, for saying where in it something is written.
     document: Node,
     source: String,
@@ -112,6 +116,7 @@ impl Operator {
             hook_env: read.hook_env,
             webhook_proxy: read.webhook_proxy,
             approvals: approvals::placed(read.approvals, &document, file),
+            sandbox: read.sandbox,
             document,
             source: file.to_owned(),
         })
@@ -272,6 +277,7 @@ impl Operator {
             if let Some(command) = server.value.get("command") {
                 self.judge_program(command, "a program to start", problems);
             }
+            self.judge_width(server.value.get("zone"), &["machine"], problems);
         }
         // Where a channel talks to gets its token and everything that is said.
         for channel in file.get("channels").map(Node::fields).unwrap_or_default() {
@@ -369,9 +375,26 @@ impl Operator {
         let Some(kind) = action.get("action") else { return };
         if kind.text() == Some("command") {
             self.judge_program(kind, "a command hook", problems);
+            self.judge_width(action.get("sandbox"), &["network", "none"], problems);
         }
         if let Some(url) = action.get("url").filter(|_| kind.text() == Some("webhook")) {
             self.judge_url(url, "webhooks", problems);
+        }
+    }
+
+    /// Whether a hook or a server asks for less than the default sandbox.
+    fn judge_width(&self, asked: Option<&Node>, wider: &[&str], problems: &mut Vec<Problem>) {
+        let Some(node) = asked.filter(|node| node.text().is_some_and(|it| wider.contains(&it)))
+        else {
+            return;
+        };
+        if !self.sandbox.allow_wider_hooks {
+            problems.push(
+                Problem::new(node.span.clone(), "the operator has not allowed a wider sandbox")
+                    .label("wider than the default")
+                    .help("remove the field")
+                    .help("to allow it, the operator writes `allow_wider_hooks = true` under `[sandbox]` in pintle.toml"),
+            );
         }
     }
 
@@ -419,10 +442,10 @@ fn least<T: PartialOrd>(own: Option<T>, most: Option<T>) -> Option<T> {
 /// What a variable switches, if it is set; what is wrong with it goes to `errors`.
 fn switch(name: &str, value: Option<&str>, errors: &mut ProfileErrors) -> Option<bool> {
     let value = value.unwrap_or_default();
-    match value.trim() {
+    match value {
         "" => None,
-        "1" | "true" => Some(true),
-        "0" | "false" => Some(false),
+        "1" => Some(true),
+        "0" => Some(false),
         other => {
             let problem = Problem::new(0..value.len(), format!("{name} is `{other}`"));
             let problem = problem.label("expected 1 or 0").help("write 1 for on or 0 for off");

@@ -90,9 +90,3 @@ pub(crate) fn normal(text: &str) -> String {
     let joined = parts.join("/");
     if text.starts_with('/') { format!("/{joined}") } else { joined }
 }
-
-/// Whether only the system's own packages put files there.
-pub(crate) fn is_of_the_system(path: &Path) -> bool {
-    const PLACES: [&str; 6] = ["/bin", "/sbin", "/lib", "/usr/bin", "/usr/sbin", "/usr/lib"];
-    PLACES.iter().any(|place| path.starts_with(place))
-}

@@ -215,6 +215,24 @@ fn cases() -> Vec<(&'static str, String)> {
         ),
         ("unknown_channel_kind", field("\"channels\": { \"phone\": { \"kind\": \"telegramm\" } }")),
         (
+            "sandbox_of_other_places",
+            field(
+                "\"sandbox\": { \"protect\": [\"/etc\", \"*.tf\"], \"secrets\": [\"../.env\", \"{a,b}\"] }",
+            ),
+        ),
+        ("sandbox_that_loosens", field("\"sandbox\": { \"write\": [\"x\"] }")),
+        (
+            "hook_in_no_such_sandbox",
+            action("{ \"action\": \"command\", \"command\": \"true\", \"sandbox\": \"netwrok\" }"),
+        ),
+        ("plugins_of_nobody", field("\"plugins\": [\"notes\"]")),
+        (
+            "mcp_env_that_names_no_variable",
+            field(
+                "\"mcpServers\": { \"files\": { \"command\": \"x\", \"env\": { \"A\": \"$A\", \"B\": \"Bearer ${B}\", \"C\": \"${C}\", \"D\": \"5 $\" } } }",
+            ),
+        ),
+        (
             "guard_without_rules",
             field("\"policies\": [{ \"tool\": \"terminal\", \"kind\": \"shell\" }]"),
         ),
@@ -335,13 +353,14 @@ fn an_error_has_file_line_column_and_help() {
 
 /// What no schema can say: it depends on the folder, on another field, or on a grammar of its own. The schema's description
 /// says so too.
-const LEFT_TO_THE_READER: [&str; 11] = [
+const LEFT_TO_THE_READER: [&str; 12] = [
     "command_decided_at_run_time",
     "command_missing_script",
     "command_outside_script",
     "command_unparsable",
     "duplicate_field",
     "guard_rule_with_a_pipe",
+    "mcp_env_that_names_no_variable",
     "missing_personality",
     "save_among_the_scripts",
     "save_dot_dot",

@@ -102,3 +102,25 @@ fn an_approver_that_is_no_user_is_told_with_the_nearest() {
         told.into_iter().map(|told| format!("{}: {}", told.source, told.message)).collect();
     insta::assert_snapshot!(lines.join("\n"));
 }
+
+// R17.3, R17.7
+#[test]
+fn every_error_of_the_sandbox_is_shown_at_once() {
+    let file = r#"[sandbox]
+mode = "on"
+read = ["pyenv", "~ada/x", "/opt/../etc"]
+caches = "~/.cargo"
+network = "direct"
+hosts = ["https://example.com", "ex ample.com", "*", "a.*.example", "example.com.", "example.com:0", "exämple.com", "a_b.example", "-a.example"]
+wider = true
+
+[sandbox.mcp.github]
+zone = "external"
+hosts = ["api.github.com:https"]
+
+[sandbox.mcp.files]
+zone = "build"
+hosts = ["example.com"]
+"#;
+    insta::assert_snapshot!(errors(file));
+}

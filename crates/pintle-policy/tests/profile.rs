@@ -7,7 +7,7 @@
     missing_docs
 )]
 
-use pintle_policy::profile::{Action, Bucket, Run};
+use pintle_policy::profile::{Action, Bucket, HookSandbox, Run};
 use pintle_policy::{Level, Profile, agent_schema};
 use serde_json::json;
 use std::path::Path;
@@ -31,8 +31,6 @@ fn the_sample_profile_is_read_with_every_field() {
     assert_eq!(profile.personalities["reviewer"].prompt, "You review.\n");
     assert_eq!(profile.mcp_servers["files"].command.as_deref(), Some("mcp-files"));
     assert_eq!(profile.mcp_servers["remote"].url.as_deref(), Some("https://mcp.example.com/v1"));
-    assert!(profile.channels["phone"].require_mention);
-    assert_eq!(profile.plugins.as_deref().unwrap(), ["notes"]);
     assert_eq!(profile.guards.len(), 3);
     assert_eq!(profile.named_files(), ["hooks/check.sh".to_owned()].into());
 }
@@ -65,7 +63,12 @@ fn a_command_hook_carries_its_program_its_time_and_its_tools() {
     let run = Run::Argv(vec!["hooks/check.sh".into(), "--strict".into()]);
     assert_eq!(
         hook.action,
-        Action::Command { run, timeout: Some(Duration::from_secs(2)), worker: false }
+        Action::Command {
+            run,
+            timeout: Some(Duration::from_secs(2)),
+            worker: false,
+            sandbox: HookSandbox::Build,
+        }
     );
     assert_eq!(
         (hook.bucket, hook.tools.as_slice()),

@@ -59,6 +59,8 @@ struct Head {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Message {
+    /// The sandbox is set up, and there was nothing to run.
+    Ready,
     /// The listener of the proxy comes with this message.
     Listener,
     /// Nothing was run.
@@ -87,11 +89,22 @@ impl Order {
         };
         let mut bytes = serde_json::to_vec(&head)?;
         for text in self.args.iter().chain(&self.env) {
+            // It would end one text and begin another.
+            if text.as_bytes().contains(&0) {
+                let message = "an argument or a variable has a NUL byte";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+            }
             bytes.push(0);
             bytes.extend_from_slice(text.as_bytes());
         }
         let streams = streams.each_ref().map(AsFd::as_fd);
-        send(to, &bytes, &streams)
+        send(to, &bytes, &streams).map_err(|error| {
+            let length = bytes.len();
+            io::Error::new(
+                error.kind(),
+                format!("the order of {length} bytes does not fit: {error}"),
+            )
+        })
     }
 
     /// Reads the order and leaves it in the socket for the next stage.

@@ -16,14 +16,15 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    process::{Pid, PidfdFlags, pidfd_open},
+    process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open},
 };
 
 use crate::{
     Launcher, Policy, Sandbox, Tier,
     control::{self, Layers, Message, Order},
-    launch::OUTER,
-    plan::Plan,
+    host_sockets,
+    launch::{LANDLOCK_SOCKETS, OUTER, landlock_abi},
+    plan::{Plan, PlanError},
     policy::Network,
     proxy,
 };
@@ -39,12 +40,14 @@ pub struct Held {
 }
 
 /// What a process needs besides its policy.
-pub(crate) struct Launch<'a> {
+pub(crate) struct Launch<'a, F> {
     pub(crate) program: &'a Path,
     pub(crate) args: Vec<OsString>,
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) folder: &'a Path,
     pub(crate) streams: [OwnedFd; 3],
+    /// Called with the launcher's process before it gets its order.
+    pub(crate) before_order: F,
 }
 
 /// A started launcher.
@@ -79,16 +82,13 @@ impl Held {
     }
 
     /// Starts the launcher, which restricts itself and then starts the program.
-    pub(crate) fn launch(&self, launch: Launch<'_>) -> io::Result<Launched> {
+    pub(crate) fn launch<F: FnOnce(Pid)>(&self, launch: Launch<'_, F>) -> io::Result<Launched> {
         let slot = match &self.policy.cache_store {
-            Some(store) if self.sandbox.copies_on_write() && !self.policy.caches.is_empty() => {
-                Some(take_slot(store)?)
-            }
+            Some(store) if self.sandbox.copies_on_write(&self.policy) => Some(take_slot(store)?),
             _ => None,
         };
         let (slot, slot_folder) = slot.unzip();
-        let plan = Plan::new(&self.policy, launch.folder, slot_folder.as_deref())
-            .map_err(io::Error::other)?;
+        let plan = self.plan(launch.folder, slot_folder.as_deref()).map_err(io::Error::other)?;
         let env = self.environment(launch.env);
         let order = Order {
             plan,
@@ -100,8 +100,30 @@ impl Held {
             args: launch.args,
             env: env.into_iter().map(joined).collect(),
         };
-        let (child, control) = start(&self.sandbox.inner.launcher, order, &launch.streams)?;
+        let (child, control) = start(
+            self.sandbox.launcher()?,
+            order,
+            &launch.streams,
+            slot.as_ref(),
+            launch.before_order,
+        )?;
         Ok(Launched { child, control, slot })
+    }
+
+    fn plan(&self, folder: &Path, slot: Option<&Path>) -> Result<Plan, PlanError> {
+        let plan = Plan::new(&self.policy, folder, slot)?;
+        if !self.tier().has_namespaces()
+            || self.tier().has_landlock() && landlock_abi() >= LANDLOCK_SOCKETS
+        {
+            return Ok(plan);
+        }
+        let sockets = host_sockets::in_view(&plan);
+        if sockets.is_empty() {
+            return Ok(plan);
+        }
+        let mut policy = Policy::clone(&self.policy);
+        policy.hide.extend(sockets);
+        Plan::new(&policy, folder, slot)
     }
 
     /// What the sandbox adds to the environment: where temporary files go, and the way to the proxy.
@@ -138,19 +160,28 @@ fn start(
     launcher: &Launcher,
     order: Order,
     streams: &[OwnedFd; 3],
+    slot: Option<&File>,
+    before_order: impl FnOnce(Pid),
 ) -> io::Result<(Child, OwnedFd)> {
     let (ours, theirs) = control::pair()?;
-    // Sent before the launcher starts: it is there when the launcher looks.
-    order.send(&ours, streams)?;
-    let child = Command::new(&launcher.program)
+    rustix::io::ioctl_fionbio(&ours, true)?;
+    let mut child = Command::new(&launcher.program)
         .arg0(OUTER)
         .env_clear()
         .current_dir("/")
         .stdin(Stdio::from(theirs))
-        .stdout(Stdio::null())
+        // The lock lives as long as the launcher, which may outlive the host's interest in it.
+        .stdout(slot.map_or(Ok(Stdio::null()), |slot| slot.try_clone().map(Stdio::from))?)
         .stderr(Stdio::null())
         .process_group(0)
         .spawn()?;
+    // The launcher waits for its order: nothing of the program runs before this.
+    before_order(Pid::from_child(&child));
+    if let Err(error) = order.send(&ours, streams) {
+        child.kill()?;
+        child.wait()?;
+        return Err(error);
+    }
     Ok((child, ours))
 }
 
@@ -183,37 +214,52 @@ impl<'a> Trial<'a> {
 
     /// Why this tier does not hold here, if it does not.
     pub(crate) fn run(&self, tier: Tier) -> Result<(), String> {
-        self.try_once(tier).unwrap_or_else(|error| Err(error.to_string()))
-    }
-
-    fn try_once(&self, tier: Tier) -> io::Result<Result<(), String>> {
         let policy = Policy {
             read: vec!["/usr".into(), "/etc".into()],
             network: Network::Loopback,
             ..Policy::default()
         };
+        let tried = Plan::new(&policy, Path::new("/"), None)
+            .map_err(io::Error::other)
+            .and_then(|plan| self.set_up(tier, plan));
+        tried.unwrap_or_else(|error| Err(error.to_string()))
+    }
+
+    /// Why these caches cannot be copied on write, if they cannot.
+    pub(crate) fn copy(&self, tier: Tier, caches: &[PathBuf], store: &Path) -> Result<(), String> {
+        let policy = Policy { caches: caches.to_vec(), ..Policy::default() };
+        let tried = take_slot(store).and_then(|(_lock, slot)| {
+            let plan = Plan::new(&policy, Path::new("/"), Some(&slot)).map_err(io::Error::other)?;
+            self.set_up(tier, plan)
+        });
+        tried.unwrap_or_else(|error| Err(error.to_string()))
+    }
+
+    fn set_up(&self, tier: Tier, plan: Plan) -> io::Result<Result<(), String>> {
         let order = Order {
-            plan: Plan::new(&policy, Path::new("/"), None).map_err(io::Error::other)?,
+            plan,
             layers: Layers { namespaces: tier.has_namespaces(), landlock: tier.has_landlock() },
             program: None,
             args: Vec::new(),
             env: Vec::new(),
         };
         let null = || File::options().read(true).write(true).open("/dev/null").map(OwnedFd::from);
-        let (mut child, control) = start(self.launcher, order, &[null()?, null()?, null()?])?;
+        let (mut child, control) =
+            start(self.launcher, order, &[null()?, null()?, null()?], None, |_| {})?;
         let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
         let left = self.until.saturating_duration_since(Instant::now());
         let left =
             Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
         if poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&left))? == 0 {
-            child.kill()?;
+            kill_process_group(Pid::from_child(&child), Signal::KILL)?;
             child.wait()?;
-            return Ok(Err("the trial took too long".into()));
+            return Ok(Err("the launcher took too long".into()));
         }
         let status = child.wait()?;
         Ok(match Message::receive(&control) {
             Ok(Some((Message::Failed(why), _))) => Err(why),
-            _ if status.success() => Ok(()),
+            // Another program may well exit with 0: the launcher says so.
+            Ok(Some((Message::Ready, _))) if status.success() => Ok(()),
             _ => Err(format!(
                 "the launcher did not answer ({status}): does `main` call `pintle_sandbox::init()` first?"
             )),

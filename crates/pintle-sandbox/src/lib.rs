@@ -46,6 +46,7 @@
 
 mod control;
 mod held;
+mod host_sockets;
 mod launch;
 mod output;
 mod plan;
@@ -54,6 +55,7 @@ mod process;
 mod proxy;
 mod refusal;
 mod sandbox;
+mod seatbelt;
 mod surroundings;
 mod sweep;
 

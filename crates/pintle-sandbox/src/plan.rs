@@ -19,9 +19,11 @@ pub(crate) struct Plan {
     pub(crate) links: Vec<(PathBuf, PathBuf)>,
     pub(crate) read: Vec<PathBuf>,
     pub(crate) write: Vec<PathBuf>,
+    /// Writable trees inside what is protected or hidden, such as a hook's state folder in the data folder.
+    pub(crate) reopened: Vec<PathBuf>,
     /// What exists and stays read-only inside the writable trees.
     pub(crate) protect: Vec<PathBuf>,
-    /// Folders between a writable tree and a protected path. A mount on each keeps it from being renamed away.
+    /// Folders between a writable tree and a protected or hidden path. A mount on each keeps it from being renamed away.
     pub(crate) pins: Vec<PathBuf>,
     /// Protected paths that do not exist: nothing can be mounted on them, so the host looks afterwards.
     pub(crate) absent: Vec<PathBuf>,
@@ -51,6 +53,9 @@ pub(crate) enum PlanError {
     Path(PathBuf, io::Error),
     #[error("{} is not valid UTF-8", .0.display())]
     NotText(PathBuf),
+    /// The view is built in a root of its own.
+    #[error("/ cannot be granted as a whole: name the folders in it")]
+    Root,
 }
 
 impl Plan {
@@ -70,48 +75,44 @@ impl Plan {
         }
         let tmp = policy.tmp.as_deref().map(real).transpose()?;
         let cwd = real(cwd)?;
-        shallow_first(&mut write);
-        let (mut protect, mut absent, mut pins) = (Vec::new(), Vec::new(), Vec::new());
-        for path in &policy.protect {
-            let Some(tree) = write.iter().rev().find(|tree| path.starts_with(tree)) else {
-                continue;
-            };
-            if write.contains(path) {
-                continue;
-            }
-            match path.canonicalize() {
-                Ok(real) if real != *path => return Err(PlanError::Symlink(path.clone())),
-                Ok(real) => {
-                    let parents = real.ancestors().skip(1);
-                    pins.extend(
-                        parents
-                            .take_while(|at| at != tree && at.starts_with(tree))
-                            .map(Path::to_owned),
-                    );
-                    protect.push(real);
-                }
-                Err(_) if path.is_symlink() => return Err(PlanError::Symlink(path.clone())),
-                Err(_) => absent.push(path.clone()),
-            }
-        }
-        shallow_first(&mut protect);
-        shallow_first(&mut pins);
-        pins.retain(|pin| !protect.iter().any(|path| pin.starts_with(path)));
         let mut hide: Vec<_> =
             policy.hide.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        let is_closed = |path: &PathBuf| {
+            let closed = hide.iter().chain(&policy.protect);
+            closed.into_iter().any(|closed| path != closed && path.starts_with(closed))
+        };
+        let (mut reopened, mut write): (Vec<_>, Vec<_>) = write.into_iter().partition(is_closed);
+        shallow_first(&mut reopened);
+        only_topmost(&mut reopened, |_| false);
+        shallow_first(&mut write);
+        only_topmost(&mut write, |_| false);
+        let (mut protect, mut absent, mut pins) = (Vec::new(), Vec::new(), Vec::new());
+        for path in &policy.protect {
+            let Some(path) = settle(path, &write) else { continue };
+            match path.canonicalize() {
+                Ok(real) if real != path => return Err(PlanError::Symlink(path)),
+                Ok(real) => {
+                    pins.extend(parents(&real, &write));
+                    protect.push(real);
+                }
+                Err(_) if path.is_symlink() => return Err(PlanError::Symlink(path)),
+                Err(_) => absent.push(path),
+            }
+        }
+        // A later process would find under another name what this one has renamed.
+        pins.extend(hide.iter().flat_map(|path| parents(path, &write)));
+        shallow_first(&mut protect);
         shallow_first(&mut hide);
+        shallow_first(&mut pins);
+        pins.retain(|pin| !protect.iter().chain(&hide).any(|path| pin.starts_with(path)));
         read.retain(|path| !hide.iter().any(|hidden| path.starts_with(hidden)));
         let caches = caches(policy, slot, &write, &mut links, &mut read)?;
         shallow_first(&mut read);
-        let closed: Vec<PathBuf> = protect.iter().chain(&hide).cloned().collect();
-        let is_granted = |path: &Path, by: &[PathBuf]| {
-            by.iter().any(|tree| {
-                let is_between = |at: &PathBuf| at.starts_with(tree) && path.starts_with(at);
-                path.starts_with(tree) && !closed.iter().any(is_between)
-            })
-        };
-        write = only_topmost(write, |path, kept| is_granted(path, kept));
-        read = only_topmost(read, |path, kept| is_granted(path, kept) || is_granted(path, &write));
+        let is_granted = |path: &Path| write.iter().any(|tree| path.starts_with(tree));
+        only_topmost(&mut read, is_granted);
+        if read.iter().chain(&write).any(|path| path == Path::new("/")) {
+            return Err(PlanError::Root);
+        }
         links.sort();
         links.dedup();
         let (network, limits) = (policy.network.clone(), policy.limits);
@@ -119,6 +120,7 @@ impl Plan {
             links,
             read,
             write,
+            reopened,
             protect,
             pins,
             absent,
@@ -133,9 +135,36 @@ impl Plan {
         Ok(plan)
     }
 
+    /// The folders between a path and the temporary folder or cache that it lies in.
+    pub(crate) fn writable_above<'a>(&self, path: &'a Path) -> Vec<&'a Path> {
+        let places = ["/tmp", "/var/tmp"].into_iter().map(Path::new);
+        let places: Vec<&Path> =
+            places.chain(self.caches.iter().map(|cache| cache.tree.as_path())).collect();
+        let above = path.ancestors().skip(1);
+        let mut above: Vec<&Path> = above
+            .filter(|at| places.iter().any(|place| at.starts_with(place) && at != place))
+            .collect();
+        above.reverse();
+        above
+    }
+
+    /// A hidden path in a writable tree.
+    pub(crate) fn hidden_in_writable(&self) -> Option<&Path> {
+        let is_writable = |path: &&PathBuf| self.write.iter().any(|tree| path.starts_with(tree));
+        self.hide.iter().find(is_writable).map(PathBuf::as_path)
+    }
+
     /// Paths travel to the launcher as text.
     fn check_text(&self) -> Result<(), PlanError> {
-        let all = [&self.read, &self.write, &self.protect, &self.pins, &self.absent, &self.hide];
+        let all = [
+            &self.read,
+            &self.write,
+            &self.reopened,
+            &self.protect,
+            &self.pins,
+            &self.absent,
+            &self.hide,
+        ];
         let others = self.tmp.iter().chain([&self.cwd]);
         match all.into_iter().flatten().chain(others).find(|path| path.to_str().is_none()) {
             Some(path) => Err(PlanError::NotText(path.clone())),
@@ -182,6 +211,26 @@ fn real(path: &Path) -> Result<PathBuf, PlanError> {
     path.canonicalize().map_err(|error| PlanError::Path(path.to_owned(), error))
 }
 
+/// A path in a writable tree as it is reached, if it is in one. Symlinks are followed on the way to the tree, where the
+/// process cannot put one, and not inside.
+fn settle(path: &Path, write: &[PathBuf]) -> Option<PathBuf> {
+    let is_writable = |path: &Path| write.iter().any(|tree| path.starts_with(tree));
+    if is_writable(path) {
+        return Some(path.to_owned());
+    }
+    let ancestors: Vec<&Path> = path.ancestors().collect();
+    ancestors.into_iter().rev().map_while(|at| Some((at, at.canonicalize().ok()?))).find_map(
+        |(at, real)| is_writable(&real).then(|| real.join(path.strip_prefix(at).unwrap_or(at))),
+    )
+}
+
+/// The folders between a path and the writable tree it is in.
+fn parents(path: &Path, write: &[PathBuf]) -> Vec<PathBuf> {
+    let Some(tree) = write.iter().find(|tree| path.starts_with(tree)) else { return Vec::new() };
+    let above = path.ancestors().skip(1);
+    above.take_while(|at| at != tree && at.starts_with(tree)).map(Path::to_owned).collect()
+}
+
 /// The symlinks that a process has to find when it walks this path: of the path itself, and of what each leads to.
 fn collect_links(path: &Path, links: &mut Vec<(PathBuf, PathBuf)>) {
     /// More links than any honest path has; a loop ends here.
@@ -206,18 +255,15 @@ fn collect_links(path: &Path, links: &mut Vec<(PathBuf, PathBuf)>) {
     }
 }
 
-/// Leaves out what others grant already. The list is sorted.
-fn only_topmost(
-    paths: Vec<PathBuf>,
-    is_granted: impl Fn(&Path, &[PathBuf]) -> bool,
-) -> Vec<PathBuf> {
+/// Leaves out what another tree of the list, or another list, holds already. The list is sorted.
+fn only_topmost(paths: &mut Vec<PathBuf>, is_granted: impl Fn(&Path) -> bool) {
     let mut kept: Vec<PathBuf> = Vec::new();
-    for path in paths {
-        if !is_granted(&path, &kept) {
+    for path in paths.drain(..) {
+        if !is_granted(&path) && !kept.iter().any(|tree| path.starts_with(tree)) {
             kept.push(path);
         }
     }
-    kept
+    *paths = kept;
 }
 
 fn shallow_first(paths: &mut Vec<PathBuf>) {

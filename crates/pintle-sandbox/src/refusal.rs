@@ -57,6 +57,10 @@ impl fmt::Display for Refused {
 /// What a failed command was refused. `output` is what it printed; `folder` is where it ran.
 #[must_use]
 pub fn find_refusals(held: &Held, folder: &Path, output: &str, report: &Report) -> Vec<Refused> {
+    in_output(held.policy(), folder, output, report)
+}
+
+fn in_output(policy: &Policy, folder: &Path, output: &str, report: &Report) -> Vec<Refused> {
     let mut found = Vec::new();
     let mut add = |refused: Refused| {
         if !found.contains(&refused) {
@@ -70,37 +74,50 @@ pub fn find_refusals(held: &Held, folder: &Path, output: &str, report: &Report) 
     let lines: Vec<&str> = output.lines().collect();
     for line in lines.iter().skip(lines.len().saturating_sub(MOST_LINES)) {
         let lower = line.to_ascii_lowercase();
-        if matches!(held.policy().network, Network::None | Network::Loopback)
+        if matches!(policy.network, Network::None | Network::Loopback)
             && let Some(refused) = network(line, &lower)
         {
             add(refused);
         }
-        let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-        let denies = has(&["permission denied", "operation not permitted", "eacces", "eperm"]);
-        let is_read_only = has(&["read-only file system", "erofs", "device or resource busy"]);
-        let is_missing = has(&["no such file or directory", "enoent", "cannot access"]);
-        if !(denies || is_read_only || is_missing) {
-            continue;
-        }
-        for path in paths(line, folder) {
-            if held.policy().hide.iter().any(|secret| path.starts_with(secret)) {
-                if path.exists() {
-                    add(Refused::Secret(path));
-                }
-            } else if !is_missing
-                && may_not_write(held.policy(), &path)
-                && let Some(at) = writable_outside(&path)
-            {
-                add(match is_narrow(held.policy(), at) {
-                    true => Refused::Grantable(Grant::Write(at.to_owned())),
-                    false => Refused::Outside(path),
-                });
-            } else if !may_read(held.policy(), &path) && access(&path, Access::READ_OK).is_ok() {
-                add(Refused::Grantable(Grant::Read(path)));
-            }
+        let at = |words: &[&str]| words.iter().filter_map(|word| lower.find(word)).min();
+        let denied = at(&[
+            "permission denied",
+            "operation not permitted",
+            "eacces",
+            "eperm",
+            "read-only file system",
+            "erofs",
+            "device or resource busy",
+        ]);
+        let missing = at(&["no such file or directory", "enoent", "cannot access"]);
+        let Some(words) = denied.or(missing) else { continue };
+        // The path stands next to the words: "cp: a: Read-only file system", or "EROFS: read-only file system, open 'a'".
+        let (before, after) = line.split_at_checked(words).unwrap_or((line, ""));
+        let mut paths =
+            paths(after, folder).into_iter().chain(paths(before, folder).into_iter().rev());
+        if let Some(refused) = paths.find_map(|path| refusal(policy, &path, denied.is_some())) {
+            add(refused);
         }
     }
     found
+}
+
+/// What the policy refuses of a path that the user could use.
+fn refusal(policy: &Policy, path: &Path, may_be_write: bool) -> Option<Refused> {
+    if policy.hide.iter().any(|secret| path.starts_with(secret)) {
+        return path.exists().then(|| Refused::Secret(path.to_owned()));
+    }
+    if may_be_write
+        && may_not_write(policy, path)
+        && let Some(at) = writable_outside(path)
+    {
+        return Some(match is_narrow(policy, at) {
+            true => Refused::Grantable(Grant::Write(at.to_owned())),
+            false => Refused::Outside(path.to_owned()),
+        });
+    }
+    let is_readable = !may_read(policy, path) && access(path, Access::READ_OK).is_ok();
+    is_readable.then(|| Refused::Grantable(Grant::Read(path.to_owned())))
 }
 
 fn network(line: &str, lower: &str) -> Option<Refused> {
@@ -205,4 +222,110 @@ fn writable_outside(path: &Path) -> Option<&Path> {
 fn is_narrow(policy: &Policy, path: &Path) -> bool {
     let holds_secrets = policy.hide.iter().any(|secret| secret.starts_with(path));
     path.components().count() > 2 && !holds_secrets
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A home with a workspace, a secret and another folder.
+    fn home() -> (tempfile::TempDir, PathBuf, Policy) {
+        // Not in `/tmp`, which a confined process has for itself.
+        let target = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target");
+        let folder = tempfile::tempdir_in(target).unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        for made in ["work/.git", "bin", ".ssh"] {
+            fs::create_dir_all(home.join(made)).unwrap();
+        }
+        fs::write(home.join("work/.git/config"), "").unwrap();
+        fs::write(home.join("notes.txt"), "").unwrap();
+        let policy = Policy {
+            read: vec!["/usr".into(), home.join("work")],
+            write: vec![home.join("work")],
+            protect: vec![home.join("work/.git/config")],
+            hide: vec![home.join(".ssh")],
+            ..Policy::default()
+        };
+        (folder, home, policy)
+    }
+
+    fn found(policy: &Policy, home: &Path, line: &str) -> Vec<Refused> {
+        in_output(
+            policy,
+            &home.join("work"),
+            &line.replace('~', &home.to_string_lossy()),
+            &Report::default(),
+        )
+    }
+
+    // R11.8
+    #[test]
+    fn the_path_next_to_the_words_is_named() {
+        let (_folder, home, policy) = home();
+        let write = |path: &str| vec![Refused::Grantable(Grant::Write(home.join(path)))];
+        let read = |path: &str| vec![Refused::Grantable(Grant::Read(home.join(path)))];
+        for (line, expected) in [
+            ("cp: cannot create regular file '~/bin/x': Read-only file system", write("bin")),
+            ("mv: cannot move 'a' to '~/bin/b': Permission denied", write("bin")),
+            ("sh: 1: cannot create ~/bin/x: Read-only file system", write("bin")),
+            ("PermissionError: [Errno 13] Permission denied: '~/bin/x'", write("bin")),
+            ("Error: EROFS: read-only file system, open '~/bin/x'", write("bin")),
+            (
+                "error: could not write config file .git/config: Device or resource busy",
+                write("work/.git/config"),
+            ),
+            ("cat: ~/notes.txt: No such file or directory", read("notes.txt")),
+            ("ls: cannot access '~/bin': No such file or directory", read("bin")),
+            ("cat: ~/.ssh/: No such file or directory", vec![Refused::Secret(home.join(".ssh"))]),
+            (
+                "touch: cannot touch '~/new.txt': Read-only file system",
+                vec![Refused::Outside(home.join("new.txt"))],
+            ),
+        ] {
+            assert_eq!(found(&policy, &home, line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_named_where_the_message_names_it() {
+        let (_folder, home, policy) = home();
+        let host = |name: &str| vec![Refused::Grantable(Grant::Host(name.into()))];
+        for (line, expected) in [
+            ("curl: (6) Could not resolve host: example.org", host("example.org:443")),
+            (
+                "fatal: unable to access 'https://github.com/a/b/': Could not resolve host: github.com",
+                host("github.com:443"),
+            ),
+            (
+                "npm error request to https://registry.npmjs.org/x failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org",
+                host("registry.npmjs.org:443"),
+            ),
+            ("ping: connect: Network is unreachable", vec![Refused::Network]),
+        ] {
+            assert_eq!(found(&policy, &home, line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_ordinary_failure_is_not_blamed_on_the_sandbox() {
+        let (_folder, home, policy) = home();
+        fs::write(home.join("work/a.txt"), "").unwrap();
+        for line in [
+            "cat: missing.txt: No such file or directory",
+            "cat: ~/missing.txt: No such file or directory",
+            "sh: 1: ./a.txt: Permission denied",
+            "cat: /usr/share/none: No such file or directory",
+            "mkdir: cannot create directory ‘/tmp/a/b’: No such file or directory",
+            "error: test failed, to rerun pass `--lib`",
+            "make: *** No rule to make target 'all'.  Stop.",
+            "fatal: not a git repository (or any of the parent directories): .git",
+            "ModuleNotFoundError: No module named 'requests'",
+            "bash: foo: command not found",
+            "the docs say: permission denied means EACCES",
+        ] {
+            assert_eq!(found(&policy, &home, line), [], "{line}");
+        }
+    }
 }

@@ -1,12 +1,10 @@
 //! What this machine can hold: tried, never inferred.
 
 use std::{
-    fmt,
+    fmt, io,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -33,6 +31,11 @@ impl Launcher {
     #[must_use]
     pub fn at(program: impl Into<PathBuf>) -> Self {
         Self { program: program.into() }
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        let found = self.program.metadata().ok()?;
+        Some((found.dev(), found.ino(), found.size(), found.mtime(), found.mtime_nsec()))
     }
 }
 
@@ -93,19 +96,27 @@ impl Tier {
     }
 }
 
+/// How long the trial of a copy on write may take.
+const COPY_TRIAL: Duration = Duration::from_secs(5);
+
 /// What this machine can hold. A clone is another handle to the same findings.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     pub(crate) inner: Arc<Inner>,
 }
 
+/// What tells one file from another that was put in its place.
+type Identity = (u64, u64, u64, i64, i64);
+
 #[derive(Debug)]
 pub(crate) struct Inner {
-    pub(crate) launcher: Launcher,
+    launcher: Launcher,
+    /// Of the launcher that was tried.
+    identity: Option<Identity>,
     pub(crate) tier: Tier,
     landlock_abi: u8,
-    /// Whether caches can be copied on write.
-    pub(crate) copies_on_write: AtomicBool,
+    /// Why caches cannot be copied on write, if so. Tried when the first process with caches starts.
+    no_copies: OnceLock<Option<String>>,
     why_not: Option<String>,
 }
 
@@ -120,19 +131,19 @@ impl Sandbox {
             let with_namespaces = if landlock_abi > 0 { Tier::Full } else { Tier::View };
             let (tier, why_not) = match tried.run(with_namespaces) {
                 Ok(()) => (with_namespaces, None),
-                Err(why) if landlock_abi == 0 => {
-                    (Tier::None, Some(format!("{why}; this kernel has no Landlock")))
-                }
-                Err(why) => match tried.run(Tier::Floor) {
-                    Ok(()) => (Tier::Floor, Some(why)),
-                    Err(without) => {
-                        (Tier::None, Some(format!("{why}; without namespaces {without}")))
+                Err(why) if landlock_abi == 0 => (Tier::None, Some(why)),
+                Err(why) => match (tried.run(Tier::Floor), tried.run(Tier::View)) {
+                    (Ok(()), _) => (Tier::Floor, Some(why)),
+                    (Err(_), Ok(())) => (Tier::View, Some(why)),
+                    (Err(without), Err(_)) => {
+                        (Tier::None, Some(format!("{why}; without namespaces: {without}")))
                     }
                 },
             };
-            let why_not = match tier {
-                Tier::View => Some("this kernel has no Landlock".to_owned()),
-                _ => why_not,
+            let why_not = match why_not {
+                why_not if landlock_abi > 0 => why_not,
+                Some(why) => Some(format!("{why}; this kernel has no Landlock")),
+                None => Some("this kernel has no Landlock".to_owned()),
             };
             Self::found(launcher.clone(), tier, landlock_abi, why_not)
         }
@@ -171,8 +182,9 @@ impl Sandbox {
     }
 
     fn found(launcher: Launcher, tier: Tier, landlock_abi: u8, why_not: Option<String>) -> Self {
-        let copies_on_write = AtomicBool::new(tier.has_namespaces());
-        Self { inner: Arc::new(Inner { launcher, tier, landlock_abi, copies_on_write, why_not }) }
+        let (identity, no_copies) = (launcher.identity(), OnceLock::new());
+        let inner = Inner { launcher, identity, tier, landlock_abi, no_copies, why_not };
+        Self { inner: Arc::new(inner) }
     }
 
     /// How well a process is held here.
@@ -206,15 +218,45 @@ impl Sandbox {
             return Err(Gap::Filesystem(tree.clone()));
         }
         match Plan::new(&policy, Path::new("/"), None) {
-            Ok(_) => Ok(Held::new(self.clone(), policy)),
+            Ok(plan) => match plan.hidden_in_writable() {
+                Some(path) if tier == Tier::Floor => Err(Gap::Hidden(path.to_owned())),
+                _ => Ok(Held::new(self.clone(), policy)),
+            },
             Err(PlanError::Symlink(path)) => Err(Gap::Symlink(path)),
             Err(error) => Err(Gap::Path(error.to_string())),
         }
     }
 
-    /// Remembers that an overlay cannot be mounted here: caches are then read-only.
-    pub(crate) fn copies_on_write(&self) -> bool {
-        self.inner.copies_on_write.load(Ordering::Relaxed)
+    /// The launcher, if it is still the one that was tried: another program in its place would hold nothing.
+    pub(crate) fn launcher(&self) -> io::Result<&Launcher> {
+        let Inner { launcher, identity, .. } = &*self.inner;
+        match launcher.identity() == *identity {
+            true => Ok(launcher),
+            false => Err(io::Error::other(format!(
+                "{} was replaced since the sandbox was tried: restart this program",
+                launcher.program.display()
+            ))),
+        }
+    }
+
+    /// Why the caches of processes are read-only, if a process with caches has been started and they are.
+    #[must_use]
+    pub fn why_caches_are_read_only(&self) -> Option<&str> {
+        self.inner.no_copies.get()?.as_deref()
+    }
+
+    /// Whether the caches of this policy can be copied on write: not every file system can be below a copy or above one.
+    pub(crate) fn copies_on_write(&self, policy: &Policy) -> bool {
+        let (true, false, Some(store)) =
+            (self.inner.tier.has_namespaces(), policy.caches.is_empty(), &policy.cache_store)
+        else {
+            return false;
+        };
+        let no_copies = self.inner.no_copies.get_or_init(|| {
+            let trial = crate::held::Trial::new(&self.inner.launcher, COPY_TRIAL);
+            trial.copy(self.inner.tier, &policy.caches, store).err()
+        });
+        no_copies.is_none()
     }
 }
 
@@ -228,8 +270,11 @@ impl fmt::Display for Sandbox {
             Tier::Floor => write!(f, ": Landlock {landlock_abi}, seccomp"),
             Tier::None => Ok(()),
         }?;
-        match why_not {
-            Some(why) => write!(f, " ({why})"),
+        if let Some(why) = why_not {
+            write!(f, " ({why})")?;
+        }
+        match self.why_caches_are_read_only() {
+            Some(why) => write!(f, ", caches are read-only ({why})"),
             None => Ok(()),
         }
     }
@@ -247,6 +292,9 @@ pub enum Gap {
     /// A protected path behind a symlink that the process could replace.
     #[error("{} is, or lies behind, a symlink inside a writable folder: it cannot be protected", .0.display())]
     Symlink(PathBuf),
+    /// A secret in a folder that the process may write: Landlock cannot take one out of the other.
+    #[error("without user namespaces {} cannot be hidden: it is in a folder that the command may write", .0.display())]
+    Hidden(PathBuf),
     /// Landlock does not hold on this file system.
     #[error("{} is on a 9p file system, where Landlock does not hold", .0.display())]
     Filesystem(PathBuf),

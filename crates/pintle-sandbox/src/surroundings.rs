@@ -1,8 +1,9 @@
 //! What a machine, its operator and a workspace offer, and the policies that are made of it.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
 };
 
@@ -13,8 +14,9 @@ use crate::{
     policy::{Hosts, Limits, Network},
 };
 
-/// The trees that make up a system. Missing ones grant nothing.
-pub(crate) const SYSTEM: [&str; 17] = [
+/// The trees that make up a system. Missing ones grant nothing. No folder with a service's socket is among them: to connect
+/// to a socket is to reach that service, whatever the network is.
+pub(crate) const SYSTEM: [&str; 20] = [
     "/usr",
     "/bin",
     "/sbin",
@@ -24,25 +26,21 @@ pub(crate) const SYSTEM: [&str; 17] = [
     "/libx32",
     "/etc",
     "/opt",
-    "/nix",
-    "/gnu",
+    "/nix/store",
+    "/nix/var/nix/profiles",
+    "/gnu/store",
+    "/var/guix/profiles",
     "/snap",
     "/home/linuxbrew",
     "/run/current-system",
-    "/run/systemd/resolve",
+    "/run/systemd/resolve/resolv.conf",
+    "/run/systemd/resolve/stub-resolv.conf",
     "/var/lib/dpkg",
     "/var/cache/fontconfig",
 ];
 
-/// The parts of `/etc` that hold secrets, where the user could read them.
-const SYSTEM_SECRETS: [&str; 6] = [
-    "/etc/shadow",
-    "/etc/gshadow",
-    "/etc/ssh",
-    "/etc/sudoers",
-    "/etc/sudoers.d",
-    "/etc/ssl/private",
-];
+/// Where a system keeps its own keys and passwords, among much else.
+const SYSTEM_SETTINGS: &str = "/etc";
 
 /// The parts of a home folder that toolchains live in. The rest of it is closed.
 const HOME_TOOLS: [&str; 36] = [
@@ -87,8 +85,13 @@ const HOME_TOOLS: [&str; 36] = [
 /// The caches that builds write to, copied on write unless the operator names others.
 const HOME_CACHES: [&str; 7] = [".cache", ".cargo", ".gradle", ".m2", ".npm", ".pnpm-store", "go"];
 
-/// What git runs or obeys, in a git folder.
-const GIT_PROTECTED: [&str; 4] = ["hooks", "config", "config.worktree", "info"];
+/// What git runs or obeys, in a git folder. `commondir` and `gitdir` lead it to another one. Of `info` only the attributes:
+/// `git gc` writes there.
+const GIT_PROTECTED: [&str; 6] =
+    ["hooks", "config", "config.worktree", "info/attributes", "commondir", "gitdir"];
+
+/// How deep submodules may lie in one another or in folders.
+const DEEPEST_MODULE: usize = 8;
 
 /// Files of a workspace that a shell, an editor or another agent runs by itself.
 const RUN_BY_THEMSELVES: [&str; 8] =
@@ -160,6 +163,7 @@ pub struct Surroundings {
     protect: Vec<PathBuf>,
     hide: Vec<PathBuf>,
     caches: Vec<PathBuf>,
+    git_folders: Vec<PathBuf>,
 }
 
 impl Surroundings {
@@ -178,7 +182,7 @@ impl Surroundings {
         read.extend(in_home(&HOME_TOOLS));
         read.extend(toolchains(settings.path.as_ref(), home));
         read.extend(settings.read.iter().cloned());
-        let repository = Repository::around(workspace);
+        let repository = Repository::around(workspace, home);
         read.extend(repository.iter().map(|repository| repository.root.clone()));
         read.push(workspace.clone());
 
@@ -191,9 +195,7 @@ impl Surroundings {
         let mut protect = settings.protect.clone();
         protect.extend(RUN_BY_THEMSELVES.iter().map(|name| workspace.join(name)));
         protect.extend(in_home(&RUN_BY_A_SHELL));
-        for folder in &git_folders {
-            protect.extend(GIT_PROTECTED.iter().map(|name| folder.join(name)));
-        }
+        protect.extend(git_folders.iter().flat_map(|folder| rules_of(folder)));
         if git_folders.is_empty() {
             protect.push(workspace.join(".git/hooks"));
             protect.push(workspace.join(".git/config"));
@@ -202,12 +204,11 @@ impl Surroundings {
             protect.push(workspace.join(".git"));
         }
 
-        let readable = |path: &PathBuf| access(path, Access::READ_OK).is_ok();
-        let mut hide: Vec<PathBuf> =
-            SYSTEM_SECRETS.iter().map(PathBuf::from).filter(readable).collect();
+        let mut hide = Vec::new();
+        closed_to_others(Path::new(SYSTEM_SETTINGS), &mut hide);
         hide.extend(settings.secrets.iter().cloned());
         let caches = settings.caches.clone().unwrap_or_else(|| in_home(&HOME_CACHES));
-        Self { read, write, protect, hide, caches, settings }
+        Self { read, write, protect, hide, caches, git_folders, settings }
     }
 
     /// The folder the agent works in.
@@ -216,10 +217,16 @@ impl Surroundings {
         &self.settings.workspace
     }
 
+    /// The paths that stay read-only.
+    #[must_use]
+    pub fn protected(&self) -> &[PathBuf] {
+        &self.protect
+    }
+
     /// The paths that are never readable.
     #[must_use]
     pub fn secrets(&self) -> &[PathBuf] {
-        &self.settings.secrets
+        &self.hide
     }
 
     /// The policy of a process with these rights.
@@ -235,7 +242,7 @@ impl Surroundings {
         Policy {
             read: self.read.clone(),
             write: if rights >= Rights::Workspace { self.write.clone() } else { Vec::new() },
-            protect: self.protect.iter().chain(&self.submodules()).cloned().collect(),
+            protect: self.protect.iter().cloned().chain(self.other_git_folders()).collect(),
             hide: self.hide.clone(),
             caches: if builds { self.caches.clone() } else { Vec::new() },
             cache_store: self.settings.cache_store.clone(),
@@ -263,18 +270,65 @@ impl Surroundings {
         })
     }
 
-    /// What git runs in submodules, which come and go.
-    fn submodules(&self) -> Vec<PathBuf> {
-        let modules = self.settings.workspace.join(".git/modules");
-        let entries = fs::read_dir(modules).into_iter().flatten().flatten();
-        entries.flat_map(|entry| ["hooks", "config"].map(|name| entry.path().join(name))).collect()
+    /// What git obeys in submodules and other worktrees, which come and go.
+    fn other_git_folders(&self) -> Vec<PathBuf> {
+        let mut rules = Vec::new();
+        for folder in &self.git_folders {
+            for worktree in folders_in(&folder.join("worktrees")) {
+                rules.extend(rules_of(&worktree));
+            }
+            submodules(&folder.join("modules"), DEEPEST_MODULE, &mut rules);
+        }
+        rules
+    }
+}
+
+fn rules_of(git_folder: &Path) -> impl Iterator<Item = PathBuf> {
+    GIT_PROTECTED.iter().map(|name| git_folder.join(name))
+}
+
+/// A submodule's git folder lies under its name, which may have slashes; its own submodules lie in it.
+fn submodules(folder: &Path, depth: usize, rules: &mut Vec<PathBuf>) {
+    let Some(depth) = depth.checked_sub(1) else { return };
+    for entry in folders_in(folder) {
+        if entry.join("HEAD").exists() {
+            rules.extend(rules_of(&entry));
+            submodules(&entry.join("modules"), depth, rules);
+        } else {
+            submodules(&entry, depth, rules);
+        }
+    }
+}
+
+fn folders_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|e| e.path())
+}
+
+/// What this user could read and others cannot: for root, the keys and passwords of the system.
+fn closed_to_others(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let (path, Ok(metadata)) = (entry.path(), entry.metadata()) else { continue };
+        let needed = if metadata.is_dir() { 0o005 } else { 0o004 };
+        if metadata.is_symlink() {
+            continue;
+        }
+        if metadata.mode() & needed != needed {
+            if access(&path, Access::READ_OK).is_ok() {
+                found.push(path);
+            }
+        } else if metadata.is_dir() {
+            closed_to_others(&path, found);
+        }
     }
 }
 
 /// The programs on the `PATH` outside the system, each with the toolchain it belongs to.
 fn toolchains(path: Option<&OsString>, home: Option<&Path>) -> Vec<PathBuf> {
+    let path = path.map(|path| path.as_bytes()).unwrap_or_default();
     let entries =
-        path.into_iter().flat_map(std::env::split_paths).filter(|entry| entry.is_absolute());
+        path.split(|byte| *byte == b':').map(|entry| PathBuf::from(OsStr::from_bytes(entry)));
+    let entries = entries.filter(|entry| entry.is_absolute());
     let is_system = |entry: &PathBuf| SYSTEM.iter().any(|tree| entry.starts_with(tree));
     let toolchain = |entry: PathBuf| {
         let is_bin = entry
@@ -299,8 +353,15 @@ struct Repository {
 }
 
 impl Repository {
-    fn around(workspace: &Path) -> Option<Self> {
+    /// One that another user has put above the workspace is not taken, and neither is one that holds the home folder:
+    /// to read that repository would be to read all of it.
+    fn around(workspace: &Path, home: Option<&Path>) -> Option<Self> {
         let root = workspace.ancestors().find(|folder| folder.join(".git").exists())?;
+        let owner = |path: &Path| path.metadata().map(|found| found.uid()).ok();
+        let holds_home = home.is_none_or(|home| home.starts_with(root));
+        if root != workspace && (holds_home || owner(root) != owner(workspace)) {
+            return None;
+        }
         let marker = root.join(".git");
         let root = root.to_owned();
         if marker.is_symlink() {
@@ -314,8 +375,8 @@ impl Repository {
     }
 }
 
-/// The folders of a linked worktree. They are outside the workspace, so only a folder that points back is believed: a
-/// `.git` file that a command has written grants nothing.
+/// The folders of a linked worktree. They are outside the workspace, so only a folder that points back and lies where git
+/// puts it is believed: a `.git` file and a folder that a command has written grant nothing else.
 fn worktree(marker: &Path) -> Option<Vec<PathBuf>> {
     let text = fs::read_to_string(marker).ok()?;
     let named = Path::new(text.strip_prefix("gitdir:")?.trim());
@@ -326,7 +387,7 @@ fn worktree(marker: &Path) -> Option<Vec<PathBuf>> {
     }
     let common = fs::read_to_string(folder.join("commondir")).ok()?;
     let common = folder.join(common.trim()).canonicalize().ok()?;
-    Some(vec![folder, common])
+    (folder.parent()? == common.join("worktrees")).then(|| vec![folder, common])
 }
 
 #[cfg(test)]

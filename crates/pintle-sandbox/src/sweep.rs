@@ -4,17 +4,20 @@
 //! replaces it meanwhile, a path that did not exist could not be mounted on, and without namespaces nothing is held: these
 //! are compared, and what changed is put right where its old content is known.
 
+mod folder;
+
 use std::{
-    collections::BTreeMap,
-    fmt, fs,
-    io::{self, Write},
-    os::unix::fs::{MetadataExt, PermissionsExt},
+    collections::{BTreeMap, BTreeSet},
+    fmt, fs, io,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
+use rustix::fs::{FileType, Stat};
 use serde::{Deserialize, Serialize};
 
-use crate::{Held, Policy};
+use crate::{Held, plan::Plan};
+use folder::{Folder, entries, remove};
 
 /// The most that is kept to put things right: of one file, and together.
 const MOST_OF_A_FILE: u64 = 1024 * 1024;
@@ -33,12 +36,14 @@ pub struct ProtectedChange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProtectedChangeKind {
-    /// It did not exist, and does now. It stays: nothing runs it before a person looks.
+    /// It did not exist, and does now. It stays: a person may have asked for it.
     Created,
-    /// It was changed and has its old content again.
+    /// It was changed, or made inside a folder that git or the agent obeys, and is as it was again.
     PutRight,
     /// It was changed and stays so: its old content was not kept.
     Changed,
+    /// The host replaced a secret file, whose cover fell off: the process may have read the new one.
+    Uncovered,
 }
 
 impl fmt::Display for ProtectedChange {
@@ -52,6 +57,12 @@ impl fmt::Display for ProtectedChange {
                 write!(f, "{path} is protected: the change was undone")
             }
             ProtectedChangeKind::Changed => write!(f, "{path} is protected and was changed"),
+            ProtectedChangeKind::Uncovered => {
+                write!(
+                    f,
+                    "{path} is secret and was replaced meanwhile: the command may have read it"
+                )
+            }
         }
     }
 }
@@ -59,148 +70,190 @@ impl fmt::Display for ProtectedChange {
 /// Protected paths as they were before a process.
 #[derive(Debug, Default)]
 pub struct Sweep {
+    /// The writable trees. Nothing below them is reached through a symlink.
+    trees: Vec<PathBuf>,
     files: BTreeMap<PathBuf, File>,
-    absent: Vec<PathBuf>,
-    /// The folders in which a new file is a change.
-    folders: Vec<PathBuf>,
+    /// Protected folders that nothing holds, and those in them. A new entry in one is a change.
+    folders: BTreeSet<PathBuf>,
+    absent: Vec<Absent>,
+    /// Secret files that only a cover hides, with their inodes.
+    covered: Vec<(PathBuf, u64)>,
 }
 
 #[derive(Debug)]
 struct File {
-    signature: Signature,
-    content: Option<Vec<u8>>,
-    mode: u32,
+    before: Stat,
+    content: Option<Content>,
 }
 
-/// A file that has another of these was touched; the change time cannot be set back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Signature {
-    inode: (u64, u64),
-    size: u64,
-    changed: (i64, i64),
+#[derive(Debug, PartialEq, Eq)]
+enum Content {
+    Bytes(Vec<u8>),
+    Link(PathBuf),
 }
 
-impl Signature {
-    fn of(path: &Path) -> Option<Self> {
-        let found = fs::symlink_metadata(path).ok()?;
-        Some(Self {
-            inode: (found.dev(), found.ino()),
-            size: found.size(),
-            changed: (found.ctime(), found.ctime_nsec()),
-        })
-    }
+/// A protected path that does not exist.
+#[derive(Debug)]
+struct Absent {
+    path: PathBuf,
+    /// Whether it would be in a folder of git's or the agent's, where no person asks for it.
+    is_inside: bool,
+}
+
+/// Whether a file was not touched; the change time cannot be set back.
+fn is_untouched(before: &Stat, now: &Stat) -> bool {
+    let times = |found: &Stat| (found.st_ctime, found.st_ctime_nsec);
+    is_same_file(before, now) && before.st_size == now.st_size && times(before) == times(now)
+}
+
+fn is_same_file(before: &Stat, now: &Stat) -> bool {
+    (before.st_dev, before.st_ino) == (now.st_dev, now.st_ino)
 }
 
 impl Sweep {
     /// Looks at what this process must not change.
     #[must_use]
     pub fn before(held: &Held) -> Self {
-        let mut sweep = Self::default();
-        let Policy { protect, write, .. } = held.policy();
+        // A policy that cannot be made exact starts nothing.
+        let Ok(plan) = Plan::new(held.policy(), Path::new("/"), None) else {
+            return Self::default();
+        };
+        let mut sweep = Self { trees: plan.write.clone(), ..Self::default() };
         let has_namespaces = held.tier().has_namespaces();
         let mut room = MOST_TOGETHER;
-        for path in protect.iter().filter(|path| write.iter().any(|tree| path.starts_with(tree))) {
-            match fs::symlink_metadata(path) {
-                Err(_) => sweep.absent.push(path.clone()),
-                Ok(found) if found.is_dir() && has_namespaces => {}
-                Ok(found) if found.is_dir() => {
-                    sweep.folders.push(path.clone());
-                    for file in files_below(path) {
-                        sweep.add(file, &mut room);
-                    }
-                }
-                Ok(_) => sweep.add(path.clone(), &mut room),
+        for path in plan.protect {
+            match (path.is_dir(), has_namespaces) {
+                (true, true) => {}
+                (true, false) => sweep.add_folder(path, &mut room),
+                (false, _) => sweep.add_file(path, &mut room),
             }
         }
+        for path in plan.absent {
+            let parent = path.parent().filter(|parent| !sweep.trees.iter().any(|t| t == parent));
+            let is_inside = parent.is_some_and(Path::is_dir);
+            sweep.absent.push(Absent { path, is_inside });
+        }
+        let has_landlock = held.tier().has_landlock();
+        // Landlock's rights on a process's own /tmp reach to what is mounted in it.
+        let is_in_own = |path: &Path| {
+            has_namespaces && ["/tmp", "/var/tmp"].iter().any(|own| path.starts_with(own))
+        };
+        let is_covered_only =
+            |path: &PathBuf| !has_landlock || is_in_own(path) || sweep.tree_of(path).is_some();
+        let hidden = plan.hide.into_iter().filter(is_covered_only);
+        let files = hidden.filter_map(|path| Some((path.metadata().ok()?, path)));
+        sweep.covered = files
+            .filter(|(found, _)| found.is_file())
+            .map(|(found, path)| (path, found.ino()))
+            .collect();
         sweep
     }
 
-    fn add(&mut self, path: PathBuf, room: &mut u64) {
-        let (Some(signature), Ok(found)) = (Signature::of(&path), fs::symlink_metadata(&path))
-        else {
-            return;
+    fn tree_of(&self, path: &Path) -> Option<&Path> {
+        self.trees.iter().map(PathBuf::as_path).find(|tree| path.starts_with(tree))
+    }
+
+    fn add_folder(&mut self, folder: PathBuf, room: &mut u64) {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => self.add_folder(entry.path(), room),
+                _ => self.add_file(entry.path(), room),
+            }
+        }
+        self.folders.insert(folder);
+    }
+
+    fn add_file(&mut self, path: PathBuf, room: &mut u64) {
+        let Ok(before) = rustix::fs::lstat(&path) else { return };
+        let kind = FileType::from_raw_mode(before.st_mode);
+        let size = before.st_size.unsigned_abs();
+        let content = match kind {
+            FileType::Symlink => fs::read_link(&path).ok().map(Content::Link),
+            FileType::RegularFile if size <= MOST_OF_A_FILE.min(*room) => {
+                *room -= size;
+                fs::read(&path).ok().map(Content::Bytes)
+            }
+            _ => None,
         };
-        let fits = found.is_file() && found.len() <= MOST_OF_A_FILE.min(*room);
-        let content = fits.then(|| fs::read(&path).ok()).flatten();
-        *room = room.saturating_sub(content.as_ref().map_or(0, |content| content.len() as u64));
-        self.files.insert(path, File { signature, content, mode: found.mode() });
+        self.files.insert(path, File { before, content });
     }
 
     /// What changed since, put right as far as possible.
     #[must_use]
     pub fn after(self) -> Vec<ProtectedChange> {
         let mut changes = Vec::new();
-        let mut add =
-            |path: &Path, kind| changes.push(ProtectedChange { path: path.to_owned(), kind });
+        let mut add = |path: &Path, kind| {
+            changes.push(ProtectedChange { path: path.to_owned(), kind });
+        };
+        let put_right = |done: io::Result<()>| match done {
+            Ok(()) => ProtectedChangeKind::PutRight,
+            Err(_) => ProtectedChangeKind::Changed,
+        };
         for (path, file) in &self.files {
-            if Signature::of(path) == Some(file.signature) {
-                continue;
-            }
-            if file
-                .content
-                .as_ref()
-                .is_some_and(|content| fs::read(path).is_ok_and(|now| now == *content))
-            {
-                continue;
-            }
-            add(
-                path,
-                match file.restore(path) {
-                    Ok(()) => ProtectedChangeKind::PutRight,
-                    Err(_) => ProtectedChangeKind::Changed,
-                },
-            );
-        }
-        for path in &self.absent {
-            if fs::symlink_metadata(path).is_ok() {
-                add(path, ProtectedChangeKind::Created);
+            if !self.is_as_before(path, file) {
+                add(path, put_right(self.restore(path, file)));
             }
         }
-        for folder in &self.folders {
-            for file in
-                files_below(folder).into_iter().filter(|file| !self.files.contains_key(file))
-            {
-                // A new file in a protected folder would run as one of its own.
-                let kind = match fs::remove_file(&file) {
-                    Ok(()) => ProtectedChangeKind::PutRight,
-                    Err(_) => ProtectedChangeKind::Changed,
+        for path in &self.folders {
+            let Ok(folder) = self.folder(path, true) else {
+                add(path, ProtectedChangeKind::Changed);
+                continue;
+            };
+            for name in entries(&folder) {
+                let entry = path.join(&name);
+                if !self.files.contains_key(&entry) && !self.folders.contains(&entry) {
+                    add(&entry, put_right(remove(&folder, &name)));
+                }
+            }
+        }
+        for Absent { path, is_inside } in &self.absent {
+            let Some((folder, name)) = self.locate(path, false) else { continue };
+            if folder.look(name).is_ok() {
+                let kind = match is_inside {
+                    true => put_right(remove(&folder, name)),
+                    false => ProtectedChangeKind::Created,
                 };
-                add(&file, kind);
+                add(path, kind);
+            }
+        }
+        for (path, inode) in &self.covered {
+            if path.metadata().is_ok_and(|found| found.ino() != *inode) {
+                add(path, ProtectedChangeKind::Uncovered);
             }
         }
         changes
     }
-}
 
-impl File {
-    fn restore(&self, path: &Path) -> io::Result<()> {
-        let content = self.content.as_ref().ok_or(io::ErrorKind::Unsupported)?;
-        let parent = path.parent().ok_or(io::ErrorKind::NotFound)?;
-        fs::create_dir_all(parent)?;
-        // A link in place of a folder would lead the write elsewhere.
-        if parent.canonicalize()? != parent {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        // By a new file and a rename: the process may have put a link in the file's place too.
-        let fresh = parent
-            .join(format!(".pintle-restore-{:x}", getrandom::u64().map_err(io::Error::other)?));
-        let mut file = fs::File::options().write(true).create_new(true).open(&fresh)?;
-        file.write_all(content)?;
-        file.set_permissions(fs::Permissions::from_mode(self.mode & 0o7777))?;
-        fs::rename(fresh, path)
+    /// Whether nobody wrote it, or whoever did left the same file with the same content.
+    fn is_as_before(&self, path: &Path, file: &File) -> bool {
+        let Some((folder, name)) = self.locate(path, false) else { return false };
+        let Ok(found) = folder.look(name) else { return false };
+        is_untouched(&file.before, &found)
+            || is_same_file(&file.before, &found)
+                && file.before.st_mode == found.st_mode
+                && file.before.st_nlink == found.st_nlink
+                && file.content.is_some()
+                && folder.content(name).ok() == file.content
     }
-}
 
-/// Every file below a folder; links are not followed.
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let (mut found, mut pending) = (Vec::new(), vec![folder.to_owned()]);
-    while let Some(folder) = pending.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => pending.push(entry.path()),
-                _ => found.push(entry.path()),
-            }
-        }
+    fn restore(&self, path: &Path, file: &File) -> io::Result<()> {
+        let content = file.content.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+        let (folder, name) = self.locate(path, true).ok_or(io::ErrorKind::NotFound)?;
+        folder.replace(name, content, file.before.st_mode)
     }
-    found
+
+    fn locate<'a>(&self, path: &'a Path, repair: bool) -> Option<(Folder, &'a std::ffi::OsStr)> {
+        Some((self.folder(path.parent()?, repair).ok()?, path.file_name()?))
+    }
+
+    /// A folder in a writable tree, reached without symlinks; with `repair`, whatever is in the place of a folder on the
+    /// way goes.
+    fn folder(&self, path: &Path, repair: bool) -> io::Result<Folder> {
+        let tree = self.tree_of(path).ok_or(io::ErrorKind::NotFound)?;
+        let mut folder = Folder::open(tree)?;
+        for name in path.strip_prefix(tree).into_iter().flatten() {
+            folder = if repair { folder.enter_or_make(name)? } else { folder.enter(name)? };
+        }
+        Ok(folder)
+    }
 }

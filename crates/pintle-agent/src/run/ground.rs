@@ -170,8 +170,15 @@ impl Inner {
 
         let known = known?;
         let zone = |restricted| zone_of(tool, known.zone, call.args(), &reach, restricted);
-        let mut judged = zone(policy.restricted());
-        let is_restricted = judged.zone == Zone::Machine && judged != zone(Restricted::default());
+        let mut judged = match zone(policy.restricted()) {
+            Ok(judged) => judged,
+            Err(reason) => {
+                push(trail, "zone", Err(reason.clone()), None)?;
+                return Err(reason);
+            }
+        };
+        let is_restricted = judged.zone == Zone::Machine
+            && zone(Restricted::default()).is_ok_and(|it| it != judged);
         let mut confinement = None;
         if known.starts_processes {
             let (found, held) = self.sandbox(&mut judged, call.grants());

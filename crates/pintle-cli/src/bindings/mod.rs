@@ -16,9 +16,8 @@ use pintle_exec::{
 };
 use pintle_policy::{
     Operator, Profile, Scrubber,
-    profile::{Action, Hook, Run},
+    profile::{Action, Hook, HookSandbox, Run},
 };
-use pintle_sandbox::Rights;
 use serde_json::Value;
 
 use crate::{containment::Held, environment::Environment, problem::Problem};
@@ -152,7 +151,7 @@ impl Binding<'_> {
                 log::handler(self.hook.name.clone(), *level, self.scrubber.clone()),
             ),
             Action::SaveJson { path } => {
-                let file = SaveJson::new(&self.profile.dir, path, self.scrubber.clone())
+                let file = SaveJson::new(self.profile, path, self.scrubber.clone())
                     .map_err(|error| Problem::new(format!("{}: {error}", self.hook.source)))?;
                 self.register(registrar, move |event| file.clone().append(event))
             }
@@ -176,11 +175,11 @@ impl Binding<'_> {
                 self.register(registrar, queue.webhook(spec).map_err(Problem::new)?)
             }
             Action::Approve => self.approve(hooks),
-            Action::Command { run, timeout, worker } => {
+            Action::Command { run, timeout, worker, sandbox } => {
                 if self.trust.check().is_err() {
                     bound.untrusted.push(self.hook.name.clone());
                 }
-                let spec = self.command(run, *timeout)?;
+                let spec = self.command(run, *timeout, *sandbox)?;
                 if *worker {
                     let worker = Worker::new(WorkerSpec::new(spec));
                     bound.workers.push(worker.clone());
@@ -233,14 +232,20 @@ impl Binding<'_> {
         self.done(self.registrar(hooks).priority(i32::MIN).register_gate(ask).map(drop))
     }
 
-    fn command(&self, run: &Run, timeout: Option<Duration>) -> Result<CommandSpec, Problem> {
+    fn command(
+        &self,
+        run: &Run,
+        timeout: Option<Duration>,
+        sandbox: HookSandbox,
+    ) -> Result<CommandSpec, Problem> {
         let program = match run {
             Run::Shell(line) => Program::Shell(line.clone()),
             Run::Argv(argv) => Program::Argv(argv.iter().map(Into::into).collect()),
         };
         let scrubber = self.scrubber.clone();
         let state = state::folder(self.environment, self.profile, self.hook);
-        let confinement = self.held.of_profile(self.profile, Rights::Build, state.as_deref())?;
+        let confinement =
+            self.held.of_program(self.profile, sandbox.zone(), state.as_deref(), None)?;
         let mut spec = CommandSpec::new(&self.profile.dir, program)
             .inherit(self.environment.variables())
             .confinement(confinement)

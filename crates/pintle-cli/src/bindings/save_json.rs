@@ -14,9 +14,11 @@ use cap_std::{
     fs::{Dir, OpenOptions, OpenOptionsExt},
 };
 use pintle::{DynEvent, Failure};
-use pintle_policy::Scrubber;
+use pintle_policy::{Profile, Scrubber};
 use rustix::fs::OFlags;
 use serde_json::{Value, json};
+
+use crate::chat::now_ms;
 
 #[derive(Clone)]
 pub(super) struct SaveJson(Arc<Inner>);
@@ -25,16 +27,22 @@ struct Inner {
     /// The folder that the profile was read from, also when another has its name by now.
     dir: Dir,
     path: PathBuf,
+    profile: String,
     scrubber: Arc<Scrubber>,
     /// One line at a time: lines of concurrent runs never interleave.
     turn: Mutex<()>,
 }
 
 impl SaveJson {
-    pub(super) fn new(dir: &Path, path: &str, scrubber: Arc<Scrubber>) -> std::io::Result<Self> {
+    pub(super) fn new(
+        profile: &Profile,
+        path: &str,
+        scrubber: Arc<Scrubber>,
+    ) -> std::io::Result<Self> {
         Ok(Self(Arc::new(Inner {
-            dir: Dir::open_ambient_dir(dir, ambient_authority())?,
+            dir: Dir::open_ambient_dir(&profile.dir, ambient_authority())?,
             path: Path::new(path).components().collect(),
+            profile: profile.name.clone(),
             scrubber,
             turn: Mutex::default(),
         })))
@@ -54,10 +62,7 @@ impl SaveJson {
 
 impl Inner {
     fn append(&self, event: &DynEvent) -> std::io::Result<()> {
-        let mut line = json!({ "event": event.point, "context": *event.json });
-        self.scrubber.scrub_json(&mut line);
-        let mut line = line.to_string();
-        line.push('\n');
+        let mut line = format!("{}\n", self.line(event));
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let mut file = self.open()?;
         // Another process may append to the same file: the lock keeps its lines whole too.
@@ -70,6 +75,17 @@ impl Inner {
             // A half line is worse than none, and if this fails too the next one still begins a line of its own.
             drop(file.set_len(length));
         })
+    }
+
+    /// The object that a webhook posts (R10.5): whoever reads one can read the other.
+    fn line(&self, event: &DynEvent) -> Value {
+        let mut context = Value::clone(&event.json);
+        if let Some(fields) = context.as_object_mut() {
+            fields.insert("event".into(), event.point.into());
+        }
+        self.scrubber.scrub_json(&mut context);
+        let ts = if event.envelope.ts > 0 { event.envelope.ts } else { now_ms() };
+        json!({ "v": 1, "ts": ts, "profile": self.profile, "event": event.point, "context": context })
     }
 
     /// Opened anew each time, part by part below the folder's own handle: no link, also one made since, can lead to another

@@ -2,7 +2,7 @@
 
 use pintle_policy::{
     Operator, Profile,
-    profile::{Action, Hook},
+    profile::{Action, Hook, variable_of},
 };
 
 use crate::environment::Environment;
@@ -77,6 +77,9 @@ pub(super) fn known(
         .iter()
         .filter_map(signed)
         .chain(profile.channels.values().filter_map(|channel| channel.token_env.clone()))
+        .chain(profile.mcp_servers.values().flat_map(|server| {
+            server.env.values().filter_map(|value| variable_of(value).map(str::to_owned))
+        }))
         .collect();
     for (name, value) in environment.variables() {
         let (Ok(name), Ok(value)) = (name.into_string(), value.into_string()) else { continue };

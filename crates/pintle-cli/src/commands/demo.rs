@@ -30,8 +30,8 @@ use crate::{
 
 const CONVERSATION: [(&str, &str); 3] = [
     ("write notes.txt: hooks you can rely on", "A file in the workspace: that runs by itself."),
-    ("run rm -rf /", "A destructive command: it never runs, whoever asks."),
-    ("run ls -l", "A harmless command, but a command: a person is asked."),
+    ("run rm -rf /", "A destructive command: the terminal guard blocks it."),
+    ("read ../outside.txt", "A file outside the workspace: a person is asked."),
 ];
 
 pub(crate) async fn run(environment: &Environment, demo: Demo) -> Result<ExitCode, Problem> {
@@ -42,6 +42,7 @@ pub(crate) async fn run(environment: &Environment, demo: Demo) -> Result<ExitCod
     })?;
     let workspace = folder.path().join("workspace");
     std::fs::create_dir(&workspace)?;
+    std::fs::write(folder.path().join("outside.txt"), "not the agent's to read unasked\n")?;
     let tally = Arc::new(Tally::default());
     let hooks = Hooks::builder().sink(tally.clone()).build();
     bind(&hooks, !environment.json)?;

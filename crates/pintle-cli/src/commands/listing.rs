@@ -5,7 +5,7 @@ use std::{collections::HashSet, path::Path, process::ExitCode};
 use pintle::{HandlerInfo, Hooks as Registry, ModelKind};
 use pintle_policy::{
     ProfileErrors,
-    profile::{DeclaredHook, Hook, declared_hooks},
+    profile::{Action, DeclaredHook, Hook, declared_hooks},
 };
 use pintle_store::SqliteStore;
 use serde_json::{Map, Value, json};
@@ -52,8 +52,17 @@ pub(crate) async fn run(environment: &Environment, who: &Who) -> Result<ExitCode
     };
     let observes = |info: &HandlerInfo| observes(assembled.profile.as_ref(), info);
     let list = assembled.agent.hooks().list();
-    let mut rows: Vec<Row> =
-        list.iter().map(|info| Row::bound(info, state(info), observes(info))).collect();
+    let hooks = assembled.profile.as_ref().map(|it| it.hooks.as_slice()).unwrap_or_default();
+    let widened = |info: &HandlerInfo| {
+        hooks.iter().find(|hook| hook.name == *info.name).and_then(|hook| match hook.action {
+            Action::Command { sandbox, .. } => sandbox.widened(),
+            _ => None,
+        })
+    };
+    let mut rows: Vec<Row> = list
+        .iter()
+        .map(|info| Row::bound(info, state(info), observes(info)).widened(widened(info)))
+        .collect();
     rows.extend(bound.disabled.iter().map(Row::disabled));
     if !environment.json {
         let in_force = who.found.in_force(assembled.profile.as_ref());
@@ -115,6 +124,13 @@ impl Row {
         let facts = serde_json::to_value(info).ok().and_then(|facts| facts.as_object().cloned());
         let (facts, line) = (facts.unwrap_or_default(), super::hooks::line(info, observes));
         Self { line, facts, state, why: Vec::new() }.with_say(Some(info.point), observes)
+    }
+
+    /// Says what its program may do that others may not.
+    fn widened(mut self, may: Option<&'static str>) -> Self {
+        self.facts.extend(may.map(|may| ("widened".to_owned(), may.into())));
+        self.why.extend(may.map(str::to_owned));
+        self
     }
 
     fn disabled(hook: &Hook) -> Self {

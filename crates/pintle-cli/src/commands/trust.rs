@@ -40,7 +40,9 @@ pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, 
             })
         };
         let all: Vec<_> = changed.iter().map(entry).collect();
-        say_json(&json!({ "changes": all, "accepted": trust.accept }))?;
+        let widened: Vec<_> =
+            profile.widened().iter().map(|(who, may)| format!("{who} {may}")).collect();
+        say_json(&json!({ "changes": all, "accepted": trust.accept, "widened": widened }))?;
         return Ok(ExitCode::SUCCESS);
     }
     for (change, diff) in &changed {
@@ -55,6 +57,9 @@ pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, 
     let advised: BTreeSet<String> = changed.iter().filter_map(|(it, _)| advice(it)).collect();
     for advice in advised {
         say!("\n{}: {}", yellow("note"), advice);
+    }
+    for (who, may) in profile.widened() {
+        say!("\n{}: {} {}", yellow("note"), who, may);
     }
     match (changed.is_empty(), trust.accept) {
         (true, false) => say!("{}: nothing changed", green("trusted")),

@@ -45,30 +45,6 @@ fn a_script_for_the_model_is_a_file_of_the_profile() {
     assert_eq!(world.ask("hello").out.trim(), "from the script");
 }
 
-// R11.2: whoever goes home is outside, and so is the operator's file.
-#[test]
-fn no_way_home_leads_to_the_operators_file_unasked() {
-    let operator = "level = \"permissive\"\n";
-    for way in ["cd", "cd --", "cd -P", "cd -L", "builtin cd --", "d=-P; cd $d", "cd {-P,}"] {
-        let world = World::new(&json!({
-            "model": "scripted:play.json",
-            "security": { "level": "permissive" },
-        }));
-        std::fs::write(world.data("pintle.toml"), operator).unwrap();
-        let command = format!("{way} && cd data && echo 'max_turns = 900' > pintle.toml");
-        let call = |id: &str, command: &str| {
-            let call = json!({ "id": id, "name": "terminal", "input": { "command": command } });
-            json!({ "text": "", "toolCalls": [call] })
-        };
-        let play = json!([call("1", "touch ran"), call("2", &command), { "text": "done" }]);
-        world.write("profile/play.json", &play.to_string());
-        let said = world.ask("go");
-        let now = std::fs::read_to_string(world.data("pintle.toml")).unwrap();
-        assert_eq!(now, operator, "{way}: {said:?}");
-        assert!(world.path("ran").exists(), "a command in the workspace runs: {said:?}");
-    }
-}
-
 // P6
 #[test]
 fn a_glob_that_nearly_names_a_tool_keeps_the_profile_from_loading() {
@@ -138,21 +114,6 @@ fn an_agent_asks_before_it_changes_the_rules_it_works_under() {
     assert!(world.ask("read profile/agent.json").out.contains("policies"), "reading is free");
 }
 
-// R11.2
-#[test]
-fn a_folder_with_a_link_that_leads_away_is_not_gone_through_unasked() {
-    let world = World::new(&json!({}));
-    std::fs::write(world.data("pintle.toml"), "level = \"permissive\"\n").unwrap();
-    world.write("sub/x", "found\n");
-    assert!(world.ask("run grep -R found sub").out.contains("sub/x:found"));
-    symlink("/etc", world.path("sub/l")).unwrap();
-    for command in ["grep -R root sub", "cp -rL sub t2", "zip -r x.zip sub"] {
-        let said = world.ask(&format!("run {command}"));
-        assert!(said.out.contains("sub/l is /etc"), "{command}: {said:?}");
-    }
-    assert!(world.ask("run grep -r found sub").out.contains("sub/x:found"));
-}
-
 // R11.5
 #[test]
 fn a_script_that_an_agent_runs_can_neither_trust_nor_answer() {
@@ -178,6 +139,13 @@ fn a_script_that_an_agent_runs_can_neither_trust_nor_answer() {
              {clean} trust profile > looks 2>&1\n"
         ),
     );
+    // The sandbox does not show it the data folder.
+    world.run(&["chat", "-q", "run sh innocent.sh"]);
+    assert!(!world.read("trusts").contains("as it is now"), "{}", world.read("trusts"));
+    assert!(world.run(&["trust", "profile"]).out.contains("check.sh"), "nothing is trusted");
+    // Without a sandbox it carries a mark.
+    let off = "level = \"permissive\"\n[sandbox]\nmode = \"off\"\n";
+    std::fs::write(world.data("pintle.toml"), off).unwrap();
     assert!(world.run(&["chat", "-q", "run sh innocent.sh"]).ok);
     assert_eq!(world.read("trusts").matches("only a person trusts a profile").count(), 2);
     assert!(world.read("answers").contains("only a person answers a question"));

@@ -57,7 +57,7 @@ fn goes_on(world: &World, results: usize) {
 
 #[test]
 fn between_asked_and_answered() {
-    let world = World::new(&json!({}));
+    let world = World::strict(&json!({}));
     let asking = waiting(&world, &["-q", "run echo ran >> marker"]);
     let asked = id(&world.pending());
     killed(asking);
@@ -71,7 +71,7 @@ fn between_asked_and_answered() {
 
 #[test]
 fn between_answered_and_used() {
-    let world = World::new(&json!({}));
+    let world = World::strict(&json!({}));
     let asking = waiting(&world, &["-q", "run echo ran >> marker"]);
     let pending = world.pending();
     let asked = id(&pending);
@@ -95,7 +95,7 @@ fn between_answered_and_used() {
 
 #[test]
 fn between_used_and_told() {
-    let world = World::new(&json!({}));
+    let world = World::strict(&json!({}));
     let asking = waiting(&world, &["-q", "run echo ran >> marker; sleep 60"]);
     let asked = id(&world.pending());
     assert!(approve(&world, &asked).ok);
@@ -112,7 +112,7 @@ fn between_used_and_told() {
 
 #[test]
 fn between_told_and_the_end_of_the_run() {
-    let world = World::new(&json!({}));
+    let world = World::strict(&json!({}));
     let call =
         json!({ "id": "1", "name": "terminal", "input": { "command": "echo ran >> marker" } });
     let script = json!([{ "toolCalls": [call] }, { "delayMs": 600_000, "text": "never said" }]);
@@ -132,7 +132,7 @@ fn between_told_and_the_end_of_the_run() {
 // R11.5
 #[test]
 fn a_run_that_is_stopped_while_it_waits_takes_its_question_back() {
-    let world = World::new(&json!({}));
+    let world = World::strict(&json!({}));
     let mut asking = waiting(&world, &["-q", "run echo ran >> marker"]);
     let asked = id(&world.pending());
     signal(&asking, "INT");
@@ -147,7 +147,7 @@ fn a_run_that_is_stopped_while_it_waits_takes_its_question_back() {
 // R11.4
 #[test]
 fn of_many_answers_at_once_one_counts_and_each_other_is_told() {
-    let world = World::new(&json!({}));
+    let world = World::strict(&json!({}));
     let asking = waiting(&world, &["-q", "run echo ran >> marker"]);
     let asked = id(&world.pending());
     let answer = |n: usize| if n.is_multiple_of(2) { "approve" } else { "deny" };
@@ -173,7 +173,7 @@ fn of_many_answers_at_once_one_counts_and_each_other_is_told() {
 #[test]
 fn of_many_answers_after_a_crash_one_counts_and_is_acted_on() {
     for round in 0..6 {
-        let world = World::new(&json!({}));
+        let world = World::strict(&json!({}));
         let asking = waiting(&world, &["-q", "run echo ran >> marker"]);
         let asked = id(&world.pending());
         killed(asking);
@@ -204,7 +204,7 @@ fn of_many_answers_after_a_crash_one_counts_and_is_acted_on() {
 // R11.6: a yes while somebody else has the run's session, who then leaves it.
 #[test]
 fn a_yes_that_nobody_acts_on_is_acted_on_by_whoever_gave_it() {
-    let world = World::new(&json!({}));
+    let world = World::strict(&json!({}));
     let asking = waiting(&world, &["-q", "run echo ran >> marker"]);
     let pending = world.pending();
     killed(asking);
@@ -224,7 +224,7 @@ fn a_yes_that_nobody_acts_on_is_acted_on_by_whoever_gave_it() {
 // A yes is for a call that stopped with its run: a late no does not set it going.
 #[test]
 fn a_no_to_what_was_approved_before_a_crash_runs_nothing() {
-    let world = World::new(&json!({}));
+    let world = World::strict(&json!({}));
     let asking = waiting(&world, &["-q", "run echo ran >> marker"]);
     let pending = world.pending();
     let asked = id(&pending);
@@ -245,7 +245,7 @@ fn a_no_to_what_was_approved_before_a_crash_runs_nothing() {
 #[test]
 fn a_run_that_went_on_elsewhere_is_stopped_in_order() {
     let hook = json!({ "action": "command", "command": "sleep 3; touch ../heard-the-end" });
-    let world = World::new(&json!({ "hooks": { "onComplete": [hook] } })).allowing_programs();
+    let world = World::strict(&json!({ "hooks": { "onComplete": [hook] } })).allowing_programs();
     world.trust();
     let run = "run touch started; sleep 600";
     let asking = waiting(&world, &["--profile", "profile", "-q", run]);
@@ -263,7 +263,7 @@ fn a_run_that_went_on_elsewhere_is_stopped_in_order() {
 // P3: what was approved is what runs, also when somebody rewrites the stored conversation meanwhile.
 #[test]
 fn arguments_that_are_swapped_after_the_question_do_not_run() {
-    let world = World::new(&json!({}));
+    let world = World::strict(&json!({}));
     let asking = waiting(&world, &["-q", "run echo ran >> marker"]);
     let asked = id(&world.pending());
     killed(asking);
@@ -308,7 +308,7 @@ fn a_yes_does_not_follow_a_link_that_was_turned_round() {
 // P6
 #[test]
 fn who_has_nobody_to_ask_here_is_told_what_waits() {
-    let world = World::new(&json!({}));
+    let world = World::strict(&json!({}));
     let arguments = ["chat", "--wait-for-approval", "-q", "run echo ran >> marker"];
     let mut asking = world.pintle(&arguments);
     let asking = asking.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -329,7 +329,7 @@ fn who_waits_for_an_answer_is_told_that_it_was_no_or_never_came() {
         let mut asking = world.pintle(&["chat", "--wait-for-approval", "-q", "run touch marker"]);
         asking.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
     };
-    let world = World::new(&json!({}));
+    let world = World::strict(&json!({}));
     let asking = asks(&world);
     let asked = id(&world.pending());
     world.run(&["approvals", "deny", &asked, "--reason", "not on a Sunday"]);
@@ -337,7 +337,7 @@ fn who_waits_for_an_answer_is_told_that_it_was_no_or_never_came() {
     assert!(said.err.contains("✗ terminal blocked: "), "{said:?}");
     assert!(said.err.contains("said no: not on a Sunday"), "{said:?}");
 
-    let world = World::new(&json!({ "security": { "approvalTimeoutMs": 1000 } }));
+    let world = World::strict(&json!({ "security": { "approvalTimeoutMs": 1000 } }));
     let arguments =
         ["chat", "--profile", "profile", "--wait-for-approval", "-q", "run touch marker"];
     let said = world.run(&arguments);

@@ -16,6 +16,7 @@ mod programs;
 mod reload;
 mod second_look;
 mod secrets;
+mod served;
 mod states;
 mod support;
 mod told;

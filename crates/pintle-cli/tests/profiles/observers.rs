@@ -6,7 +6,7 @@ use crate::support::World;
 
 /// A gate that says no to `denied.txt`, before everything that watches.
 fn watched() -> World {
-    let gate = "if grep -q denied.txt; then echo 'not this one' >&2; exit 1; fi; touch hooks.ran";
+    let gate = "if grep -q denied.txt; then echo 'not this one' >&2; exit 1; fi; : > hooks.ran";
     let hooks = json!([
         { "action": "command", "name": "gate", "command": gate },
         { "action": "save_json", "name": "first", "path": "log/audit.jsonl" },

@@ -48,7 +48,7 @@ fn a_change_that_loosens_the_floor_is_not_taken() {
     talk.settle("a.txt");
     world.agent(&json!({ "security": { "level": "permissive" } }));
     talk.say("write denied-1.txt: x");
-    talk.say("run echo x > ran.txt");
+    talk.say("run ssh -V; touch ran.txt");
     talk.settle("b.txt");
     let said = talk.end();
     assert!(said.err.contains("looser than the operator's") && said.err.contains(KEPT), "{said:?}");
@@ -200,10 +200,15 @@ fn a_prompt_that_changes_is_in_force_for_the_next_run() {
     assert!(said.err.contains(TAKEN) && said.err.contains(KEPT), "{said:?}");
 }
 
+/// Every command is asked about.
+fn asking() -> Value {
+    json!({ "hooks": { "onToolCall": [{ "action": "approve", "tools": ["terminal"] }] } })
+}
+
 // P3, R11.4: a run ends under the rules it began with; the next one has the new ones.
 #[test]
 fn a_guard_that_comes_while_a_question_is_open_holds_from_the_next_run_on() {
-    let world = World::new(&json!({}));
+    let world = World::new(&asking());
     let mut talk = world.talk(&["--wait-for-approval"]);
     talk.say("run echo ran >> marker");
     let asked = world.pending();
@@ -221,7 +226,7 @@ fn a_guard_that_comes_while_a_question_is_open_holds_from_the_next_run_on() {
 // R11.6: what resumes after a crash is judged by the rules of today.
 #[test]
 fn a_guard_that_comes_after_a_crash_stops_what_was_only_asked_about() {
-    let world = World::new(&json!({}));
+    let world = World::new(&asking());
     let mut talk = world.talk(&["--wait-for-approval"]);
     talk.say("run echo ran >> marker");
     let asked = world.pending();

@@ -10,7 +10,8 @@ use crate::support::{World, id};
 /// A gate of a profile: its script does that once, and lets everything pass.
 fn gate_that(does: &str, worker: bool) -> World {
     let hook = json!({
-        "action": "command", "argv": ["sh", "hooks/check.sh"], "tools": ["write_file"], "worker": worker
+        "action": "command", "argv": ["sh", "hooks/check.sh"], "tools": ["write_file"], "worker": worker,
+        "sandbox": "none"
     });
     let world = World::new(&json!({ "hooks": { "onToolCall": [hook] } })).allowing_programs();
     let script = match worker {
@@ -104,7 +105,7 @@ fn lines_that_hooks_save_are_no_files_that_come_and_go() {
 fn server_that(does: &str) -> World {
     let agent = json!({
         "model": "scripted:play.json",
-        "mcpServers": { "marker": { "command": "python3", "args": ["hooks/serve.py"] } }
+        "mcpServers": { "marker": { "command": "python3", "args": ["hooks/serve.py"], "zone": "machine" } }
     });
     let world = World::new(&agent).allowing_programs();
     let serve = format!(

@@ -24,7 +24,7 @@ fn forms(secret: &str) -> Vec<(&'static str, String)> {
     vec![
         ("raw", secret.to_owned()),
         ("json", escaped.trim_matches('"').to_owned()),
-        ("json in json", json!(escaped).to_string()),
+        ("hex", secret.bytes().map(|b| format!("{b:02x}")).collect()),
         ("url", url),
         ("base64", base64(secret.as_bytes())),
         ("base64, moved", base64(format!("x{secret}").as_bytes())),

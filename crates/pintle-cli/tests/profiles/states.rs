@@ -281,3 +281,36 @@ fn the_doctor_says_when_programs_are_not_trusted() {
     assert!(!changed.ok && changed.out.contains("`hooks/check.sh` changed"), "{changed:?}");
     assert!(changed.out.contains("pintle trust"), "{changed:?}");
 }
+
+// R8.8
+#[test]
+fn a_hook_or_server_with_a_wider_sandbox_is_shown_in_words() {
+    let hook = |name: &str, sandbox: &str| json!({ "action": "command", "command": "true", "name": name, "sandbox": sandbox });
+    let agent = json!({
+        "hooks": { "onToolCall": [hook("free", "none"), hook("far", "network"), hook("near", "build")] },
+        "mcpServers": { "files": { "command": "true", "zone": "machine" }, "other": { "command": "true" } },
+    });
+    let world = World::new(&agent).allowing_programs();
+    world.trust();
+    let list = world.run(&["hooks", "list", "--profile", "profile"]).out;
+    let line_after = |name: &str| {
+        let mut lines = list.lines().skip_while(|line| !line.contains(&format!(" {name} ")));
+        lines.nth(1).unwrap_or_default().trim().to_owned()
+    };
+    assert_eq!(line_after("free"), "runs without a sandbox", "{list}");
+    assert_eq!(line_after("far"), "may reach the network", "{list}");
+    assert!(!line_after("near").contains("network"), "{list}");
+    let trust = world.run(&["trust", "profile"]).out;
+    for told in [
+        "the hook `free` runs without a sandbox",
+        "the hook `far` may reach the network",
+        "the MCP server `files` runs without a sandbox",
+    ] {
+        assert!(trust.contains(told), "{trust}");
+    }
+    assert!(!trust.contains("near") && !trust.contains("other"), "{trust}");
+    std::fs::write(world.data("pintle.toml"), "[sandbox]\nallow_wider_hooks = false\n").unwrap();
+    let said = world.ask("list .");
+    assert!(!said.ok && said.err.contains("has not allowed a wider sandbox"), "{said:?}");
+    assert!(said.err.contains("agent.json:"), "{said:?}");
+}

@@ -31,6 +31,13 @@ impl World {
         world
     }
 
+    /// One in which every command is asked about.
+    pub(crate) fn strict(agent: &Value) -> Self {
+        let world = Self::new(agent);
+        std::fs::write(world.data("pintle.toml"), "level = \"strict\"\n").unwrap();
+        world
+    }
+
     pub(crate) fn operator(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.operator.push((name, value.into()));
         self

@@ -128,6 +128,24 @@ fn prompts_to(url: &str, more: Value) -> Value {
     json!({ "hooks": { "onPrompt": [hook] } })
 }
 
+// R10.5, R10.6
+#[test]
+fn a_saved_line_is_the_object_that_a_webhook_posts() {
+    let endpoint = Endpoint::open();
+    let mut agent = prompts_to(&endpoint.url("/in"), json!({}));
+    let save = json!({ "action": "save_json", "path": "log.jsonl" });
+    agent["hooks"]["onPrompt"].as_array_mut().unwrap().push(save);
+    let world = World::new(&agent).operator("DEPLOY_TOKEN", "t0p-s3cret");
+    world.ask("hello t0p-s3cret");
+    let posted: Value = serde_json::from_str(&endpoint.body()).unwrap();
+    let saved: Value = serde_json::from_str(&world.read("profile/log.jsonl")).unwrap();
+    assert_eq!(saved, posted);
+    let mut fields: Vec<_> = saved.as_object().unwrap().keys().collect();
+    fields.sort();
+    assert_eq!(fields, ["context", "event", "profile", "ts", "v"]);
+    assert!(!saved.to_string().contains("t0p-s3cret"), "{saved}");
+}
+
 /// The files that messages are kept in.
 fn files(world: &World) -> Vec<std::path::PathBuf> {
     let folders = std::fs::read_dir(world.data("webhooks")).into_iter().flatten().flatten();

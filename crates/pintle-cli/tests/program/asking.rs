@@ -51,7 +51,7 @@ fn arguments_cannot_draw_another_question() {
 #[test]
 fn what_was_typed_before_the_question_is_no_answer_to_it() {
     for typed in ["y\r", "y", "a\ry\r"] {
-        let world = World::new();
+        let world = World::strict();
         slow_guard(&world);
         let steps = [
             wait_for_prompt(),
@@ -77,7 +77,7 @@ fn what_was_typed_before_the_question_is_no_answer_to_it() {
 // Two calls of one turn: the answer to the first question is none to the second.
 #[test]
 fn each_question_wants_its_own_answer() {
-    let world = World::new();
+    let world = World::strict();
     let call = |id: &str| json!({"id": id, "name": "terminal", "input": {"command": format!("touch {id}")}});
     let model = world
         .script("two.json", &json!([{"toolCalls": [call("t1"), call("t2")]}, {"text": "End."}]));
@@ -103,7 +103,7 @@ fn each_question_wants_its_own_answer() {
 
 #[test]
 fn yes_is_yes_in_any_case_and_what_is_unclear_is_asked_again() {
-    let world = World::new();
+    let world = World::strict();
     let steps = [
         wait_for_prompt(),
         keys("run touch made.txt\r"),
@@ -125,7 +125,7 @@ fn yes_is_yes_in_any_case_and_what_is_unclear_is_asked_again() {
 
 #[test]
 fn answers_are_not_among_what_was_said_before() {
-    let world = World::new();
+    let world = World::strict();
     let steps = [
         wait_for_prompt(),
         keys("run touch made.txt\r"),
@@ -154,9 +154,9 @@ fn answers_are_not_among_what_was_said_before() {
 // R11.5: whoever is here may not answer, and has to know what is waited for.
 #[test]
 fn who_may_not_answer_is_told_who_is_waited_for() {
-    let world = World::new();
-    std::fs::create_dir_all(world.data()).unwrap();
-    std::fs::write(world.data().join("pintle.toml"), "approvers = [\"alice\", \"bob\"]").unwrap();
+    let world = World::strict();
+    let settings = "level = \"strict\"\napprovers = [\"alice\", \"bob\"]";
+    std::fs::write(world.data().join("pintle.toml"), settings).unwrap();
     let steps = [
         wait_for_prompt(),
         keys("run touch made.txt\r"),
@@ -175,7 +175,7 @@ fn who_may_not_answer_is_told_who_is_waited_for() {
 
 #[test]
 fn a_question_that_lapses_at_the_terminal_says_so() {
-    let world = World::new();
+    let world = World::strict();
     let hasty = json!({"name": "hasty", "security": {"approvalTimeoutMs": 4000}});
     world.write("hasty/agent.json", hasty.to_string());
     let steps = [
@@ -197,7 +197,7 @@ fn a_question_that_lapses_at_the_terminal_says_so() {
 // What was typed at the question was meant for it; what is typed after it is a message like any other.
 #[test]
 fn half_an_answer_goes_with_its_question_and_what_follows_is_heard() {
-    let world = World::new();
+    let world = World::strict();
     let steps = [
         wait_for_prompt(),
         keys("run touch ran\r"),
@@ -224,7 +224,7 @@ fn half_an_answer_goes_with_its_question_and_what_follows_is_heard() {
 // The next question has a prompt of its own, and can be answered here.
 #[test]
 fn a_question_after_one_that_was_settled_elsewhere_is_asked_as_ever() {
-    let world = World::new();
+    let world = World::strict();
     let call = |id: &str| json!({"id": id, "name": "terminal", "input": {"command": format!("touch {id}")}});
     let script =
         json!([{"toolCalls": [call("t1")]}, {"toolCalls": [call("t2")]}, {"text": "End."}]);
@@ -255,7 +255,7 @@ fn a_question_after_one_that_was_settled_elsewhere_is_asked_as_ever() {
 // A no is for one call: models use the same id again.
 #[test]
 fn the_same_call_after_a_no_is_a_new_question() {
-    let world = World::new();
+    let world = World::strict();
     let call = json!({"id": "t1", "name": "terminal", "input": {"command": "touch made.txt"}});
     let again = json!([{"toolCalls": [call]}, {"toolCalls": [call]}, {"text": "End."}]);
     let model = world.script("again.json", &again);
@@ -274,7 +274,7 @@ fn the_same_call_after_a_no_is_a_new_question() {
 // R11.5: lines of a pipe are messages; nobody there can see what they would say yes to.
 #[test]
 fn lines_of_a_pipe_are_never_answers() {
-    let world = World::new();
+    let world = World::strict();
     let said = world.piped(&["chat"], b"run touch made.txt\ny\n");
     assert_eq!(said.code, Some(0), "{said}");
     assert!(said.err.contains("there is no one to ask"), "{said}");

@@ -86,12 +86,16 @@ fn a_level_is_where_the_stricter_word_is_written() {
     assert_eq!((zone(&[]), zone(&profile)), ("pintle.toml:1".into(), "pintle.toml:1".into()));
 }
 
-// R11.3: zone 6 is never, whatever the level.
+// §14: the terminal guard denies what is destructive, also where the zone would run it.
 #[test]
-fn no_level_is_said_to_decide_about_what_never_runs() {
+fn a_destructive_command_is_stopped_by_the_terminal_guard() {
     let world = world();
-    let never = step(&world, "zone", "terminal", r#"{"command": "rm -rf /"}"#, &[]);
-    assert_eq!((&never["finding"], &never["source"]), (&"stops".into(), &"built-in".into()));
+    let denied = step(&world, "tool.pre", "terminal", r#"{"command": "rm -rf /"}"#, &[]);
+    assert_eq!((&denied["finding"], &denied["source"]), (&"stops".into(), &"built-in".into()));
+    let detail = denied["detail"].as_str().unwrap();
+    assert!(detail.contains("`rm -rf /` deletes a folder the system"), "{detail}");
+    let unparsable = step(&world, "tool.pre", "terminal", r#"{"command": "ls 'unclosed"}"#, &[]);
+    assert_eq!(unparsable["finding"], "passes");
 }
 
 #[test]

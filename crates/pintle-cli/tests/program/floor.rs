@@ -56,9 +56,9 @@ fn without_a_profile_too_the_agent_does_not_write_what_the_operator_says() {
 // R10.8, R11.5
 #[test]
 fn without_a_profile_too_a_question_waits_no_longer_than_the_operator_says() {
-    let world = World::new();
-    std::fs::create_dir_all(world.data()).unwrap();
-    std::fs::write(world.data().join("pintle.toml"), "approval_timeout_ms = 45000\n").unwrap();
+    let world = World::strict();
+    let settings = "level = \"strict\"\napproval_timeout_ms = 45000\n";
+    std::fs::write(world.data().join("pintle.toml"), settings).unwrap();
     let mut chat = world.start(&["chat", "--wait-for-approval", "-q", "run touch ran"]);
     let question = world.pending();
     let at = |name: &str| question[name].as_u64().unwrap();

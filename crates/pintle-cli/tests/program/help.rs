@@ -79,7 +79,7 @@ fn every_example_works_when_it_is_pasted() {
         for example in examples(&text) {
             // Only a question that waits can be looked at and answered.
             let asking = example.contains(SOME_ID).then(|| {
-                let asking = ["chat", "-q", "run echo hi", "--wait-for-approval"];
+                let asking = ["chat", "-q", "read /etc/passwd", "--wait-for-approval"];
                 let asking = world.start(&asking);
                 (asking, world.pending()["id"].as_str().unwrap().to_string())
             });

@@ -112,7 +112,7 @@ fn a_profile_without_fault_is_said_to_have_none() {
 #[test]
 fn what_is_not_there_for_a_profile_is_said_by_lint() {
     let world = World::new();
-    let taken = r#"{"model": "anthropc/x", "hooks": {"onStart": [{"action": "log", "name": "profile guard"}]}}"#;
+    let taken = r#"{"model": "anthropc/x", "hooks": {"onStart": [{"action": "log", "name": "terminal guard"}]}}"#;
     world.write("taken/agent.json", taken);
     let unready = r#"{"security": {"workspace": "nothere"}, "hooks": {"onStart": [
   {"action": "webhook", "url": "http://127.0.0.1:9/", "secretEnv": "A_KEY_THAT_NOBODY_SETS"}

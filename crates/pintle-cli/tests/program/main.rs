@@ -12,6 +12,7 @@ mod bad_input;
 mod conversation;
 mod demo;
 mod doctor;
+mod everyday;
 mod explained;
 mod floor;
 mod help;

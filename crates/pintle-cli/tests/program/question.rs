@@ -30,7 +30,7 @@ fn what_the_model_says_on_the_way_is_not_the_answer() {
 // R11.5
 #[test]
 fn without_a_terminal_there_is_no_one_to_ask_and_that_is_said_at_once() {
-    let world = World::new();
+    let world = World::strict();
     assert_snapshot!(world.transcript(&[&["chat", "-q", "run touch here"]]));
     assert!(!world.file("here").exists());
 }
@@ -42,7 +42,7 @@ fn a_blocked_call_never_runs_and_the_answer_says_why() {
     let wipe = format!("run rm -rf / --no-preserve-root; rm {}", world.file("*").display());
     let said = world.run(&["chat", "-q", &wipe]);
     assert_eq!(said.code, Some(0));
-    assert!(said.out.contains("runs at no level"), "{said}");
+    assert!(said.out.contains("deletes a folder the system or its user lives in"), "{said}");
     assert!(world.file("precious.txt").exists());
 }
 
@@ -65,7 +65,7 @@ fn a_failure_is_told_on_standard_error_and_by_the_exit_code() {
 // R6.4
 #[test]
 fn three_denials_in_a_row_end_it() {
-    let world = World::new();
+    let world = World::strict();
     let call = |n| {
         let input = json!({"command": format!("touch {n}")});
         json!({"toolCalls": [{"id": format!("t{n}"), "name": "terminal", "input": input}]})

@@ -33,7 +33,7 @@ fn mark() -> (&'static str, Value) {
 }
 
 fn world() -> World {
-    let world = World::new();
+    let world = World::strict();
     world.write("../ap/agent.json", GUARDED);
     world.write("../other/here.txt", "");
     world.script("ap1.json", &script(&[mark()]));
@@ -166,6 +166,7 @@ fn the_call_is_judged_again_by_the_profile_as_it_is_now() {
 #[test]
 fn a_yes_that_the_operator_overrules_is_said_to_be() {
     let world = world();
+    std::fs::remove_file(world.data().join("pintle.toml")).unwrap();
     let outside = ("write_file", json!({"path": "../outside.txt", "content": "x"}));
     world.script("ap1.json", &script(&[outside]));
     let crashed = Crashed::of(world, &[]);
@@ -237,9 +238,7 @@ fn whoever_goes_on_with_the_run_says_so_also_when_somebody_else_was_first() {
 #[test]
 fn the_run_goes_on_no_looser_than_it_was() {
     let world = world();
-    std::fs::create_dir_all(world.data()).unwrap();
     let operator = world.data().join("pintle.toml");
-    std::fs::write(&operator, "level = \"strict\"\n").unwrap();
     let crashed = Crashed::of(world, &[]);
     std::fs::write(&operator, "level = \"permissive\"\n").unwrap();
     let plain = script(&[("write_file", json!({"path": "plain.txt", "content": "x"}))]);
@@ -349,7 +348,7 @@ fn a_question_says_where_it_belongs_and_when_it_lapses() {
     }
     let json = crashed.world.run(&["approvals", "show", &crashed.id, "--json"]).json();
     assert_eq!(json["origin"]["personality"], "default");
-    assert_eq!(json["origin"]["level"], "standard");
+    assert_eq!(json["origin"]["level"], "strict");
     assert_eq!(json["origin"]["platform"], "cli");
 }
 

@@ -55,7 +55,7 @@ fn what_hooks_log_stands_on_lines_of_its_own() {
 
 #[test]
 fn the_tool_that_still_runs_is_named_with_the_last_line_it_wrote() {
-    let world = World::new();
+    let world = World::strict();
     let list = json!({"id": "t1", "name": "list_dir", "input": {"path": "."}});
     let command = "echo step one; echo step two; while [ ! -e go ]; do sleep 0.02; done";
     let slow = json!({"id": "t2", "name": "terminal", "input": {"command": command}});
@@ -97,7 +97,7 @@ fn a_server_that_takes_its_time_is_named_and_need_not_be_waited_for() {
 
 #[test]
 fn whoever_ends_the_program_at_a_prompt_gets_the_terminal_back() {
-    let world = World::new();
+    let world = World::strict();
     for (signal, code) in [("SIGTERM", 143), ("SIGHUP", 129)] {
         let at_prompt =
             [wait_for_prompt(), keys("half a li"), wait("half a li"), json!({"signal": signal})];

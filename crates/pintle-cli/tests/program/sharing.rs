@@ -30,7 +30,7 @@ fn results(world: &World) -> Vec<Value> {
 
 #[test]
 fn a_run_that_waits_for_a_person_is_left_alone() {
-    let world = World::new();
+    let world = World::strict();
     let owner = world.start(&ASKING);
     let question = world.pending();
     assert_in_use(&world.run(&["chat", "-q", "hello"]), &owner);
@@ -80,7 +80,7 @@ fn a_run_whose_tool_is_at_work_is_left_alone() {
 
 #[test]
 fn a_conversation_is_free_again_when_its_owner_is_killed() {
-    let world = World::new();
+    let world = World::strict();
     let mut owner = world.start(&ASKING);
     world.pending();
     owner.kill().unwrap();

@@ -85,7 +85,7 @@ fn a_person_reads_the_answer_and_leaves() {
 
 #[test]
 fn a_person_is_asked_with_the_real_arguments_and_says_yes() {
-    let world = World::new();
+    let world = World::strict();
     let screen = play(
         &world,
         &["chat"],
@@ -111,7 +111,7 @@ fn a_person_is_asked_with_the_real_arguments_and_says_yes() {
 // R11.5: denied, with words for the model.
 #[test]
 fn a_person_says_no_and_the_model_is_told_why() {
-    let world = World::new();
+    let world = World::strict();
     let screen = play(
         &world,
         &["chat"],
@@ -147,7 +147,7 @@ fn a_person_says_no_and_the_model_is_told_why() {
 
 #[test]
 fn one_question_at_a_terminal_can_be_asked_about_too() {
-    let world = World::new();
+    let world = World::strict();
     let steps = [wait("allow it?"), wait_for_prompt(), keys("yes\r"), wait("It said nothing")];
     let screen = play(&world, &["chat", "-q", "run touch made.txt"], &steps);
     assert_eq!(screen.code, 0, "{}", screen.text);
@@ -158,7 +158,7 @@ fn one_question_at_a_terminal_can_be_asked_about_too() {
 fn the_demo_asks_whoever_is_there() {
     let world = World::new();
     let steps =
-        [wait("blocked"), wait("allow it?"), wait_for_prompt(), keys("y\r"), wait("notes.txt")];
+        [wait("blocked"), wait("allow it?"), wait_for_prompt(), keys("y\r"), wait("unasked")];
     let screen = play(&world, &["demo"], &steps);
     assert_eq!(screen.code, 0, "{}", screen.text);
     assert!(screen.text.contains("what fired"), "{}", screen.text);
@@ -272,7 +272,7 @@ fn an_interrupt_stops_the_run_and_not_the_conversation() {
 
 #[test]
 fn an_interrupt_at_the_question_stops_the_run() {
-    let world = World::new();
+    let world = World::strict();
     let steps = [
         wait_for_prompt(),
         keys("run touch made.txt\r"),
@@ -292,7 +292,7 @@ fn an_interrupt_at_the_question_stops_the_run() {
 // What stopped the run, or the question, was the first of the two.
 #[test]
 fn two_interrupts_leave_whatever_the_first_one_stopped() {
-    let world = World::new();
+    let world = World::strict();
     let model = world.script("slow.json", &json!([{"delayMs": 600_000, "text": "Late."}]));
     let running = [wait_for_prompt(), keys("hello\r"), wait("thinking"), keys(CTRL_C)];
     let asked = [wait_for_prompt(), keys("run touch made.txt\r"), wait("allow it?"), keys(CTRL_C)];
@@ -335,7 +335,7 @@ pub(crate) fn answer_elsewhere(world: &World, answer: &str) -> Value {
 // R11.4
 #[test]
 fn an_answer_from_another_terminal_is_told_at_the_question() {
-    let world = World::new();
+    let world = World::strict();
     let screen = play(
         &world,
         &["chat"],
@@ -365,7 +365,7 @@ fn an_answer_from_another_terminal_is_told_at_the_question() {
 // R11.4: the second answer changes nothing, and whoever gave it is told.
 #[test]
 fn of_two_terminals_the_second_is_told_that_it_was_late() {
-    let world = World::new();
+    let world = World::strict();
     let screen = play(
         &world,
         &["chat"],

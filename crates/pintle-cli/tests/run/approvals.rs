@@ -40,7 +40,7 @@ impl Approver for Fixed {
 async fn world() -> World {
     let touch = calls(&[("t1", "terminal", json!({"command": "echo one > marker"}))]);
     let mut world = World::new(json!([touch, says("Done.")])).await;
-    world.policy.level = Level::Standard;
+    world.policy.level = Level::Strict;
     world
 }
 

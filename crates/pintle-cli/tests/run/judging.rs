@@ -22,7 +22,7 @@ fn a_zone_is_named_with_its_article() {
     let why = |zone| {
         let nothing = json!({});
         let reach = Reach::of(&nothing, std::path::Path::new("/"));
-        zone_of("x", zone, &nothing, &reach, Default::default()).why
+        zone_of("x", zone, &nothing, &reach, Default::default()).unwrap().why
     };
     assert_eq!(why(Zone::External), "`x` is an external tool");
     assert_eq!(why(Zone::Safe), "`x` is a safe tool");
@@ -67,6 +67,25 @@ async fn a_call_that_cannot_run_is_not_put_to_the_gates() {
         let offered: Vec<_> =
             world.llm.requests()[0].tools.iter().map(|tool| tool.name.clone()).collect();
         assert_eq!(offered, ["read_file", "write_file"], "what may not be used is not offered");
+    }
+}
+
+// R11.2: a command says what it needs, and why a person should agree.
+#[tokio::test]
+async fn a_command_that_asks_for_more_without_a_reason_is_told_what_is_missing() {
+    let call = |input| json!([calls(&[("t1", "terminal", input)]), says("Done.")]);
+    for (input, reason, asked) in [
+        (json!({"command": "ls", "zone": "network"}), "needs a `why`", 0),
+        (json!({"command": "ls", "zone": "external", "why": "x"}), "invalid arguments", 0),
+        (json!({"command": "ls", "zone": "network", "why": "to fetch it"}), "no one to ask", 1),
+        (json!({"command": "git push"}), "`git push` needs the network", 1),
+    ] {
+        let mut world = World::new(call(input.clone())).await;
+        world.policy.level = Level::Standard;
+        let events = play(&world.agent(), "do it").await;
+        let (_, failed, said) = &results(&world.history().await)[0];
+        assert!(*failed && said.contains(reason), "{input}: {said}");
+        assert_eq!(of_type(&events, "approval.requested").len(), asked, "{input}");
     }
 }
 

@@ -58,7 +58,7 @@ fn code_without_a_permit_does_not_compile() {
     for (case, error) in [
         (
             "made_up.rs",
-            "error[E0451]: fields `call`, `reach` and `approval` of struct `PermittedCall` are private",
+            "error[E0451]: fields `call`, `reach`, `zone`, `confinement` and `approval` of struct `PermittedCall` are private",
         ),
         ("not_judged.rs", "error[E0308]: mismatched types"),
         ("used_twice.rs", "error[E0382]: use of moved value: `permit`"),

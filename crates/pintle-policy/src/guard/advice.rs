@@ -1,6 +1,7 @@
 //! What needs no rule to be allowed, and which rule would allow what does.
 
-use crate::shell::{SimpleCommand, Word, has_subcommands};
+use super::operands::has_subcommands;
+use crate::shell::{SimpleCommand, Word};
 
 /// Whether the command runs nothing and touches nothing, whoever calls it: `cargo test || true`.
 pub(super) fn needs_no_rule(command: &SimpleCommand) -> bool {

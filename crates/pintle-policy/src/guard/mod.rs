@@ -1,57 +1,57 @@
 //! Guards: input rejected by pattern before anything runs (R11.1).
 //!
+//! A guard states intent: it refuses what a call plainly says. What a process may do whatever its line says is held by its
+//! [zone](crate::Zone).
+//!
 //! A guard names tools by glob and judges their input in one of three ways. A `deny` rule that matches refuses the call.
-//! If there are `allow` rules, everything the call names must match one of them. What cannot be known (a variable, an
-//! unreadable command) may match any deny rule and matches no allow rule.
+//! If there are `allow` rules, everything the call names must match one of them. A command that cannot be parsed, and one whose
+//! program is decided at run time (`$X y`), is refused.
 //!
 //! - **shell**: the field `command`, parsed; its rules are described below.
 //! - **path**: the fields `path`, `file_path`, `filePath`, `cwd`, with links and `..` resolved. A command without a `cwd` runs in
 //!   the workspace, so that is its path. A rule is a glob relative to the workspace, or absolute; `*` stays inside one folder,
 //!   `**` does not. A rule that matches a folder covers what is in it, and `src/**` covers `src` too.
-//!   Of a tool that is not built in (an MCP server's, say) nobody knows which fields are paths: there every text in the input
-//!   counts as one, at any depth. So a deny rule holds whatever the field is called, and an allow rule lets a call through
+//!   Of a tool that is not built in (an MCP server's, say) it is not known which fields are paths: there every text in the input
+//!   is taken for one, at any depth. So a deny rule holds whatever the field is called, and an allow rule lets a call through
 //!   only if all its texts are allowed paths; guard such a tool's other fields by a json rule.
 //! - **json**: a rule is `/pointer` (the field is there) or `/pointer=glob` (its text matches). In a list, a deny rule
 //!   looks for one matching element, an allow rule wants all to match.
 //!
-//! A guard has nothing to say to a built-in tool that takes no `command`, or no path: `tool: "*"` means wherever there is one. Of
+//! A guard ignores a built-in tool that takes no `command`, or no path: `tool: "*"` means wherever there is one. Of
 //! a tool that is not built in the guard for `*` looks at what is there; one that names it (`mcp__files__*`) refuses a call in
-//! which it finds nothing to judge, since whoever wrote it expected something.
+//! which it finds nothing to judge.
 //!
-//! A glob has `*` (any text), `**` (in paths, any folders), `?` (one character), `[ab]` (one of them) and `[!ab]` (one that is
-//! none of them); `[*]` is the star itself. What means something to other readers of globs and nothing here (`{a,b}`, `!a`, `a, b`,
+//! A glob has `*` (any text), `**` (in paths, any folders), `?` (one character), `[ab]` (one of them) and `[!ab]` (any other one);
+//! `[*]` is the star itself. What means something to other readers of globs and nothing here (`{a,b}`, `!a`, `a, b`,
 //! `[^a]`, `@(a|b)`, `$HOME`, `git push:*`) does not load.
 //!
 //! # Rules for commands
 //!
-//! A rule is words, each a glob, separated by blanks. The first names the program.
+//! A rule is words, each a glob, separated by blanks. The first names the program. It is compared with every simple command of the line:
+//! in lists, pipes, substitutions, here-documents, `sh -c` and `eval` texts, and behind the wrappers `env`, `sudo`, `nohup`, `nice`, `time`,
+//! `timeout`, `xargs`, `find -exec`, `command` and `exec`. Variables are not followed, and what other programs do with their arguments is
+//! not known.
 //!
 //! - `rm` is any `rm`, whatever its arguments; `git push` is any `git push`; a last `*` says the same and may be left out.
 //! - As **deny**, a rule also matches through a folder (`/bin/rm`), past options (`git -C x push`), and letters of options in any
-//!   order or grouping, long and abbreviated too (`rm -rf` also stops `rm -f -r`, `rm --recursive --force` and `rm --rec --fo`). A word
-//!   that is decided at run time may be anything.
+//!   order or grouping, long and abbreviated too (`rm -rf` also stops `rm -f -r`, `rm --recursive --force` and `rm --rec --fo`). An argument
+//!   that is decided at run time may be anything. Of programs with subcommands the first word says what they do: `git log push` is not
+//!   `git push`, `make all deploy` is `make deploy` as well. A word may be a file, in every spelling and also behind `<`: `cat .env` also stops
+//!   `cat ./.env` and `cat < .env`.
 //! - As **allow**, a rule matches word by word from the first one, and only words that are known. Variables set in front
 //!   (`A=1 ls`) are words too, and a program given by its folder is another program.
-//!   Only of programs that have subcommands a first word says what they do: `git log push` is no `git push`, `make all deploy` is
-//!   `make deploy` as well. A word may be a file, and is then meant from wherever the command runs, in every spelling, also behind `<`:
-//!   `cat .env` also stops `cat ./.env`, `cat < .env` and `cd src && cat ../.env`.
-//! - `> glob` as **allow** is about the files a command writes with `>`, by where they are in the workspace, or by the whole path; without
-//!   such a rule only `/dev/null` may be written to. As **deny** it is about every file that the command is known to write: also the
-//!   targets of `cp`, `tee` and their like, of scripts of `sed` and `awk`, and what a link is made to.
-//! - As **deny**, a rule also matches what a program may run that is not known to leave its words alone: `foo rm x`, `ssh h 'rm x'`.
-//! - A program that runs others (`sudo`, `env`, `sh -c`) must be allowed, and so must what it runs.
+//! - `> glob` is about the files that a command names behind `>`, by where they are in the workspace, or by the whole path. With `allow`
+//!   rules and none of these, only `/dev/null` may be written to.
+//! - A wrapper or a shell (`sudo`, `env`, `sh -c`) must be allowed, and so must what it runs.
 
 mod advice;
 mod globs;
-mod here;
 mod json;
-mod may_run;
 mod operands;
 mod path;
 mod shell;
 mod standing;
-pub(crate) mod strange;
-mod written;
+mod unknown_tools;
 
 use glob::Pattern;
 use schemars::JsonSchema;

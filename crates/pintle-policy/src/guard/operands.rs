@@ -1,12 +1,52 @@
 //! Whether the words of a command may be those that a deny rule describes.
 
-use super::here::Here;
-use super::written::may_end_like;
-use crate::shell::{SimpleCommand, Word, has_subcommands, is_one_word, may_be_long};
+use crate::Reach;
+use crate::paths::normal;
+use crate::shell::{SimpleCommand, Word, is_one_word, may_be_long};
 use glob::Pattern;
+use std::path::Path;
+
+/// Where a command starts: what a word names is compared in every spelling.
+pub(super) struct Place<'a> {
+    workspace: Option<&'a Path>,
+    start: Option<&'a Path>,
+}
+
+impl<'a> Place<'a> {
+    pub(super) fn of(reach: &'a Reach) -> Self {
+        let workspace = reach.workspace().ok();
+        let start = reach.path("cwd").map_or(workspace, Result::ok);
+        Self { workspace, start }
+    }
+
+    /// Whether the pattern may mean the place that the text names.
+    pub(super) fn may_be(&self, pattern: &Pattern, text: &str) -> bool {
+        self.names(text, |name| pattern.matches(name))
+    }
+
+    /// Whether one of the ways to write the place is such a text.
+    fn names(&self, text: &str, is: impl Fn(&str) -> bool) -> bool {
+        is(text) || is(&normal(text)) || self.whole(text).iter().any(|name| is(name))
+    }
+
+    /// Whether the text surely names a place that one of the patterns means.
+    pub(super) fn surely_is(&self, patterns: &[&Pattern], text: &str) -> bool {
+        let names = self.whole(text);
+        names.iter().any(|name| patterns.iter().any(|pattern| pattern.matches(name)))
+    }
+
+    /// The place as it is written from the root, and from the workspace.
+    fn whole(&self, text: &str) -> Vec<String> {
+        let Some(start) = self.start else { return Vec::new() };
+        let whole = normal(&start.join(text).to_string_lossy());
+        let inside = self.workspace.and_then(|it| Path::new(&whole).strip_prefix(it).ok());
+        let inside = inside.map(|path| path.to_string_lossy().into_owned());
+        inside.into_iter().chain([whole]).collect()
+    }
+}
 
 /// Whether the arguments could be the ones the patterns describe.
-pub(super) fn may_follow(patterns: &[Pattern], command: &SimpleCommand, here: &Here<'_>) -> bool {
+pub(super) fn may_follow(patterns: &[Pattern], command: &SimpleCommand, place: &Place<'_>) -> bool {
     let args = command.args.as_slice();
     let first = first_word(patterns, command);
     if first == First::Another {
@@ -17,21 +57,59 @@ pub(super) fn may_follow(patterns: &[Pattern], command: &SimpleCommand, here: &H
     let read = command.redirects.iter().filter(|it| it.operator == "<").map(|it| &it.target);
     let words: Vec<&Word> = args.iter().chain(read.filter(|_| first == First::Operand)).collect();
     let before_dashes = args.iter().take_while(|arg| arg.literal() != Some("--"));
-    let may_bring =
-        before_dashes.into_iter().any(|arg| is_anything(arg) && here.may_be_an_option(arg));
+    let may_bring = before_dashes.into_iter().any(|arg| is_anything(arg) && may_be_an_option(arg));
     let has_all = may_bring || options.iter().all(|option| has_option(option, args));
-    has_all && operands_in_order(&operands, &words, first == First::Operand, here)
+    has_all && operands_in_order(&operands, &words, first == First::Operand, place)
 }
 
 fn is_option(pattern: &Pattern) -> bool {
     pattern.as_str().starts_with('-') && pattern.as_str().len() > 1
 }
 
+/// Programs of which the first word says what they do.
+const HAVE_SUBCOMMANDS: &[&str] = &[
+    "apk",
+    "apt",
+    "apt-get",
+    "aws",
+    "brew",
+    "bun",
+    "bundle",
+    "cargo",
+    "composer",
+    "conda",
+    "dnf",
+    "docker",
+    "dotnet",
+    "gcloud",
+    "gem",
+    "gh",
+    "git",
+    "go",
+    "helm",
+    "kubectl",
+    "npm",
+    "pip",
+    "pip3",
+    "pipx",
+    "pnpm",
+    "podman",
+    "poetry",
+    "rustup",
+    "systemctl",
+    "terraform",
+    "uv",
+    "yarn",
+];
+
+pub(super) fn has_subcommands(program: &str) -> bool {
+    HAVE_SUBCOMMANDS.contains(&program)
+}
+
 /// Words of these after which the one that says what they do is still to come.
 const LEAD_ON: &[(&str, &[&str])] = &[
     ("docker", &["container", "image", "network", "system", "volume"]),
     ("gcloud", &["alpha", "beta"]),
-    ("git", &["lfs", "subtree"]),
     ("pnpm", &["m", "multi", "recursive"]),
     ("podman", &["container", "image", "network", "system", "volume"]),
     ("yarn", &["workspace", "workspaces"]),
@@ -77,9 +155,34 @@ fn first_word(patterns: &[Pattern], command: &SimpleCommand) -> First {
 fn is_anything(word: &Word) -> bool {
     match word {
         Word::Literal(_) => false,
+        // `find` puts a file's name in the place of `{}`.
         Word::Dynamic(text) => {
+            let text = text.replace("{}", "");
             text.contains(['$', '`', '{']) || text.contains("<(") || text.contains(">(")
         }
+    }
+}
+
+/// Whether a word that is decided at run time may be an option: not `"./$x"`, nor `a$x`.
+fn may_be_an_option(word: &Word) -> bool {
+    let raw = word.text().trim_start_matches(['"', '\'']);
+    !raw.starts_with(|c: char| c.is_alphanumeric() || "./_".contains(c))
+}
+
+/// Whether a word that is decided at run time may be named like that: its end is often known, `"log_$n.txt"` is not `.env`.
+pub(super) fn may_end_like(raw: &str, pattern: &Pattern) -> bool {
+    let raw = raw.replace(['"', '\''], "");
+    let wanted = pattern.as_str().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let literal_end = wanted.rsplit(['*', '?', ']']).next().unwrap_or_default();
+    let Some((_, after)) = raw.rsplit_once(['$', '*', '?', ']', '}', '`', ')']) else {
+        return true;
+    };
+    let after = after.trim_start_matches(['#', '!', '@', '-']);
+    let end = after.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    match end.rsplit_once('/') {
+        Some((_, "")) => true,
+        Some((_, name)) => Pattern::new(wanted).map_or(true, |wanted| wanted.matches(name)),
+        None => literal_end.ends_with(end) || end.ends_with(literal_end),
     }
 }
 
@@ -134,7 +237,7 @@ fn operands_in_order(
     patterns: &[&Pattern],
     words: &[&Word],
     mut anywhere: bool,
-    here: &Here<'_>,
+    place: &Place<'_>,
 ) -> bool {
     let mut patterns = patterns.iter().peekable();
     let mut after_option = false;
@@ -145,9 +248,9 @@ fn operands_in_order(
         }
         let text = word.text();
         let is_option = text.starts_with('-') && text.len() > 1;
-        if here.may_be(pattern, text)
-            || could_find(word, pattern, here)
-            || (is_anything(word) && may_end_like(word, pattern))
+        if place.may_be(pattern, text)
+            || could_find(word, pattern, place)
+            || (is_anything(word) && may_end_like(text, pattern))
         {
             patterns.next();
             after_option = false;
@@ -164,9 +267,9 @@ fn operands_in_order(
 }
 
 /// Whether a file pattern in the command could find what the rule names.
-fn could_find(word: &Word, pattern: &Pattern, here: &Here<'_>) -> bool {
+fn could_find(word: &Word, pattern: &Pattern, place: &Place<'_>) -> bool {
     let plain = !pattern.as_str().contains(['*', '?', '[']);
     let finds =
         |name: &str| Pattern::new(name).map_or(true, |files| files.matches(pattern.as_str()));
-    word.is_dynamic() && plain && here.names(word.text(), finds)
+    word.is_dynamic() && plain && place.names(word.text(), finds)
 }

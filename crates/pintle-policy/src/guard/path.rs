@@ -1,6 +1,6 @@
 //! Guards on resolved paths.
 
-use super::{PatternError, Refusal, glob_of_names, strange};
+use super::{PatternError, Refusal, glob_of_names, unknown_tools};
 use crate::Zone;
 use crate::paths::resolve;
 use crate::reach::{PATH_FIELDS, Reach};
@@ -62,11 +62,11 @@ impl Rules {
                 return refusal;
             }
         }
-        let is_strange = Zone::of_tool(tool) == Zone::External;
-        if is_strange {
-            for text in strange::paths(input) {
+        let is_unknown = Zone::of_tool(tool) == Zone::External;
+        if is_unknown {
+            for text in unknown_tools::paths(input) {
                 named = true;
-                let refusal = match strange::resolved(&text, workspace) {
+                let refusal = match unknown_tools::resolved(&text, workspace) {
                     Ok(Some(path)) => self.judge_one(&path, workspace),
                     Ok(None) => None,
                     Err(why) => Some(unknown(&why)),
@@ -83,7 +83,7 @@ impl Rules {
             }
         }
         // Where a built-in tool may do without a path, no deny rule means that.
-        (!named && !may_name_none && (is_strange || !self.allow.is_empty())).then(|| {
+        (!named && !may_name_none && (is_unknown || !self.allow.is_empty())).then(|| {
             Refusal::unreadable("the call names no path, so the path guard cannot judge it")
         })
     }

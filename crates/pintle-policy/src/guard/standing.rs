@@ -1,8 +1,9 @@
 //! The rules by which a person approves more than one call (R11.7): allow rules of a guard, one for each.
 
 use super::advice::needs_no_rule;
+use super::operands::has_subcommands;
 use super::{Guard, GuardKind, takes_a_path};
-use crate::shell::{SimpleCommand, Word, has_subcommands, simple_commands};
+use crate::shell::{SimpleCommand, Word, simple_commands};
 
 /// Programs that run another one. A rule for them would cover whatever they run.
 const RUN_OTHERS: &[&str] = &[

@@ -1,6 +1,7 @@
 //! `pintle.toml`, held against its schema like a profile's files, so that everything wrong with it shows at once.
 
 use super::approvals::{self, WrittenRule};
+use super::sandbox::{self, SandboxSettings};
 use crate::Level;
 use crate::profile::{Field, Kind, Node, Problem, check_shape, place, schema_of};
 use crate::webhook::allowlist_entry;
@@ -39,6 +40,7 @@ pub(super) struct OperatorFile {
     #[schemars(extend("format" = "proxy-url"))]
     pub(super) webhook_proxy: Option<String>,
     pub(super) approvals: Vec<WrittenRule>,
+    pub(super) sandbox: SandboxSettings,
 }
 
 /// What the file says, as far as it can be read, and everything that is wrong with it.
@@ -54,6 +56,7 @@ pub(super) fn read(text: &str) -> (OperatorFile, Node, Vec<Problem>) {
     let shape: Vec<Problem> = shape.into_iter().filter(|it| !told(&it.span)).collect();
     problems.extend(shape);
     problems.extend(between_fields(&document));
+    problems.extend(sandbox::check(&document));
     let file = match problems.is_empty() {
         true => serde_json::from_value(document.to_json()).unwrap_or_else(|error| {
             // The checks before this one are stricter than serde; should they ever differ, nothing is taken.

@@ -2,6 +2,7 @@
 //! from these types. `format` names a check in `formats.rs`; what `anyOf` says is for editors, and in `rules.rs` for the
 //! reader, who says more about it than that it does not fit.
 
+use super::sandbox::{HookSandbox, SandboxRules, ServerZone};
 use crate::guard::GuardKind;
 use crate::level::Level;
 use schemars::JsonSchema;
@@ -38,13 +39,18 @@ pub(crate) struct AgentFile {
     /// What ends a run.
     #[serde(default)]
     pub(crate) limits: Limits,
+    /// What is kept from every process that the sandbox holds; can only tighten.
+    #[serde(default)]
+    pub(crate) sandbox: SandboxRules,
     /// MCP servers by name.
     #[serde(default)]
     pub(crate) mcp_servers: BTreeMap<String, McpServer>,
-    /// The plugins that may fire; a personality can only name fewer.
+    /// The plugins that may fire; a personality can only name fewer. Not served yet.
+    #[schemars(extend("maxItems" = 0))]
     pub(crate) plugins: Option<Vec<String>>,
-    /// Chat channels by name.
+    /// Chat channels by name. Not served yet.
     #[serde(default)]
+    #[schemars(extend("maxProperties" = 0))]
     pub(crate) channels: BTreeMap<String, Channel>,
     /// Actions by the moment they run at.
     #[serde(default)]
@@ -63,7 +69,8 @@ pub(crate) struct InlinePersonality {
     /// The tools it may use, as globs; all of them if left out.
     #[schemars(extend("format" = "globs"))]
     pub(crate) tools: Option<Vec<String>>,
-    /// The plugins that fire for it; none if left out.
+    /// The plugins that fire for it; none if left out. Not served yet.
+    #[schemars(extend("maxItems" = 0))]
     pub(crate) plugins: Option<Vec<String>>,
 }
 
@@ -78,7 +85,8 @@ pub(crate) struct PersonalityFile {
     /// The tools it may use, as globs; all of them if left out.
     #[schemars(extend("format" = "globs"))]
     pub(crate) tools: Option<Vec<String>>,
-    /// The plugins that fire for it; none if left out.
+    /// The plugins that fire for it; none if left out. Not served yet.
+    #[schemars(extend("maxItems" = 0))]
     pub(crate) plugins: Option<Vec<String>>,
 }
 
@@ -132,7 +140,7 @@ pub struct Limits {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("anyOf" = [
     { "required": ["command"], "properties": { "url": false } },
-    { "required": ["url"], "properties": { "command": false, "args": false, "env": false } }
+    { "required": ["url"], "properties": { "command": false, "args": false, "env": false, "zone": false } }
 ]))]
 pub struct McpServer {
     /// The program to start; it speaks over its standard input and output.
@@ -141,9 +149,12 @@ pub struct McpServer {
     /// Its arguments.
     #[serde(default)]
     pub args: Vec<String>,
-    /// Its environment, added to the allowlist.
+    /// Its environment, added to the allowlist. A value `${NAME}` is that of pintle's own variable NAME.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// What its process is held to. Default: `network`.
+    #[serde(default)]
+    pub zone: ServerZone,
     /// The address to talk to instead.
     #[schemars(extend("format" = "http-url"))]
     pub url: Option<String>,
@@ -303,6 +314,9 @@ pub(crate) enum ActionFile {
         /// Whether one process serves many events.
         #[serde(default)]
         worker: bool,
+        /// What its process is held to. Default: `build`.
+        #[serde(default)]
+        sandbox: HookSandbox,
         /// What it is called in lists and records.
         #[schemars(extend("format" = "non-empty"))]
         name: Option<String>,

@@ -2,6 +2,7 @@
 
 use super::document::Node;
 use super::file::{ActionFile, Hooks, LogLevel};
+use super::sandbox::HookSandbox;
 use super::written_at;
 use crate::paths::normal;
 use std::time::Duration;
@@ -120,6 +121,8 @@ pub enum Action {
         timeout: Option<Duration>,
         /// Whether one process serves many events.
         worker: bool,
+        /// What its process is held to.
+        sandbox: HookSandbox,
     },
 }
 
@@ -209,16 +212,13 @@ fn one(bucket: Bucket, action: ActionFile, source: String, taken: impl Fn(&str) 
             (Action::SaveJson { path: normal(&path) }, name, tools)
         }
         ActionFile::Approve { name, tools } => (Action::Approve, name, tools),
-        ActionFile::Command { command, argv, timeout_ms, worker, name, tools } => {
+        ActionFile::Command { command, argv, timeout_ms, worker, sandbox, name, tools } => {
             let run = match (command, argv) {
                 (Some(line), _) => Run::Shell(line),
                 (None, argv) => Run::Argv(argv.unwrap_or_default()),
             };
-            (
-                Action::Command { run, timeout: timeout_ms.map(Duration::from_millis), worker },
-                name,
-                tools,
-            )
+            let timeout = timeout_ms.map(Duration::from_millis);
+            (Action::Command { run, timeout, worker, sandbox }, name, tools)
         }
     };
     let name = name.unwrap_or_else(|| default_name(action.name(), &source, taken));

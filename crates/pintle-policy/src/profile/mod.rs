@@ -14,7 +14,9 @@ mod places;
 mod read;
 mod report;
 mod rules;
+mod sandbox;
 mod schema;
+mod served;
 mod shape;
 mod surprises;
 mod syntax;
@@ -29,7 +31,9 @@ pub use meant::tool_meant;
 pub use personality::Personality;
 pub use read::read_inside;
 pub use report::{ProfileError, ProfileErrors, nearest};
+pub use sandbox::{HookSandbox, SandboxRules, ServerZone};
 pub use schema::agent_schema;
+pub use served::variable_of;
 pub use tools::{KnownTool, Warning};
 
 pub(crate) use document::{Field, Kind, Node, Parsed};
@@ -70,6 +74,8 @@ pub struct Profile {
     pub security: Security,
     /// What ends a run.
     pub limits: Limits,
+    /// What it keeps from every process that the sandbox holds.
+    pub sandbox: SandboxRules,
     /// MCP servers by name.
     pub mcp_servers: BTreeMap<String, McpServer>,
     /// The plugins that may fire.
@@ -136,6 +142,8 @@ impl Profile {
         formats::only_one_answer(&mut problems, &mut found);
         problems.extend(found);
         problems.extend(rules::check(&document, dir, &names, bounds.data));
+        problems.extend(served::check(&document));
+        problems.extend(sandbox::check(&document));
         problems.extend(model::unknown(&document, bounds.providers));
         problems.extend(rules::taken_names(&document, bounds.hooks));
         if let Some(operator) = bounds.operator {
@@ -199,6 +207,7 @@ impl Profile {
             tools: file.tools,
             security: file.security,
             limits: file.limits,
+            sandbox: file.sandbox,
             mcp_servers: file.mcp_servers,
             plugins: file.plugins,
             channels: file.channels,

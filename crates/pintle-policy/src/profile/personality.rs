@@ -4,7 +4,7 @@ use super::file::{InlinePersonality, PersonalityFile};
 use super::read::read_text;
 use super::report::{Problem, ProfileErrors};
 use super::schema::personality_schema;
-use super::{Parsed, formats, parse, shape};
+use super::{Parsed, formats, parse, served, shape};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -86,6 +86,7 @@ fn read_config(
         let mut found = shape::check(&document, &personality_schema(), dir);
         formats::only_one_answer(&mut problems, &mut found);
         problems.extend(found);
+        problems.extend(served::plugins(&document));
         if problems.is_empty() {
             match serde_json::from_value(document.to_json()) {
                 Ok(config) => return Some(config),

@@ -245,15 +245,15 @@ fn servers(file: &Node, problems: &mut Vec<Problem>) {
             )
             .label("which one is it?")
             .help("keep `command` for a program, or `url` for an address"),
-            (false, true) if has("args") || has("env") => Problem::new(
+            (false, true) if has("args") || has("env") || has("zone") => Problem::new(
                 server.key_span.clone(),
                 format!(
-                    "the MCP server `{}` is an address: `args` and `env` have no meaning",
+                    "the MCP server `{}` is an address: `args`, `env` and `zone` have no meaning",
                     server.key
                 ),
             )
             .label("has `url`")
-            .help("remove `args` and `env`, or use `command`"),
+            .help("remove `args`, `env` and `zone`, or use `command`"),
             _ => continue,
         };
         problems.push(problem);

@@ -21,7 +21,7 @@ pub fn agent_schema() -> Value {
 }
 
 /// What an editor cannot say.
-const LEFT_TO_THE_READER: &str = "`pintle hooks lint` says more than a schema can: keys that are written twice, names that are taken or that nothing has, files and links in the folder, `..` in the middle of a path, shell lines and rules that cannot be parsed, unusual spellings of addresses.";
+const LEFT_TO_THE_READER: &str = "`pintle hooks lint` says more than a schema can: keys that are written twice, names that are taken or that nothing has, files and links in the folder, `..` in the middle of a path, shell lines and rules that cannot be parsed, unusual spellings of addresses and of variables.";
 
 /// An action that has no meaning at this moment, or a field of it, is told by an editor too.
 fn at_its_moment(schema: &mut Value, bucket: Bucket) {

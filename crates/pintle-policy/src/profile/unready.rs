@@ -1,7 +1,7 @@
 //! What a profile needs from its surroundings before it can run.
 
 use super::document::Node;
-use super::{Profile, Warning, written_at};
+use super::{Profile, Warning, served, written_at};
 use std::path::Path;
 
 impl Profile {
@@ -23,6 +23,20 @@ impl Profile {
                     node,
                     format!("{name} is not set: an agent with this profile starts only when it is"),
                 );
+            }
+        }
+        for server in self.document.get("mcpServers").map(Node::fields).unwrap_or_default() {
+            for node in served::variables(server) {
+                let name = node.text().and_then(served::variable_of);
+                if let Some(name) = name.filter(|name| !is_set(name)) {
+                    let server = &server.key;
+                    tell(
+                        node,
+                        format!(
+                            "{name} is not set: the MCP server `{server}` starts only when it is"
+                        ),
+                    );
+                }
             }
         }
         told

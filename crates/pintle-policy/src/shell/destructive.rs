@@ -1,35 +1,25 @@
 //! Commands nobody wants an agent to run, whoever approves them.
 
 use super::options::may_be_long;
-use super::{Script, SimpleCommand, Word, read};
+use super::{SimpleCommand, Word, read};
 use crate::paths::normal;
 
 /// Why `command` must never run, in words for the model and the person, or `None`.
 ///
-/// Looks at the parsed command, so quoting, wrappers and nesting hide nothing. A command that cannot be parsed is
-/// refused as well: a shell may read it differently than we do.
+/// Looks at the parsed command, so quoting, wrappers and nesting hide nothing. Of a command that cannot be parsed nothing is
+/// said here: the sandbox holds it.
 #[must_use]
 pub fn destructive(command: &str) -> Option<String> {
-    match read(command) {
-        Err(error) => Some(error.to_string()),
-        Ok(script) => destroys(&script),
-    }
-}
-
-/// The same for a command that is parsed.
-pub(crate) fn destroys(script: &Script) -> Option<String> {
+    let script = read(command).ok()?;
     if script.multiplies {
         let bomb =
             "a function that starts itself again and again exhausts the machine (a fork bomb)";
         return Some(bomb.into());
     }
-    script.commands().find_map(hopeless)
-}
-
-/// Why this simple command must never run.
-pub(crate) fn hopeless(command: &SimpleCommand) -> Option<String> {
-    let reason = by_redirect(command).or_else(|| by_program(command))?;
-    Some(format!("`{}` {reason}", command.summary()))
+    script.commands.iter().find_map(|command| {
+        let reason = by_redirect(command).or_else(|| by_program(command))?;
+        Some(format!("`{}` {reason}", command.summary()))
+    })
 }
 
 fn by_redirect(command: &SimpleCommand) -> Option<&'static str> {
@@ -162,9 +152,12 @@ fn is_vital(word: &Word) -> bool {
     may_be(word, names_vital)
 }
 
-/// Whether the word, or what it may become by its own text (`${X:-/}`, `{/,x}`), is such a text.
+/// Whether the word is such a text; one that is decided at run time is taken as written, without its quotes: `"${HOME}"/*`.
 fn may_be(word: &Word, is: impl Fn(&str) -> bool) -> bool {
-    word.readings().iter().any(|text| is(text))
+    match word {
+        Word::Literal(text) => is(text),
+        Word::Dynamic(raw) => is(&raw.replace(['"', '\''], "").replace("${HOME}", "$HOME")),
+    }
 }
 
 fn names_vital(text: &str) -> bool {

@@ -89,34 +89,3 @@ impl Span {
         }
     }
 }
-
-/// A here-document that has been announced, and whose text comes after the end of the line.
-pub(crate) struct Awaited<'s> {
-    marker: &'s str,
-    indented: bool,
-}
-
-impl<'s> Awaited<'s> {
-    /// The one that is announced by what follows `<<`; `None` when its marker is not a plain word.
-    pub(crate) fn from(after: &'s str) -> Option<Self> {
-        let dash = after.strip_prefix('-');
-        let written = dash.unwrap_or(after).trim_start_matches([' ', '\t']);
-        let end = written.find(|c: char| c.is_whitespace() || ";|&<>()".contains(c));
-        let (marker, _) = marker(end.map_or(Some(written), |end| written.get(..end))?)?;
-        Some(Self { marker, indented: dash.is_some() })
-    }
-
-    /// How many bytes its text has, the end marker included; `None` when it does not end.
-    pub(crate) fn length(&self, text: &str) -> Option<usize> {
-        let mut length = 0_usize;
-        for line in text.split_inclusive('\n') {
-            length = length.saturating_add(line.len());
-            let line = line.trim_end_matches('\n');
-            let line = if self.indented { line.trim_start_matches('\t') } else { line };
-            if line == self.marker {
-                return Some(length);
-            }
-        }
-        None
-    }
-}

@@ -98,12 +98,7 @@ fn value_place(wrapper: &Wrapper, cluster: &str) -> Option<ValuePlace> {
     Some(ValuePlace::Here)
 }
 
-/// Whether a short option with one of these letters stands anywhere before `--`.
-pub(crate) fn has_option(args: &[Word], letters: &str) -> bool {
-    args.iter().map(Word::text).take_while(|t| *t != "--").any(|t| is_cluster_of(t, letters))
-}
-
-/// The same before the first operand, where the options of most programs that run another one end.
+/// Whether a short option with one of these letters stands before the first operand, where the options of a wrapper end.
 pub(crate) fn leads_with_option(args: &[Word], letters: &str) -> bool {
     let options = args.iter().map(Word::text).take_while(|t| t.starts_with('-') && *t != "--");
     options.into_iter().any(|t| is_cluster_of(t, letters))

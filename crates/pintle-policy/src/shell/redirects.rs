@@ -1,8 +1,7 @@
 //! Where a command's input and output go, as the syntax tree says.
 
-use super::steps::{Scope, Step};
 use super::tree::{Walk, children, unescape_backquoted};
-use super::{Redirect, ShellError, SimpleCommand, Word, heredoc};
+use super::{Redirect, ShellError, SimpleCommand, Step, Word, heredoc};
 use tree_sitter::Node;
 
 impl Walk<'_> {
@@ -65,7 +64,7 @@ impl Walk<'_> {
                         }
                         "heredoc_body" => {
                             let text = self.text(&child).to_owned();
-                            command.documents.push(match text.contains(['$', '`']) {
+                            command.documents.push(match text.contains(['$', '`', '\\']) {
                                 true => Word::Dynamic(text),
                                 false => Word::Literal(text),
                             });
@@ -163,8 +162,7 @@ impl Walk<'_> {
                     }
                     let start = body.start_byte().saturating_add(from);
                     self.ledger.make_inert(start, place.saturating_add(1));
-                    let script = Step::Script(unescape_backquoted(inside, true));
-                    self.found.steps.extend([Step::Enter(Scope::Word), script, Step::Leave]);
+                    self.found.steps.push(Step::Script(unescape_backquoted(inside, true)));
                     opened = None;
                 }
                 _ => {}
@@ -198,10 +196,10 @@ fn is_statement(kind: &str) -> bool {
         )
 }
 
-/// The grammar puts the redirection of `a && b > f` around it all; to a shell it belongs to the last command.
+/// The grammar puts the redirection of `a && b > f` and `a | b > f` around it all; to a shell it belongs to the last command.
 fn ends_in_a_command(body: &Node<'_>) -> bool {
     let mut last = *body;
-    while body.kind() == "list" && is_row(&last) {
+    while matches!(body.kind(), "list" | "pipeline") && is_row(&last) {
         let Some(next) = children(&last).last().copied() else { return false };
         last = next;
     }
@@ -217,7 +215,7 @@ pub(super) fn redirecting<'t>(
     for parent in around.iter().rev().copied() {
         if parent.kind() == "redirected_statement" {
             let is_body = parent.child_by_field_name("body").is_some_and(|it| it.id() == body.id());
-            let is_its = body.id() == command.id() || body.kind() == "list";
+            let is_its = body.id() == command.id() || matches!(body.kind(), "list" | "pipeline");
             return (is_body && is_its).then_some((parent, body));
         }
         let is_last = || children(&parent).last().is_some_and(|last| last.id() == body.id());

@@ -1,31 +1,30 @@
 //! Walks the syntax tree and lists the simple commands in it.
 
+use super::ascii_source::ascii_source;
 use super::check::Ledger;
 use super::heredoc;
-use super::later::{
-    hides_in_an_index, names_a_steering_variable, sets_in_expansion, steers_programs,
-};
-use super::numbers::Values;
 use super::redirects::redirecting;
 use super::reserved::{is_grammar, is_reserved};
-use super::stand_in::stand_in;
-use super::steps::{Step, scope_of};
 use super::word::decode;
-use super::{MAX_STEPS, ShellError, SimpleCommand, Word};
-use tree_sitter::{Node, Parser};
+use super::{MAX_STEPS, ShellError, SimpleCommand, Step, Word};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+use tree_sitter::{Node, ParseOptions, ParseState, Parser};
 
 /// Deeper trees are refused: the walk would not overflow, but looking up from each node would take its time.
 const MAX_TREE_DEPTH: usize = 400;
+
+/// A line of some kinds takes the grammar a time that grows with the square of its length.
+const MAX_TIME: Duration = Duration::from_secs(2);
 
 /// More than anybody puts into one pipe.
 const MAX_PIPE: u32 = 500;
 
 /// What one text holds.
+#[derive(Default)]
 pub(crate) struct Found {
     pub(crate) steps: Vec<Step>,
     pub(crate) multiplies: bool,
-    pub(crate) values: Values,
-    pub(crate) pipes: bool,
 }
 
 pub(super) struct Walk<'s> {
@@ -46,8 +45,6 @@ struct Level {
     evaluated: bool,
     /// They stand in the text of a here-document.
     is_document: bool,
-    /// A scope ends with them.
-    ends_scope: bool,
 }
 
 pub(crate) fn walk(source: &str) -> Result<Found, ShellError> {
@@ -62,29 +59,32 @@ pub(crate) fn walk(source: &str) -> Result<Found, ShellError> {
     parser
         .set_language(&tree_sitter_bash::LANGUAGE.into())
         .map_err(|_| unreadable("no grammar"))?;
-    let tree = parser.parse(stand_in(source), None).ok_or_else(|| unreadable("no tree"))?;
-    let found =
-        Found { steps: Vec::new(), multiplies: false, values: Values::default(), pipes: false };
-    let ledger = Ledger::new(source);
+    let (bytes, end) = (ascii_source(source), Instant::now() + MAX_TIME);
+    let mut in_time = |_: &ParseState| match Instant::now() < end {
+        true => ControlFlow::Continue(()),
+        false => ControlFlow::Break(()),
+    };
+    let options = ParseOptions::new().progress_callback(&mut in_time);
+    let mut read = |at: usize, _| bytes.get(at..).unwrap_or_default();
+    let tree = parser.parse_with_options(&mut read, None, Some(options));
+    let tree = tree.ok_or_else(|| unreadable("it takes too long"))?;
+    let (found, ledger) = (Found::default(), Ledger::new(source));
     let mut walk = Walk { source, ledger, found, documents: Vec::new(), around: Vec::new() };
 
     let mut levels = vec![Level::default()];
     let mut cursor = tree.walk();
     loop {
         let node = cursor.node();
-        let Level { quoted, evaluated, is_document, .. } =
-            levels.last().copied().unwrap_or_default();
+        let Level { quoted, evaluated, is_document } = levels.last().copied().unwrap_or_default();
         if levels.len() > MAX_TREE_DEPTH {
             return Err(ShellError::TooDeep);
         }
         if walk.found.steps.len() > MAX_STEPS as usize {
-            return Err(ShellError::TooMany(MAX_STEPS, "commands and groups"));
+            return Err(ShellError::TooMany(MAX_STEPS, "commands"));
         }
         if is_document {
             walk.ledger.text_before(&node);
         }
-        let scope = scope_of(&node, walk.around.last(), source, quoted);
-        walk.found.steps.extend(scope.map(Step::Enter));
         if evaluated {
             walk.hides_nothing(&node)?;
         }
@@ -102,19 +102,17 @@ pub(crate) fn walk(source: &str) -> Result<Found, ShellError> {
                 _ => evaluated,
             };
             let is_document = node.kind() == "heredoc_body";
-            levels.push(Level { quoted, evaluated, is_document, ends_scope: scope.is_some() });
+            levels.push(Level { quoted, evaluated, is_document });
             walk.around.push(node);
             continue;
         }
-        walk.found.steps.extend(scope.map(|_| Step::Leave));
         while !cursor.goto_next_sibling() {
             if !cursor.goto_parent() {
                 walk.ledger.settle()?;
                 return Ok(walk.found);
             }
             walk.around.pop();
-            let ends = levels.pop().is_some_and(|level| level.ends_scope);
-            walk.found.steps.extend(ends.then_some(Step::Leave));
+            levels.pop();
         }
     }
 }
@@ -145,8 +143,6 @@ impl<'s> Walk<'s> {
         if node.is_error() || node.is_missing() {
             return Err(self.ledger.trouble(node.start_byte(), "a syntax error"));
         }
-        self.look_for_later(node);
-        self.look_for_numbers(node);
         match node.kind() {
             "command" | "declaration_command" | "unset_command" => self.command(node)?,
             "variable_assignment" if stands_alone(self.around.last()) => {
@@ -160,12 +156,8 @@ impl<'s> Walk<'s> {
             "pipeline" if node.child_count() > MAX_PIPE.saturating_mul(2) => {
                 return Err(ShellError::TooMany(MAX_PIPE, "commands in one pipe"));
             }
-            "pipeline" => self.piped(node),
-            "for_statement" => self.loop_words(node)?,
             "compound_statement" => self.double_parentheses(node),
             "test_command" => self.double_brackets(node),
-            "binary_expression" => self.matched(node)?,
-            "unary_expression" => self.tested(node)?,
             "redirected_statement" => self.compound_redirects(node)?,
             "function_definition" => self.function(node),
             "comment" => self.ledger.comment(node)?,
@@ -232,27 +224,6 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// Texts that a shell may run when it evaluates them: an index with a substitution in it, `${x@P}`.
-    fn look_for_later(&mut self, node: &Node<'_>) {
-        let text = self.text(node);
-        let runs = match node.kind() {
-            "word" | "raw_string" | "ansi_c_string" | "string" | "concatenation" => {
-                decode(text).is_ok_and(|word| word.literal().is_some_and(hides_in_an_index))
-            }
-            "heredoc_body" => hides_in_an_index(text),
-            "expansion" => text.ends_with("@P}") || sets_in_expansion(text),
-            "arithmetic_expansion" => names_a_steering_variable(text),
-            "compound_statement" if text.starts_with("((") => names_a_steering_variable(text),
-            "c_style_for_statement" => {
-                names_a_steering_variable(text.split("))").next().unwrap_or(text))
-            }
-            _ => false,
-        };
-        if runs {
-            self.lists(SimpleCommand::undecidable(text));
-        }
-    }
-
     pub(super) fn lists(&mut self, command: SimpleCommand) {
         self.found.steps.push(Step::Command(command));
     }
@@ -298,12 +269,11 @@ impl<'s> Walk<'s> {
                 {
                     command.assignments.pop();
                     let word = self.word(begins.unwrap_or(end), child.end_byte())?;
-                    command.assignments.push(self.assigned(word));
+                    command.assignments.push(word);
                 }
                 "variable_assignment" if !named => {
                     begins = Some(child.start_byte());
-                    let word = self.assignment_word(&child)?;
-                    command.assignments.push(self.assigned(word));
+                    command.assignments.push(self.assignment_word(&child)?);
                 }
                 "file_redirect" | "herestring_redirect" => self.redirect(&child, &mut command)?,
                 "heredoc_redirect" => {}
@@ -330,7 +300,6 @@ impl<'s> Walk<'s> {
                     let is_open = is_piece(kind) || kind == "variable_assignment";
                     begins = is_open.then_some(child.start_byte());
                     let word = match kind {
-                        // What it sets is looked at where every other way to set it is.
                         "variable_assignment" => self.assignment_word(&child)?,
                         _ => self.piece(&child)?,
                     };
@@ -385,20 +354,20 @@ impl<'s> Walk<'s> {
         if is_array { Ok(Word::Dynamic(self.text(node).to_owned())) } else { self.piece(node) }
     }
 
-    fn assigned(&mut self, word: Word) -> Word {
-        if steers_programs(word.text()) {
-            self.lists(SimpleCommand::undecidable(word.text()));
-        }
-        word
-    }
-
     fn bare_assignment(&mut self, node: &Node<'_>) -> Result<(), ShellError> {
         self.ends_a_word(node)?;
         let mut command = SimpleCommand::new(Word::Literal(String::new()), Vec::new());
-        let word = self.assignment_word(node)?;
-        command.assignments.push(self.assigned(word));
+        command.assignments.push(self.assignment_word(node)?);
         self.lists(command);
         Ok(())
+    }
+
+    /// `:(){ :|:& };:` and its kin: a function that calls itself in a pipe or in the background.
+    fn function(&mut self, node: &Node<'_>) {
+        let field = |name: &str| node.child_by_field_name(name).map(|child| self.text(&child));
+        let Some((name, body)) = field("name").zip(field("body")) else { return };
+        let mut words = body.split(|c: char| c.is_whitespace() || ";|&(){}`$".contains(c));
+        self.found.multiplies |= words.any(|word| word == name) && body.contains(['|', '&']);
     }
 }
 

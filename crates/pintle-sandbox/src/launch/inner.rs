@@ -2,9 +2,9 @@
 
 use std::{
     ffi::OsStr,
-    io,
+    fs, io,
     os::{
-        fd::OwnedFd,
+        fd::{AsFd, OwnedFd},
         unix::{ffi::OsStrExt, process::CommandExt},
     },
     process::{Command, Stdio},
@@ -13,14 +13,14 @@ use std::{
 use nix::{
     sys::{
         prctl,
-        signal::Signal,
+        signal::{SigSet, Signal},
         wait::{WaitStatus, waitpid},
     },
     unistd::Pid,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{NOT_RUN, Refusal, Step, landlock, mounts, outer, privileges, refuse, seccomp};
+use super::{NOT_RUN, Refusal, Step, landlock, mounts, privileges, refuse, refuse_on, seccomp};
 use crate::control::{Message, Order};
 
 /// Process 1 of the namespace.
@@ -34,7 +34,7 @@ pub(super) fn run() -> i32 {
     let started = set_up(&order).and_then(|()| start(&order, streams));
     match started {
         Ok(Some(command)) => reap(command),
-        Ok(None) => 0,
+        Ok(None) => ready(),
         Err(why) => refuse(&why, stderr.as_ref()),
     }
 }
@@ -47,18 +47,42 @@ pub(super) fn become_command() -> i32 {
     };
     let [_, _, stderr] = &streams;
     let stderr = stderr.try_clone().ok();
-    let ready = std::env::set_current_dir(&order.plan.cwd)
-        .step("the working folder")
-        .and_then(|()| restrict(&order));
-    if let Err(why) = ready {
+    let restricted = rustix::process::chdir(&order.plan.cwd)
+        .step(format_args!("the working folder {}", order.plan.cwd.display()))
+        .and_then(|()| restrict(&order))
+        .and_then(|()| check_folder(&order))
+        .and_then(|()| SigSet::empty().thread_set_mask().step("signals"));
+    if let Err(why) = restricted {
         return refuse(&why, stderr.as_ref());
     }
-    match command(&order, streams) {
-        Some((mut command, program)) => {
+    let control = io::stdin().as_fd().try_clone_to_owned();
+    match (command(&order, streams), control) {
+        (Some((mut command, program)), Ok(control)) => {
             let error = command.exec();
-            refuse(&format!("{}: {error}", program.to_string_lossy()), stderr.as_ref())
+            // Standard input is the command's by now.
+            let why = format!("{}: {error}", program.to_string_lossy());
+            refuse_on(control, &why, stderr.as_ref())
         }
-        None => 0,
+        (Some(_), Err(error)) => refuse(&format!("the control socket: {error}"), stderr.as_ref()),
+        (None, _) => ready(),
+    }
+}
+
+/// In a view, a folder that is not granted does not exist; here it does, and cannot be read.
+fn check_folder(order: &Order) -> Result<(), Refusal> {
+    match &order.program {
+        Some(_) => fs::read_dir(".")
+            .map(drop)
+            .step(format_args!("the working folder {}", order.plan.cwd.display())),
+        None => Ok(()),
+    }
+}
+
+/// The trial has come to its end.
+fn ready() -> i32 {
+    match Message::Ready.send(io::stdin()) {
+        Ok(()) => 0,
+        Err(_) => NOT_RUN,
     }
 }
 
@@ -71,7 +95,9 @@ fn set_up(order: &Order) -> Result<(), Refusal> {
     // Newer kernels count per namespace; where they do not, the limit of processes per user holds.
     let _ = mounts::limit_processes(order.plan.limits.processes);
     mounts::close_proc().step("/proc")?;
-    restrict(order)
+    restrict(order)?;
+    // The command has the same user: without this it could trace process 1 and speak to the host in its place.
+    prctl::set_dumpable(false).step("dumpable")
 }
 
 /// The death signal was set too late if the host went before it.
@@ -91,7 +117,7 @@ fn restrict(order: &Order) -> Result<(), Refusal> {
     if order.layers.landlock {
         landlock::restrict(&order.plan, order.layers.namespaces).step("Landlock")?;
     }
-    seccomp::restrict(&order.plan, order.layers.namespaces).step("seccomp")
+    seccomp::restrict(&order.plan, order.layers).step("seccomp")
 }
 
 fn command(order: &Order, streams: [OwnedFd; 3]) -> Option<(Command, &OsStr)> {
@@ -116,7 +142,8 @@ fn command(order: &Order, streams: [OwnedFd; 3]) -> Option<(Command, &OsStr)> {
 
 fn start(order: &Order, streams: [OwnedFd; 3]) -> Result<Option<Pid>, Refusal> {
     let Some((mut command, program)) = command(order, streams) else { return Ok(None) };
-    outer::block_signals().step("signals")?;
+    // The command inherits what is blocked. Process 1 of a namespace needs nothing blocked: it ignores what has no handler.
+    SigSet::empty().thread_set_mask().step("signals")?;
     let child = command.spawn().step(program.to_string_lossy())?;
     Ok(Some(Pid::from_raw(child.id().cast_signed())))
 }

@@ -24,6 +24,12 @@ const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 /// The folders of the view that are the process's own.
 const OWN: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
+/// The first version that keeps a process from signalling others and from their sockets without a path.
+pub(super) const SCOPES: u8 = 6;
+
+/// The first version that keeps a process from the sockets of others that have a path.
+pub(crate) const SOCKETS: u8 = 9;
+
 /// The version of Landlock that this kernel speaks, as far as it matters here; 0 without Landlock. It is found by
 /// making rulesets: the crate keeps the number to itself.
 pub(crate) fn abi() -> u8 {
@@ -67,8 +73,10 @@ pub(super) fn restrict(plan: &Plan, namespaces: bool) -> Result<(), Error> {
     }
     let all = AccessFs::from_all(abi);
     let read = AccessFs::from_read(abi);
-    // No device nodes, and no ioctl on devices: no build needs them.
-    let write = all & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
+    // No device nodes, and no ioctl on devices: no build needs them. No sockets but its own, which need no rule.
+    let refused =
+        AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev | AccessFs::ResolveUnix;
+    let write = all & !refused;
     let device =
         (AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev | AccessFs::Truncate) & all;
 
@@ -95,7 +103,9 @@ pub(super) fn restrict(plan: &Plan, namespaces: bool) -> Result<(), Error> {
             rules = rules.add(path, read)?;
         }
     }
-    for tree in plan.write.iter().chain(plan.caches.iter().map(|cache| &cache.tree)) {
+    for tree in
+        plan.write.iter().chain(&plan.reopened).chain(plan.caches.iter().map(|cache| &cache.tree))
+    {
         rules = rules.add(tree, write)?;
     }
     for path in DEVICES {

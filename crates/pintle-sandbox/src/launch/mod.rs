@@ -25,11 +25,11 @@ use std::{
     ffi::OsStr,
     fs::File,
     io::{self, Write},
-    os::fd::OwnedFd,
+    os::fd::{AsFd, OwnedFd},
     process::exit,
 };
 
-pub(crate) use landlock::abi as landlock_abi;
+pub(crate) use landlock::{SOCKETS as LANDLOCK_SOCKETS, abi as landlock_abi};
 
 use crate::control::Message;
 
@@ -57,7 +57,11 @@ pub(crate) fn run_if_asked() {
 
 /// Says on the command's stderr and to the host that nothing was run.
 fn refuse(why: &str, stderr: Option<&OwnedFd>) -> i32 {
-    let _ = Message::Failed(why.to_owned()).send(io::stdin());
+    refuse_on(io::stdin(), why, stderr)
+}
+
+fn refuse_on(control: impl AsFd, why: &str, stderr: Option<&OwnedFd>) -> i32 {
+    let _ = Message::Failed(why.to_owned()).send(control);
     if let Some(stderr) = stderr.and_then(|fd| fd.try_clone().ok()) {
         let _ = writeln!(File::from(stderr), "pintle: nothing was run: {why}");
     }

@@ -4,11 +4,8 @@
 //! that is swapped meanwhile changes nothing.
 
 use std::{
-    env, fs, io,
-    os::{
-        fd::{AsRawFd, OwnedFd},
-        unix::fs::{PermissionsExt, symlink},
-    },
+    fs, io,
+    os::fd::{AsRawFd, OwnedFd},
     path::{Path, PathBuf},
 };
 
@@ -17,7 +14,7 @@ use nix::{
     unistd::pivot_root,
 };
 use rustix::{
-    fs::{CWD, Mode, OFlags},
+    fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, mkdirat, openat, openat2},
     mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree},
 };
 
@@ -40,51 +37,46 @@ const OWN: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", "/dev/pts"];
 /// Moves this process, which is process 1 of its namespace, into the view.
 pub(super) fn enter(plan: &Plan) -> Result<(), Refusal> {
     mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE).step("private mounts")?;
-    let trees = open_all(plan)?;
-    let caches: Vec<CacheHandles<'_>> =
-        plan.caches.iter().map(CacheHandles::open).collect::<Result<_, _>>()?;
-    let tmp =
-        plan.tmp.as_deref().map(|tmp| Ok::<_, Refusal>([clone(tmp)?, clone(tmp)?])).transpose()?;
-    let devices: Vec<(&str, OwnedFd)> = DEVICES
-        .into_iter()
-        .map(|path| Ok((path, clone(Path::new(path))?)))
-        .collect::<Result<_, Refusal>>()?;
-
-    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-    mount(Some("tmpfs"), ROOT, Some("tmpfs"), flags, Some("mode=755,size=64m"))
-        .step("the new root")?;
+    let mounts = sources(plan)?;
+    let reopened: Vec<(&Path, Source)> =
+        plan.reopened.iter().map(|path| tree(path)).collect::<Result<_, _>>()?;
+    let root = NewRoot::mount()?;
     for (link, target) in &plan.links {
-        make_link(link, target).step(link.display())?;
+        root.link(link, target).step(link.display())?;
     }
-    attach_own(tmp.as_ref())?;
-    attach_devices(&devices)?;
-    // Parents come first, whatever kind they are: what lies deeper decides.
-    let mut mounts: Vec<(&Path, Source<'_>)> =
-        trees.iter().map(|(path, tree)| (*path, Source::Tree(tree))).collect();
-    mounts.extend(caches.iter().map(|cache| (cache.tree, Source::Cache(cache))));
-    mounts
-        .extend(plan.pins.iter().chain(&plan.protect).map(|path| (path.as_path(), Source::Itself)));
-    mounts.extend(plan.hide.iter().map(|path| (path.as_path(), Source::Hidden)));
-    mounts.sort_by_key(|(path, _)| path.components().count());
-    for (path, source) in mounts {
-        source.attach(path)?;
+    root.folder(Path::new("/run")).step("/run")?;
+    let mut pinned: Vec<&Path> = Vec::new();
+    for (path, source) in &mounts {
+        // A folder between a tree and the writable place it lies in, such as `/tmp`: a later process would follow what
+        // this one has put in its place.
+        for above in plan.writable_above(path) {
+            if !pinned.contains(&above) {
+                let folder = root.folder(above).step(above.display())?;
+                root.attach(&clone_of(&folder).step(above.display())?, above)?;
+                pinned.push(above);
+            }
+        }
+        source.mount(path, &root)?;
     }
-    close_hidden(plan)?;
-
-    fs::create_dir_all(inside("/proc")).step("/proc")?;
-    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    mount(Some("proc"), &inside("/proc"), Some("proc"), flags, NONE).step("/proc")?;
-    env::set_current_dir(ROOT).step("the new root")?;
-    pivot_root(".", ".").step("pivot_root")?;
-    umount2(".", MntFlags::MNT_DETACH).step("the old root")?;
-    env::set_current_dir("/").step("the new root")?;
+    for path in plan.pins.iter().chain(&plan.protect) {
+        let found = root.find(path).step(path.display())?;
+        root.attach(&clone_of(&found).step(path.display())?, path)?;
+    }
+    hide(plan, &root)?;
+    for (path, source) in &reopened {
+        source.mount(path, &root)?;
+    }
+    close_hidden(plan, &root)?;
+    root.enter()?;
     read_only(plan)?;
-    env::set_current_dir(&plan.cwd).step(format_args!("the working folder {}", plan.cwd.display()))
+    rustix::process::chdir(&plan.cwd)
+        .step(format_args!("the working folder {}", plan.cwd.display()))
 }
 
-/// Bounds the processes of this namespace. Needs a kernel that counts per namespace.
+/// Bounds the processes of this namespace. Needs a kernel that counts per namespace, which takes no smaller number.
 pub(super) fn limit_processes(most: u64) -> io::Result<()> {
-    fs::write("/proc/sys/kernel/pid_max", most.to_string())
+    const SMALLEST: u64 = 301;
+    fs::write("/proc/sys/kernel/pid_max", most.max(SMALLEST).to_string())
 }
 
 /// Nothing in `/proc` is for the command to write.
@@ -99,150 +91,217 @@ pub(super) fn close_proc() -> nix::Result<()> {
     )
 }
 
-/// Every tree that is attached as it is.
-fn open_all(plan: &Plan) -> Result<Vec<(&Path, OwnedFd)>, Refusal> {
-    let mut trees = Vec::new();
-    for path in plan.read.iter().chain(&plan.write) {
-        trees.push((path.as_path(), clone(path)?));
+/// What is mounted where, opened before the new root covers it. Parents come first, whatever kind they are: a writable tree
+/// may lie in a readable one, or in a cache. Of two for one path the later covers the earlier: what may only be read does
+/// not cover the process's own folders, and these do not cover what it may write.
+fn sources(plan: &Plan) -> Result<Vec<(&Path, Source)>, Refusal> {
+    let mut mounts: Vec<(&Path, Source)> = Vec::new();
+    let facts = Some(Path::new(SYSTEM_FACTS)).filter(|path| path.exists());
+    for path in plan.read.iter().map(PathBuf::as_path).chain(facts).chain(DEVICES.map(Path::new)) {
+        mounts.push(tree(path)?);
     }
-    if Path::new(SYSTEM_FACTS).exists() {
-        trees.push((Path::new(SYSTEM_FACTS), clone(Path::new(SYSTEM_FACTS))?));
+    for path in ["/tmp", "/var/tmp"].map(Path::new) {
+        let source = match &plan.tmp {
+            Some(tmp) => Source::Tree(clone(tmp)?),
+            None => Source::Memory,
+        };
+        mounts.push((path, source));
     }
-    Ok(trees)
+    mounts.push((Path::new("/dev/shm"), Source::Memory));
+    mounts.push((Path::new("/dev/pts"), Source::Terminals));
+    mounts.push((Path::new("/proc"), Source::Processes));
+    for cache in &plan.caches {
+        mounts.push((&cache.tree, Source::Cache(CacheHandles::open(cache)?)));
+    }
+    for path in &plan.write {
+        mounts.push(tree(path)?);
+    }
+    mounts.sort_by_key(|(path, _)| path.components().count());
+    Ok(mounts)
 }
 
-enum Source<'a> {
-    Tree(&'a OwnedFd),
-    Cache(&'a CacheHandles<'a>),
-    /// The path itself: a mount of its own can be made read-only, and cannot be renamed away.
-    Itself,
-    /// Something empty.
-    Hidden,
+fn tree(path: &Path) -> Result<(&Path, Source), Refusal> {
+    clone(path).map(|tree| (path, Source::Tree(tree)))
 }
 
-impl Source<'_> {
-    fn attach(&self, path: &Path) -> Result<(), Refusal> {
+enum Source {
+    Tree(OwnedFd),
+    Cache(CacheHandles),
+    /// An empty folder that ends with the process.
+    Memory,
+    Terminals,
+    Processes,
+}
+
+impl Source {
+    fn mount(&self, path: &Path, root: &NewRoot) -> Result<(), Refusal> {
+        let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+        let new = |kind: &str, flags: MsFlags, options: Option<&str>| {
+            let point = root.folder(path).step(path.display())?;
+            mount(Some(kind), &by_handle(&point), Some(kind), flags, options).step(path.display())
+        };
         match self {
             Self::Tree(tree) => {
-                let stat = rustix::fs::fstat(tree).step(path.display())?;
-                let is_folder = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir();
-                make_mount_point(path, is_folder).step(path.display())?;
-                attach(tree, path)
+                let kind = kind_of(tree).step(path.display())?;
+                let point = if kind.is_dir() { root.folder(path) } else { root.file(path) };
+                point.step(path.display())?;
+                root.attach(tree, path)
             }
-            Self::Cache(cache) => cache.mount(),
-            Self::Itself => attach(&clone(&inside(path))?, path),
-            Self::Hidden => hide(path),
+            Self::Cache(cache) => new("overlay", flags, Some(&cache.options())),
+            Self::Memory => new("tmpfs", flags, Some("mode=1777")),
+            Self::Processes => new("proc", flags | MsFlags::MS_NOEXEC, None),
+            Self::Terminals => {
+                let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
+                new("devpts", flags, Some("newinstance,ptmxmode=0666,mode=620"))?;
+                for (link, target) in [
+                    ("/dev/ptmx", "pts/ptmx"),
+                    ("/dev/fd", "/proc/self/fd"),
+                    ("/dev/stdin", "/proc/self/fd/0"),
+                    ("/dev/stdout", "/proc/self/fd/1"),
+                    ("/dev/stderr", "/proc/self/fd/2"),
+                ] {
+                    root.link(Path::new(link), Path::new(target)).step(link)?;
+                }
+                Ok(())
+            }
         }
     }
 }
 
-/// A cache, its store and its work folder, opened before the new root covers them.
-struct CacheHandles<'a> {
-    tree: &'a Path,
+/// A cache, its store and its work folder.
+struct CacheHandles {
     lower: OwnedFd,
     upper: OwnedFd,
     work: OwnedFd,
 }
 
-impl<'a> CacheHandles<'a> {
-    fn open(cache: &'a Cache) -> Result<Self, Refusal> {
-        let open = |path: &Path| {
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            rustix::fs::open(path, flags, Mode::empty()).step(path.display())
-        };
-        Ok(Self {
-            tree: &cache.tree,
-            lower: open(&cache.tree)?,
-            upper: open(&cache.upper)?,
-            work: open(&cache.work)?,
-        })
+impl CacheHandles {
+    fn open(cache: &Cache) -> Result<Self, Refusal> {
+        let open = |path: &Path| open_plain(path).step(path.display());
+        let (lower, upper, work) = (open(&cache.tree)?, open(&cache.upper)?, open(&cache.work)?);
+        Ok(Self { lower, upper, work })
     }
 
-    fn mount(&self) -> Result<(), Refusal> {
-        make_mount_point(self.tree, true).step(self.tree.display())?;
-        // By descriptor: a path with a comma or a colon would be read as several options.
-        let at = |fd: &OwnedFd| format!("/proc/self/fd/{}", fd.as_raw_fd());
-        let (lower, upper, work) = (at(&self.lower), at(&self.upper), at(&self.work));
-        let options = format!("lowerdir={lower},upperdir={upper},workdir={work},userxattr");
-        let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-        mount(Some("overlay"), &inside(self.tree), Some("overlay"), flags, Some(options.as_str()))
-            .step(format_args!("a copy on write of {}", self.tree.display()))
+    /// By descriptor: a path with a comma or a colon would be read as several options.
+    fn options(&self) -> String {
+        let [lower, upper, work] = [&self.lower, &self.upper, &self.work].map(by_handle);
+        let [lower, upper, work] = [lower.display(), upper.display(), work.display()];
+        format!("lowerdir={lower},upperdir={upper},workdir={work},userxattr")
     }
 }
 
-/// Its own `/tmp` and shared memory.
-fn attach_own(tmp: Option<&[OwnedFd; 2]>) -> Result<(), Refusal> {
-    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-    let fresh = |path: &str| {
-        fs::create_dir_all(inside(path)).step(path)?;
-        mount(Some("tmpfs"), &inside(path), Some("tmpfs"), flags, Some("mode=1777")).step(path)
-    };
-    for (index, path) in ["/tmp", "/var/tmp"].into_iter().enumerate() {
-        match tmp.and_then(|trees| trees.get(index)) {
-            Some(tree) => {
-                fs::create_dir_all(inside(path)).step(path)?;
-                attach(tree, Path::new(path))?;
-            }
-            None => fresh(path)?,
+/// The root of the view while it is built. Nothing in it is reached through a symlink: an earlier process may have left one
+/// in a folder that it could write, and the target would be the host's.
+struct NewRoot(OwnedFd);
+
+impl NewRoot {
+    fn mount() -> Result<Self, Refusal> {
+        let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+        mount(Some("tmpfs"), ROOT, Some("tmpfs"), flags, Some("mode=755,size=64m"))
+            .step("the new root")?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        rustix::fs::open(ROOT, flags, Mode::empty()).map(Self).step("the new root")
+    }
+
+    /// What is at a path.
+    fn find(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
+        let path = path.strip_prefix("/").unwrap_or(path);
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
+        openat2(&self.0, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve)
+    }
+
+    /// The folder at a path, made with those above it if it is missing.
+    fn folder(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
+        match self.find(path) {
+            Err(rustix::io::Errno::NOENT) => {}
+            found => return found,
+        }
+        let (parent, name) = self.parent(path)?;
+        mkdirat(&parent, name, Mode::from_raw_mode(0o755))?;
+        self.find(path)
+    }
+
+    /// The file at a path, made empty if it is missing.
+    fn file(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
+        match self.find(path) {
+            Err(rustix::io::Errno::NOENT) => {}
+            found => return found,
+        }
+        let (parent, name) = self.parent(path)?;
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        openat(&parent, name, flags, Mode::from_raw_mode(0o644))
+    }
+
+    fn link(&self, path: &Path, target: &Path) -> rustix::io::Result<()> {
+        let (parent, name) = self.parent(path)?;
+        match rustix::fs::symlinkat(target, &parent, name) {
+            Err(rustix::io::Errno::EXIST) => Ok(()),
+            made => made,
         }
     }
-    fs::create_dir_all(inside("/run")).step("/run")?;
-    fresh("/dev/shm")
-}
 
-fn attach_devices(devices: &[(&str, OwnedFd)]) -> Result<(), Refusal> {
-    for (path, tree) in devices {
-        make_mount_point(Path::new(path), false).step(path)?;
-        attach(tree, Path::new(path))?;
+    fn parent<'a>(&self, path: &'a Path) -> rustix::io::Result<(OwnedFd, &'a Path)> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(rustix::io::Errno::INVAL);
+        };
+        Ok((self.folder(parent)?, Path::new(name)))
     }
-    let terminals = inside("/dev/pts");
-    fs::create_dir_all(&terminals).step("/dev/pts")?;
-    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
-    let options = Some("newinstance,ptmxmode=0666,mode=620");
-    mount(Some("devpts"), &terminals, Some("devpts"), flags, options).step("/dev/pts")?;
-    for (link, target) in [
-        ("/dev/ptmx", "pts/ptmx"),
-        ("/dev/fd", "/proc/self/fd"),
-        ("/dev/stdin", "/proc/self/fd/0"),
-        ("/dev/stdout", "/proc/self/fd/1"),
-        ("/dev/stderr", "/proc/self/fd/2"),
-    ] {
-        symlink(target, inside(link)).step(link)?;
-    }
-    Ok(())
-}
 
-/// What lies over hidden files.
-const BLANK: &str = "/.hidden";
+    fn attach(&self, tree: &OwnedFd, at: &Path) -> Result<(), Refusal> {
+        let to = self.find(at).step(at.display())?;
+        let flags =
+            MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+        move_mount(tree, "", &to, "", flags).step(format_args!("mount {}", at.display()))
+    }
+
+    /// Makes it the root of this process.
+    fn enter(&self) -> Result<(), Refusal> {
+        rustix::process::fchdir(&self.0).step("the new root")?;
+        pivot_root(".", ".").step("pivot_root")?;
+        umount2(".", MntFlags::MNT_DETACH).step("the old root")?;
+        rustix::process::chdir("/").step("the new root")
+    }
+}
 
 /// Covers what must not be read. The cover lies in the new root: a folder that outlives the call could hold a link to
 /// the very secret in its place.
-fn hide(path: &Path) -> Result<(), Refusal> {
-    let covered = inside(path);
-    if !covered.exists() {
+fn hide(plan: &Plan, root: &NewRoot) -> Result<(), Refusal> {
+    use rustix::io::Errno;
+
+    let blank = Path::new("/.hidden");
+    if plan.hide.is_empty() {
         return Ok(());
     }
-    if covered.is_dir() {
-        let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-        return mount(Some("tmpfs"), &covered, Some("tmpfs"), flags, Some("mode=700,size=64k"))
-            .step(path.display());
+    let made = root.file(blank).step("a hidden file")?;
+    rustix::fs::fchmod(&made, Mode::empty()).step("a hidden file")?;
+    let cover = root.find(blank).step("a hidden file")?;
+    for path in &plan.hide {
+        let found = match root.find(path) {
+            // Not in the view, or behind a link that an earlier process has put into its copy of a cache.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => continue,
+            found => found.step(path.display())?,
+        };
+        if kind_of(&found).step(path.display())?.is_dir() {
+            let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+            let options = Some("mode=700,size=64k");
+            mount(Some("tmpfs"), &by_handle(&found), Some("tmpfs"), flags, options)
+                .step(path.display())?;
+        } else {
+            root.attach(&clone_of(&cover).step("a hidden file")?, path)?;
+        }
     }
-    let blank = inside(BLANK);
-    if !blank.exists() {
-        fs::write(&blank, "").step("a hidden file")?;
-        fs::set_permissions(&blank, fs::Permissions::from_mode(0o000)).step("a hidden file")?;
-    }
-    attach(&clone(&blank)?, path)
+    rustix::fs::unlinkat(&root.0, ".hidden", rustix::fs::AtFlags::empty()).step("a hidden file")
 }
 
-/// Hidden folders can be passed through to what is granted below them, and not listed.
-fn close_hidden(plan: &Plan) -> Result<(), Refusal> {
-    for path in plan.hide.iter().map(inside).filter(|path| path.is_dir()) {
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o111)).step(path.display())?;
-    }
-    let blank = inside(BLANK);
-    if blank.exists() {
-        fs::remove_file(&blank).step("a hidden file")?;
+/// Hidden folders can be passed through to what is reopened below them, and not listed.
+fn close_hidden(plan: &Plan, root: &NewRoot) -> Result<(), Refusal> {
+    for path in &plan.hide {
+        let Ok(found) = root.find(path) else { continue };
+        if kind_of(&found).step(path.display())?.is_dir() {
+            rustix::fs::chmod(by_handle(&found), Mode::from_raw_mode(0o111))
+                .step(path.display())?;
+        }
     }
     Ok(())
 }
@@ -277,64 +336,48 @@ fn read_only(plan: &Plan) -> Result<(), Refusal> {
 }
 
 fn may_write(plan: &Plan, point: &Path) -> bool {
-    let is_own = |path: &str| point == Path::new(path);
-    // `/proc` is closed later: a limit is written to it first. Devices can be written through a read-only mount; it
-    // keeps a root user from changing their mode.
-    if is_own("/proc") || OWN.into_iter().any(is_own) {
+    let is_closed = |path: &PathBuf| point.starts_with(path);
+    if plan.reopened.iter().any(is_closed) {
         return true;
     }
+    if plan.protect.iter().any(is_closed) || plan.hide.iter().any(is_closed) {
+        return false;
+    }
+    let is_own = |path: &str| point == Path::new(path);
     // Mounts that the host has inside a writable tree go with it.
-    let granted = plan.write.iter().chain(plan.caches.iter().map(|cache| &cache.tree));
-    let depth = |path: &PathBuf| point.starts_with(path).then(|| path.components().count());
-    let granted = granted.filter_map(depth).max();
-    let closed = plan.protect.iter().chain(&plan.hide).filter_map(depth).max();
-    granted > closed
+    let is_granted = plan.write.iter().any(|tree| point.starts_with(tree));
+    let is_cache = plan.caches.iter().any(|cache| cache.tree == point);
+    // `/proc` is closed later: a limit is written to it first. Devices can be written through a read-only mount; it
+    // keeps a root user from changing their mode.
+    is_granted || is_cache || is_own("/proc") || OWN.into_iter().any(is_own)
 }
 
-/// A detached copy of a tree of mounts.
+/// A detached copy of a tree of mounts of the host.
 fn clone(path: &Path) -> Result<OwnedFd, Refusal> {
+    open_plain(path).and_then(|found| clone_of(&found)).step(path.display())
+}
+
+fn clone_of(tree: &OwnedFd) -> rustix::io::Result<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
-        | OpenTreeFlags::AT_RECURSIVE;
-    open_tree(CWD, path, flags | OpenTreeFlags::AT_SYMLINK_NOFOLLOW).step(path.display())
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    open_tree(tree, "", flags)
 }
 
-fn attach(tree: &OwnedFd, at: &Path) -> Result<(), Refusal> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let to = rustix::fs::open(inside(at), flags, Mode::empty()).step(at.display())?;
-    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-    move_mount(tree, "", &to, "", flags).step(format_args!("mount {}", at.display()))
+/// The paths of a plan have no symlinks; one that has become a symlink meanwhile is refused.
+fn open_plain(path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
 }
 
-/// Where a path of the view is while the new root is built.
-fn inside(path: impl AsRef<Path>) -> PathBuf {
-    let path = path.as_ref();
-    Path::new(ROOT).join(path.strip_prefix("/").unwrap_or(path))
+fn kind_of(found: &OwnedFd) -> rustix::io::Result<FileType> {
+    fstat(found).map(|found| FileType::from_raw_mode(found.st_mode))
 }
 
-fn make_mount_point(path: &Path, is_folder: bool) -> io::Result<()> {
-    let point = inside(path);
-    if point.exists() {
-        return Ok(());
-    }
-    if is_folder {
-        return fs::create_dir_all(point);
-    }
-    if let Some(parent) = point.parent() {
-        fs::create_dir_all(parent)?;
-    }
-    fs::File::create(point).map(drop)
-}
-
-fn make_link(link: &Path, target: &Path) -> io::Result<()> {
-    let link = inside(link);
-    if let Some(parent) = link.parent() {
-        fs::create_dir_all(parent)?;
-    }
-    match symlink(target, link) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        made => made,
-    }
+/// A path that leads to an open file, for calls that take no descriptor.
+fn by_handle(found: &OwnedFd) -> PathBuf {
+    format!("/proc/self/fd/{}", found.as_raw_fd()).into()
 }
 
 fn unescape(text: &str) -> String {

@@ -17,7 +17,7 @@ use nix::{
 };
 use rustix::{
     event::{PollFd, PollFlags, poll},
-    process::{Pid, PidfdFlags, pidfd_open},
+    process::{Pid, PidfdFlags, getpid, pidfd_open},
     thread::CapabilitySet,
 };
 
@@ -59,10 +59,15 @@ fn enter(order: &Order) -> Result<Child, Refusal> {
         let listener = TcpListener::bind(("127.0.0.1", proxy::PORT)).step("the proxy's port")?;
         Message::send_listener(io::stdin(), &listener).step("the proxy's listener")?;
     }
-    // Process 1 mounts; only a root user keeps the right to over exec without this.
+    // Process 1 mounts; only a root user keeps the right to over exec without this. The work folder of a copy on write is
+    // closed to everyone: its mount needs the right to pass by that.
     if !geteuid().is_root() {
-        keep_over_exec(&[CapabilitySet::SYS_ADMIN, CapabilitySet::SETPCAP]).step("capabilities")?;
+        use CapabilitySet as Right;
+        keep_over_exec(&[Right::SYS_ADMIN, Right::SETPCAP, Right::DAC_OVERRIDE])
+            .step("capabilities")?;
     }
+    // Without one, nothing would end the namespace when the host is gone.
+    pidfd_open(getpid(), PidfdFlags::empty()).step("pidfd")?;
     block_signals().step("signals")?;
     Command::new(THIS_PROGRAM)
         .arg0(INNER)
@@ -104,7 +109,7 @@ fn keep_over_exec(kept: &[CapabilitySet]) -> io::Result<()> {
 }
 
 /// A signal to the process group is for the command; the launcher leaves when the command does.
-pub(super) fn block_signals() -> nix::Result<()> {
+fn block_signals() -> nix::Result<()> {
     let signals = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
     signals.into_iter().collect::<SigSet>().thread_block()
 }

@@ -7,7 +7,8 @@ use seccompiler::{
     SeccompCondition as Condition, SeccompFilter, SeccompRule, TargetArch, apply_filter,
 };
 
-use crate::{plan::Plan, policy::Network};
+use super::landlock;
+use crate::{control::Layers, plan::Plan, policy::Network};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
@@ -62,16 +63,23 @@ const NEVER: &[i64] = &[
     libc::SYS_modify_ldt,
 ];
 
-/// Programs try these and go on without them when the kernel does not have them.
+/// Programs try these and go on without them when the kernel does not have them. What `clone3` and `openat2` are asked for
+/// lies in memory, where no filter can look.
 const UNKNOWN: &[i64] = &[
     libc::SYS_clone3,
+    libc::SYS_openat2,
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
 ];
 
-/// The same number on every architecture; `libc` does not name it everywhere.
+/// The same numbers on every architecture; `libc` does not name them everywhere.
 const FCHMODAT2: i64 = 452;
+const OPEN_TREE_ATTR: i64 = 467;
+
+/// Of `setpriority` and `ioprio_set`: every process of a user.
+const PRIO_USER: u64 = 2;
+const IOPRIO_WHO_USER: u64 = 3;
 
 const NEW_NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWUSER,
@@ -87,8 +95,10 @@ const NEW_NAMESPACES: [libc::c_int; 7] = [
 const SET_USER_ID: u64 = 0o4000;
 
 /// Restricts this process. Comes last: the calls that set the sandbox up are among those that are refused.
-pub(super) fn restrict(plan: &Plan, namespaces: bool) -> Result<(), Error> {
+pub(super) fn restrict(plan: &Plan, layers: Layers) -> Result<(), Error> {
+    let namespaces = layers.namespaces;
     let mut denied: Rules = NEVER.iter().map(|call| (*call, vec![])).collect();
+    denied.insert(OPEN_TREE_ATTR, vec![]);
     // Input into a terminal. Only the low half of the number counts (CVE-2019-10063).
     let requests = [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD, libc::TIOCCONS];
     denied.insert(libc::SYS_ioctl, any(requests.iter().map(|request| equals(1, *request)))?);
@@ -96,7 +106,7 @@ pub(super) fn restrict(plan: &Plan, namespaces: bool) -> Result<(), Error> {
     let clones = NEW_NAMESPACES.iter().map(|flag| has_bit(0, u64::from(flag.unsigned_abs())));
     denied.insert(libc::SYS_clone, any(clones)?);
     set_id_bits(&mut denied)?;
-    denied.insert(libc::SYS_socket, sockets(namespaces)?);
+    denied.insert(libc::SYS_socket, sockets(may_have_unix_sockets(plan, layers))?);
     denied.insert(libc::SYS_socketpair, vec![rule(vec![differs(0, libc::AF_UNIX)?])?]);
     if !namespaces {
         shared_with_the_host(&mut denied)?;
@@ -137,21 +147,29 @@ fn set_id_bits(denied: &mut Rules) -> Result<(), Error> {
     Ok(())
 }
 
-/// What only a namespace tells apart from the host's own.
+/// What only a namespace tells apart from the host's own. The numbers of shared memory, semaphores and queues can be
+/// guessed: they need not be looked up first.
+const SHARED_WITH_THE_HOST: &[i64] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
 fn shared_with_the_host(denied: &mut Rules) -> Result<(), Error> {
-    for call in [
-        libc::SYS_shmget,
-        libc::SYS_semget,
-        libc::SYS_msgget,
-        libc::SYS_mq_open,
-        libc::SYS_mq_unlink,
-    ] {
-        denied.insert(call, vec![]);
-    }
+    denied.extend(SHARED_WITH_THE_HOST.iter().map(|call| (*call, vec![])));
     // Limits and priorities of others: zero is the process itself.
     for (call, argument) in [
         (libc::SYS_prlimit64, 0),
-        (libc::SYS_setpriority, 1),
         (libc::SYS_sched_setaffinity, 0),
         (libc::SYS_sched_setscheduler, 0),
         (libc::SYS_sched_setattr, 0),
@@ -159,18 +177,37 @@ fn shared_with_the_host(denied: &mut Rules) -> Result<(), Error> {
     ] {
         denied.insert(call, vec![rule(vec![differs(argument, 0)?])?]);
     }
+    // Here zero may also be the user: all of its processes.
+    for (call, whole_user) in
+        [(libc::SYS_setpriority, PRIO_USER), (libc::SYS_ioprio_set, IOPRIO_WHO_USER)]
+    {
+        let rules = any([differs(1, 0), equals(0, whole_user)].into_iter())?;
+        denied.insert(call, rules);
+    }
     Ok(())
 }
 
+/// Unix sockets by path need a view in which the host's are covered. Those without a path need a network of their own, or
+/// Landlock to tell them apart.
+fn may_have_unix_sockets(plan: &Plan, layers: Layers) -> bool {
+    let scoped = layers.landlock && landlock::abi() >= landlock::SCOPES;
+    match plan.network {
+        _ if !layers.namespaces => false,
+        Network::None => false,
+        Network::Loopback | Network::Proxy(_) => true,
+        Network::Direct => scoped,
+    }
+}
+
 /// The socket families that are refused: all but these. AF_VSOCK reaches the host of a virtual machine, AF_ALG and
-/// AF_PACKET the kernel. In a view of its own a process sees no socket of the host, so AF_UNIX is harmless there.
-fn sockets(namespaces: bool) -> Result<Vec<SeccompRule>, Error> {
+/// AF_PACKET the kernel.
+fn sockets(unix: bool) -> Result<Vec<SeccompRule>, Error> {
     let mut others = vec![
         differs(0, libc::AF_INET)?,
         differs(0, libc::AF_INET6)?,
         differs(0, libc::AF_NETLINK)?,
     ];
-    if namespaces {
+    if unix {
         others.push(differs(0, libc::AF_UNIX)?);
     }
     let mut rules = vec![
@@ -213,7 +250,10 @@ fn has_bit(argument: u8, bit: u64) -> Result<Condition, Error> {
 }
 
 fn build(rules: Rules, errno: i32) -> Result<BpfProgram, Error> {
-    let arch: TargetArch = std::env::consts::ARCH.try_into()?;
+    let arch = match cfg!(target_arch = "aarch64") {
+        true => TargetArch::aarch64,
+        false => TargetArch::x86_64,
+    };
     let refused = SeccompAction::Errno(errno.unsigned_abs());
     Ok(SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)?.try_into()?)
 }

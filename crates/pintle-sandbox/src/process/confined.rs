@@ -59,9 +59,9 @@ pub(super) fn start(
         env,
         folder: command.folder.path(),
         streams,
+        before_order: |pid| tag.put_on(pid),
     })?;
     let pid = Pid::from_child(&launched.child);
-    tag.put_on(pid);
     let child = Child::of(pid)?;
     let mut confined = Confined {
         control: launched.control,

@@ -327,7 +327,7 @@ fn wrong_arguments_are_named() {
     );
     assert_eq!(
         parse(json!({"command": "ls", "timeout": 5})),
-        "terminal: there is no argument `timeout`; it takes `command`, `cwd`, `timeoutMs`"
+        "terminal: there is no argument `timeout`; it takes `command`, `cwd`, `timeoutMs`, `zone`, `why`, `background`"
     );
     assert_eq!(job("ls", Path::new("/")).timeout, TICK);
 }

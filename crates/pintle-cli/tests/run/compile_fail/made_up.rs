@@ -4,5 +4,7 @@ use pintle_agent::{FinalCall, PermittedCall, Tool, ToolCx};
 
 pub async fn run(tool: &dyn Tool, call: FinalCall, other: &PermittedCall, cx: ToolCx) {
     let reach = other.reach().clone();
-    let _ = tool.run(PermittedCall { call, reach, approval: None }, cx).await;
+    let (zone, confinement) = (other.zone(), None);
+    let permit = PermittedCall { call, reach, zone, confinement, approval: None };
+    let _ = tool.run(permit, cx).await;
 }

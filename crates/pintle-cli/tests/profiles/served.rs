@@ -1,0 +1,56 @@
+//! R10.11: what is accepted works; the rest is refused or told, never ignored.
+
+use serde_json::json;
+
+use crate::support::World;
+
+#[test]
+fn what_nothing_serves_keeps_a_profile_from_loading() {
+    let channel = json!({ "kind": "telegram", "tokenEnv": "T" });
+    for (agent, what) in [
+        (json!({ "channels": { "phone": channel } }), "channels"),
+        (json!({ "plugins": ["notes"] }), "plugins"),
+        (json!({ "personalities": { "a": { "prompt": "a", "plugins": ["notes"] } } }), "plugins"),
+    ] {
+        let world = World::new(&agent);
+        let told = format!("this version does not serve `{what}`");
+        for command in [&["hooks", "lint", "profile"][..], &["doctor", "--profile", "profile"]] {
+            let said = world.run(command);
+            assert!(!said.ok && format!("{}{}", said.out, said.err).contains(&told), "{said:?}");
+        }
+        assert!(!world.ask("list .").ok);
+    }
+    let world = World::new(&json!({}));
+    world.write("profile/personalities/a/SOUL.md", "You are a.");
+    world.write("profile/personalities/a/config.json", r#"{"plugins": ["notes"]}"#);
+    let said = world.ask("list .");
+    assert!(said.err.contains("this version does not serve `plugins`"), "{said:?}");
+    assert!(said.err.contains("personalities/a/config.json:1:2"), "{said:?}");
+}
+
+/// A server that says what it was given, and speaks no protocol.
+fn world() -> World {
+    let server = json!({ "command": "sh", "args": ["hooks/serve.sh"], "env": { "KEY": "${FILES_KEY}", "MODE": "ro" } });
+    let world = World::new(&json!({ "mcpServers": { "files": server } })).allowing_programs();
+    world.script("profile/hooks/serve.sh", "#!/bin/sh\necho \"$KEY $MODE\" > ../given\n");
+    world.trust();
+    world
+}
+
+#[test]
+fn a_server_gets_the_value_of_a_variable_that_its_entry_names() {
+    let world = world().operator("FILES_KEY", "k-1234");
+    world.ask("list .");
+    assert_eq!(world.read("given"), "k-1234 ro\n");
+}
+
+#[test]
+fn a_variable_that_is_not_set_is_told_by_lint_and_doctor_and_starts_nothing() {
+    let world = world();
+    let lint = world.run(&["hooks", "lint", "profile"]);
+    let told = "FILES_KEY is not set: the MCP server `files` starts only when it is";
+    assert!(lint.ok && lint.out.contains(told), "{lint:?}");
+    let doctor = world.run(&["doctor", "--profile", "profile"]);
+    assert!(!doctor.ok && doctor.out.contains("needs a secret in FILES_KEY"), "{doctor:?}");
+    assert!(!world.ask("list .").ok && !world.path("given").exists());
+}
