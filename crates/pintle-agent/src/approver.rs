@@ -4,10 +4,18 @@ use futures_util::future::{BoxFuture, FutureExt};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::rule::{ApprovalRule, StandingRule};
+
 /// Whoever can say yes or no to a tool call.
 pub trait Approver: Send + Sync + 'static {
+    /// The rules that stand in this session; without one, those that stand in every session (R11.7). The judge compares
+    /// the call with them before anybody is asked.
+    fn rules(&self, _session_id: Option<&str>) -> BoxFuture<'static, Vec<StandingRule>> {
+        std::future::ready(Vec::new()).boxed()
+    }
+
     /// Writes the question down before anybody is asked, so that it survives a crash (R11.4). It may be settled
-    /// already: allowed before for this session, or nobody is there to ask.
+    /// already: nobody is there to ask.
     fn prepare(&self, _request: &ApprovalRequest) -> BoxFuture<'static, Prepared> {
         std::future::ready(Prepared::Ask).boxed()
     }
@@ -68,6 +76,8 @@ pub struct ApprovalRequest {
     pub reason: String,
     /// When the question lapses, in milliseconds since 1970.
     pub expires_at: u64,
+    /// What a person may approve beyond this call; the question shows it in words (R11.7).
+    pub rule: Option<ApprovalRule>,
 }
 
 /// What became of a question. Everything but `Approved` blocks (R11.5).

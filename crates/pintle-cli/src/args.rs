@@ -295,9 +295,12 @@ when the answer did not count.")]
     Approve {
         /// Its id, or the start or end of it
         id: String,
-        /// And to the same call for the rest of its session
+        /// And to the rule that the question offers, until the session's program ends
         #[arg(long)]
         session: bool,
+        /// And to the rule that the question offers, for good: it is written to pintle.toml
+        #[arg(long, conflicts_with = "session")]
+        always: bool,
         #[command(flatten)]
         who: Who,
     },
@@ -311,5 +314,14 @@ when the answer did not count.")]
         reason: Option<String>,
         #[command(flatten)]
         who: Who,
+    },
+    /// What runs without a question, because somebody approved all that fits
+    #[command(after_help = "Examples:\n  pintle approvals rules\n  pintle approvals rules --json
+
+`pintle approvals rules --revoke 2` takes the second one back.")]
+    Rules {
+        /// Take back the rule of this number
+        #[arg(long, value_name = "N")]
+        revoke: Option<usize>,
     },
 }

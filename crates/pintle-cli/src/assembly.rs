@@ -157,7 +157,8 @@ impl Assembled {
         let model = llm.name().to_string();
         let origin = origin_of(&plan, said);
         let asked = Asked { approvers: plan.approvers, here: environment.names() };
-        let approver = StoredApprover::new(store.clone(), extras.ears, asked, origin);
+        let (ears, rules_file) = (extras.ears, environment.operator_file());
+        let approver = StoredApprover::new(store.clone(), ears, asked, origin, rules_file);
         // With `--json` whoever reads the events has them to the last.
         let (recorder, json) = (Recorder::new(store.clone()), environment.json);
         let terminal = TerminalConfig {

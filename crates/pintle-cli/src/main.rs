@@ -15,6 +15,7 @@ mod problem;
 mod profile;
 mod protection;
 mod recorder;
+mod rules_file;
 mod shown;
 mod startable;
 

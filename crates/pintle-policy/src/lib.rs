@@ -18,7 +18,7 @@ pub use guard::{Denial, Guard, GuardKind};
 pub use level::{Floor, Level};
 pub use operator::{
     Effective, OPERATOR_FILE, Operator, OperatorEnv, SandboxMode, SandboxNetwork, SandboxOfServer,
-    SandboxSettings,
+    SandboxSettings, WrittenRule,
 };
 pub use paths::{is_inside, resolve};
 pub use profile::{Profile, ProfileError, ProfileErrors, agent_schema};

@@ -1,8 +1,10 @@
 //! What the operator allows: the floor under every profile (R10.8, R11.3).
 
+mod approvals;
 mod file;
 mod sandbox;
 
+pub use approvals::WrittenRule;
 pub use file::OPERATOR_FILE;
 pub use sandbox::{SandboxMode, SandboxNetwork, SandboxOfServer, SandboxSettings};
 
@@ -51,6 +53,8 @@ pub struct Operator {
     pub hook_env: BTreeMap<String, String>,
     /// What webhooks are sent through; nothing in the environment says so (R10.5).
     pub webhook_proxy: Option<String>,
+    /// What runs without a question, in the order written (R11.7).
+    pub approvals: Vec<WrittenRule>,
     /// What confined processes may read, write and reach.
     pub sandbox: SandboxSettings,
     /// The file, for saying where in it something is written.
@@ -111,6 +115,7 @@ impl Operator {
             secrets: read.secrets,
             hook_env: read.hook_env,
             webhook_proxy: read.webhook_proxy,
+            approvals: approvals::placed(read.approvals, &document, file),
             sandbox: read.sandbox,
             document,
             source: file.to_owned(),

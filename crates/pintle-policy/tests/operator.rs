@@ -320,3 +320,68 @@ fn a_switch_in_the_environment_is_1_or_0_and_nothing_else() {
         assert_eq!(errors.errors()[0].label, "expected 1 or 0", "{wrong:?}");
     }
 }
+
+const RULES: &str = "# Mine.
+level = \"standard\"
+
+[[approvals]] # pushing is fine
+tool = \"terminal\"
+allow = \"git push *\"
+zone = \"network\"
+since = 2025-11-17T22:20:05Z # when
+
+# About files.
+[[approvals]]
+tool = \"edit_file\"
+allow = \"src/**\"
+zone = \"workspace\"
+workspace = \"/home/ann/project\"
+by = \"ann\"
+[hook_env]
+TEAM = \"red\"
+";
+
+// R11.7: a rule that is taken back takes nothing else with it.
+#[test]
+fn each_rule_knows_its_lines_in_the_file() {
+    let read = operator(RULES).approvals;
+    let lines: Vec<usize> = read.iter().map(|rule| rule.line).collect();
+    assert_eq!(lines, [4, 11]);
+    let mut text = RULES.to_owned();
+    for rule in read.iter().rev() {
+        text.replace_range(rule.span.clone(), "");
+    }
+    assert_eq!(
+        text,
+        "# Mine.\nlevel = \"standard\"\n\n# About files.\n[hook_env]\nTEAM = \"red\"\n"
+    );
+    let inline = "approvals = [{ tool = \"mcp__a__b\", zone = \"external\" }]\n";
+    assert!(operator(inline).approvals[0].span.is_empty());
+}
+
+// R11.7, R10.4
+#[test]
+fn everything_wrong_with_a_rule_is_shown_where_it_is_written() {
+    let file = "[[approvals]]
+tool = \"terminal\"
+zone = \"network\"
+
+[[approvals]]
+tool = \"terminal\"
+allow = \"git push:*\"
+zone = \"never\"
+folder = \"/x\"
+
+[[approvals]]
+tool = \"termial\"
+allow = \"ls\"
+zone = \"build\"
+workspace = \"here\"
+
+[[approvals]]
+tool = \"terminal\"
+allow = \"> out.txt\"
+";
+    let errors = Operator::new(file, OperatorEnv::default()).unwrap_err();
+    insta::assert_snapshot!("rules_that_do_not_load", errors.render(false));
+}

@@ -46,6 +46,8 @@ pub enum AnswerResult {
     WrongHash,
     /// They are not among those who may answer.
     NotAllowed,
+    /// It is yes to a rule, and the question offers none.
+    NoRule,
     /// There is no such question.
     Unknown,
 }
@@ -89,11 +91,17 @@ fn decide(conn: &Connection, answer: &Answer, now: u64) -> Result<AnswerResult, 
         Decision::Approve(scope) => (ApprovalState::Approved, Some(scope)),
         Decision::Deny => (ApprovalState::Denied, None),
     };
+    let rule_scope = scope.filter(|scope| *scope != Scope::Once);
+    if rule_scope.is_some() && approval.rule.is_none() {
+        return Ok(AnswerResult::NoRule);
+    }
+    let scope = scope.map(|_| Scope::Once);
     conn.prepare_cached(
-        "UPDATE approvals SET state = ?2, scope = ?3, answered_by = ?4, answer_reason = ?5, answered_at = ?6
+        "UPDATE approvals SET state = ?2, scope = ?3, answered_by = ?4, answer_reason = ?5, answered_at = ?6,
+                              rule_scope = ?7
          WHERE id = ?1",
     )?
-    .execute(params![answer.id, state, scope, answer.by, answer.reason, to_sql(now)])?;
+    .execute(params![answer.id, state, scope, answer.by, answer.reason, to_sql(now), rule_scope])?;
     Ok(match by_id(conn, &answer.id)? {
         Some(approval) => AnswerResult::Accepted(Box::new(approval)),
         None => AnswerResult::Unknown,

@@ -1,5 +1,6 @@
 //! A question put to people before a tool runs (R11.4).
 
+use pintle_agent::ApprovalRule;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,8 @@ pub struct NewApproval {
     pub expires_at: u64,
     /// What the run that asks is made of; without it nobody can go on with the run when its process dies.
     pub origin: Option<Origin>,
+    /// What may be approved beyond this call.
+    pub rule: Option<ApprovalRule>,
 }
 
 /// What became of a question. All but `Approved` block the call (R11.5).
@@ -58,8 +61,10 @@ pub enum ApprovalState {
 pub enum Scope {
     /// This call.
     Once,
-    /// The same tool with the same arguments, for the rest of the session.
+    /// The rule that the question offers, until the session's program ends.
     Session,
+    /// The same rule, until somebody takes it back.
+    Always,
 }
 
 /// A question as stored, with its answer if there is one.
@@ -105,6 +110,9 @@ pub struct Approval {
     /// What the run that asked was made of; `None` in questions from before this was kept.
     #[serde(default)]
     pub origin: Option<Origin>,
+    /// What may be approved beyond this call, where that can be said in a rule (R11.7).
+    #[serde(default)]
+    pub rule: Option<ApprovalRule>,
 }
 
 impl Approval {
@@ -142,8 +150,8 @@ pub struct ApprovalFilter {
 }
 
 pub(crate) const COLUMNS: &str = "id, session_id, run_id, tool_call_id, tool, args, args_hash, reason, approvers, \
-                                  requested_by, created_at, expires_at, state, scope, answered_by, answer_reason, \
-                                  answered_at, COALESCE(consumed_at, heard_at), origin";
+                                  requested_by, created_at, expires_at, state, COALESCE(rule_scope, scope), answered_by, \
+                                  answer_reason, answered_at, COALESCE(consumed_at, heard_at), origin, rule";
 
 pub(crate) fn by_id(conn: &Connection, id: &str) -> rusqlite::Result<Option<Approval>> {
     conn.prepare_cached(&format!("SELECT {COLUMNS} FROM approvals WHERE id = ?1"))?
@@ -172,11 +180,12 @@ pub(crate) fn approval_from(row: &Row<'_>) -> rusqlite::Result<Approval> {
         answered_at: row.get::<_, Option<i64>>(16)?.map(from_sql),
         consumed_at: row.get::<_, Option<i64>>(17)?.map(from_sql),
         origin: row.get::<_, Option<Json<Origin>>>(18)?.map(|json| json.0),
+        rule: row.get::<_, Option<Json<ApprovalRule>>>(19)?.map(|json| json.0),
     })
 }
 
 /// A column that holds JSON.
-struct Json<T>(T);
+pub(crate) struct Json<T>(pub(crate) T);
 
 impl<T: serde::de::DeserializeOwned> FromSql for Json<T> {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
@@ -205,6 +214,7 @@ impl Scope {
         match self {
             Scope::Once => "once",
             Scope::Session => "session",
+            Scope::Always => "always",
         }
     }
 }

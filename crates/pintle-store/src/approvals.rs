@@ -1,6 +1,5 @@
 //! The life of a question: asked, listed, waited for, lapsed, called off, used.
 
-use std::path::Path;
 use std::time::Duration;
 
 use pintle_agent::StoreError;
@@ -190,37 +189,6 @@ impl SqliteStore {
             })
             .await
     }
-
-    /// Who allowed this tool with these arguments for the rest of the session. Only in the folder they were asked about, and
-    /// for the reason they were told: elsewhere the same arguments mean something else. Whether they still may is for
-    /// whoever asks to say.
-    pub async fn allowed_for_session_by(
-        &self,
-        session_id: &str,
-        tool: &str,
-        args_hash: &str,
-        reason: &str,
-        workspace: &Path,
-    ) -> Result<Vec<String>, StoreError> {
-        let (session_id, tool) = (session_id.to_owned(), tool.to_owned());
-        let (args_hash, reason) = (args_hash.to_owned(), reason.to_owned());
-        // As it stands in the JSON; a folder without a name in Unicode was never stored.
-        let Some(workspace) = workspace.to_str().map(str::to_owned) else { return Ok(Vec::new()) };
-        self.worker()
-            .read("looking for a standing approval", move |conn| {
-                let mut statement = conn.prepare_cached(
-                    "SELECT answered_by FROM approvals WHERE session_id = ?1 AND tool = ?2
-                     AND args_hash = ?3 AND state = 'approved' AND scope = 'session' AND reason = ?4
-                     AND json_extract(origin, '$.workspace') = ?5 AND answered_by IS NOT NULL",
-                )?;
-                let by = statement
-                    .query_map(params![session_id, tool, args_hash, reason, workspace], |row| {
-                        row.get(0)
-                    })?;
-                Ok(by.collect::<Result<_, _>>()?)
-            })
-            .await
-    }
 }
 
 /// Marks what is over; also run before each answer, so that a late one finds the truth.
@@ -275,15 +243,17 @@ fn insert(conn: &Connection, new: NewApproval) -> Result<Approval, Fault> {
         answered_at: None,
         consumed_at: None,
         origin: new.origin,
+        rule: new.rule,
     };
-    let origin =
-        approval.origin.as_ref().map(serde_json::to_string).transpose().map_err(|error| {
-            Fault::Refused(format!("what the run is made of cannot be written as JSON: {error}"))
-        })?;
+    let unwritable = |error| {
+        Fault::Refused(format!("what the run is made of cannot be written as JSON: {error}"))
+    };
+    let origin = approval.origin.as_ref().map(serde_json::to_string).transpose();
+    let rule = approval.rule.as_ref().map(serde_json::to_string).transpose();
     conn.prepare_cached(
         "INSERT INTO approvals (id, session_id, run_id, tool_call_id, tool, args, args_hash, reason, approvers,
-                                requested_by, created_at, expires_at, origin)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+                                requested_by, created_at, expires_at, origin, rule)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
     )?
     .execute(params![
         approval.id,
@@ -298,7 +268,8 @@ fn insert(conn: &Connection, new: NewApproval) -> Result<Approval, Fault> {
         approval.requested_by,
         to_sql(approval.created_at),
         to_sql(approval.expires_at),
-        origin
+        origin.map_err(unwritable)?,
+        rule.map_err(unwritable)?
     ])?;
     Ok(approval)
 }

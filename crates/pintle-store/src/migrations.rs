@@ -15,6 +15,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0003_approvals.sql"),
     include_str!("migrations/0004_origin.sql"),
     include_str!("migrations/0005_heard_denials.sql"),
+    include_str!("migrations/0006_rules.sql"),
 ];
 
 /// Refuses a database that is not ours or is newer than this program. Only reads.

@@ -70,12 +70,24 @@ impl Agent {
         let questions = outcome.take_questions();
         self.tell(&records, &mut trail);
         if outcome.blocked().is_none() {
-            let reasons = ground.reasons_to_ask(questions);
-            let (finding, detail) = match reasons.is_empty() {
-                true => (Finding::Passes, "nobody has to be asked: it would run".to_string()),
-                false => (Finding::Asks, reasons.join("; ")),
+            let asked = ground.asked(questions);
+            let covered = match asked.by_zone_alone {
+                true => ground.covered_by(&call, agent.approver.rules(None).await),
+                false => None,
             };
-            trail.push(JudgedStep { step: "approval", finding, detail, source: None });
+            let (finding, detail) = match &covered {
+                Some(rule) => (Finding::Passes, format!("covered by {rule}")),
+                None if asked.reasons.is_empty() => {
+                    (Finding::Passes, "nobody has to be asked: it would run".to_string())
+                }
+                None => (Finding::Asks, asked.reasons.join("; ")),
+            };
+            // Nothing but the zone asked, and the rule answers.
+            for step in trail.iter_mut().filter(|_| covered.is_some()) {
+                step.finding = Finding::Passes;
+            }
+            let source = covered.and_then(|rule| rule.written);
+            trail.push(JudgedStep { step: "approval", finding, detail, source });
         }
         Ok(trail)
     }

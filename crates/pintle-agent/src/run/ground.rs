@@ -4,11 +4,17 @@
 use std::path::Path;
 
 use pintle::{Question, points::ToolPre};
-use pintle_policy::{Floor, Judged, Reach, Zone, guard, zone_of};
+use pintle_policy::{Floor, Judged, Reach, Restricted, Zone, guard, zone_of};
 use pintle_sandbox::{Confinement, Grant, Unconfined};
 use serde::Serialize;
 
-use crate::{agent::Inner, call::FinalCall, personality::Personality, toolbox::Known};
+use crate::{
+    agent::Inner,
+    call::FinalCall,
+    personality::Personality,
+    rule::{ApprovalRule, StandingRule},
+    toolbox::Known,
+};
 
 /// The source of a rule that nobody wrote down and nobody can take away.
 const BUILT_IN: &str = "built-in";
@@ -51,6 +57,16 @@ pub(super) struct Ground<'a> {
     confinement: Option<Confinement>,
     /// What a person would grant to a second attempt, in words.
     granted: Option<String>,
+    /// Whether a protected or secret path decided its zone: no rule covers that.
+    is_restricted: bool,
+}
+
+/// What a person is asked.
+pub(super) struct Asked {
+    /// Why, each reason in words. Without any, no one is asked.
+    pub(super) reasons: Vec<String>,
+    /// Whether the zone alone asks: then a rule may answer (R11.7).
+    pub(super) by_zone_alone: bool,
 }
 
 impl Ground<'_> {
@@ -68,19 +84,23 @@ impl Ground<'_> {
     }
 
     /// How its process is held. Outside a sandbox only a person's approval lets it run (R17.1).
-    pub(super) fn confinement(&self, approval: Option<&str>) -> Option<Confinement> {
-        let approved = |id| Unconfined::by(format!("a person, by approval {id}")).into();
+    pub(super) fn confinement(&self, decided_by: Option<&str>) -> Option<Confinement> {
+        let approved = |by: &str| Unconfined::by(format!("a person, by {by}")).into();
         match self.known.starts_processes {
-            true => self.confinement.clone().or(approval.map(approved)),
+            true => self.confinement.clone().or(decided_by.map(approved)),
             false => None,
         }
     }
 
-    /// Why a person has to be asked, if so: the zone, and whoever wants it; then where a link leads, for the words of
-    /// the call do not say.
-    pub(super) fn reasons_to_ask(&self, questions: Vec<Question>) -> Vec<String> {
+    /// What a person has to be asked, if anything: about the zone, and what hooks want; then where a link leads, for the
+    /// words of the call do not say.
+    pub(super) fn asked(&self, questions: Vec<Question>) -> Asked {
         let zone = format!("zone `{}`: {}", self.judged.zone.name(), self.judged.why);
         let by_zone = (self.floor == Floor::Ask).then_some(zone);
+        let by_zone_alone = by_zone.is_some()
+            && questions.is_empty()
+            && self.granted.is_none()
+            && !self.is_restricted;
         let wanted = questions.into_iter().map(|question| question.reason);
         let granted = self.granted.clone().into_iter();
         let mut reasons: Vec<String> = granted.chain(by_zone).chain(wanted).collect();
@@ -88,7 +108,20 @@ impl Ground<'_> {
             let led = |(written, real): (&str, &Path)| format!("{written} is {}", real.display());
             reasons.extend(self.reach.linked().map(led));
         }
-        reasons
+        Asked { reasons, by_zone_alone }
+    }
+
+    /// The first rule that covers the call.
+    pub(super) fn covered_by(
+        &self,
+        call: &FinalCall,
+        rules: Vec<StandingRule>,
+    ) -> Option<StandingRule> {
+        rules.into_iter().find(|it| it.rule.covers(call, &self.reach, self.judged.zone))
+    }
+
+    pub(super) fn offered_rule(&self, call: &FinalCall) -> Option<ApprovalRule> {
+        ApprovalRule::offered(call, &self.reach, self.judged.zone)
     }
 }
 
@@ -136,14 +169,16 @@ impl Inner {
         push(trail, "guards", found, source)?;
 
         let known = known?;
-        let judged = zone_of(tool, known.zone, call.args(), &reach, policy.restricted());
-        let mut judged = match judged {
+        let zone = |restricted| zone_of(tool, known.zone, call.args(), &reach, restricted);
+        let mut judged = match zone(policy.restricted()) {
             Ok(judged) => judged,
             Err(reason) => {
                 push(trail, "zone", Err(reason.clone()), None)?;
                 return Err(reason);
             }
         };
+        let is_restricted = judged.zone == Zone::Machine
+            && zone(Restricted::default()).is_ok_and(|it| it != judged);
         let mut confinement = None;
         if known.starts_processes {
             let (found, held) = self.sandbox(&mut judged, call.grants());
@@ -179,7 +214,7 @@ impl Inner {
             let wanted: Vec<String> = call.grants().iter().map(ToString::to_string).collect();
             format!("it wanted to {}: run it again, with that?", wanted.join(" and to "))
         });
-        Ok(Ground { known, reach, judged, floor, confinement, granted })
+        Ok(Ground { known, reach, judged, floor, confinement, granted, is_restricted })
     }
 
     /// What the kernel holds of this call. What it cannot hold reaches the machine (R17.2).

@@ -6,7 +6,11 @@ use pintle::{Point, points::ToolPre};
 use pintle_policy::{Reach, Zone};
 use pintle_sandbox::Confinement;
 
-use super::{Live, new_id, now_ms};
+use super::{
+    Live,
+    ground::{Asked, Ground},
+    new_id, now_ms,
+};
 use crate::{
     approver::{ApprovalOutcome, ApprovalRequest, Prepared},
     call::FinalCall,
@@ -102,37 +106,56 @@ pub(super) async fn judge(live: &Live, call: FinalCall) -> Result<(PermittedCall
         return Err(block.reason.clone());
     }
 
-    let reasons = ground.reasons_to_ask(questions);
-    let approved = match reasons.is_empty() {
+    let asked = ground.asked(questions);
+    let approved = match asked.reasons.is_empty() {
         true => None,
-        false => Some(approval(live, &call, reasons.join("; ")).await?),
+        false => Some(approval(live, &call, &ground, asked).await?),
     };
-    let asked = approved.as_ref().map(|approved| approved.id.clone());
-    let approval = approved.filter(|approved| !approved.is_standing).map(|approved| approved.id);
+    let decided_by = approved.as_ref().map(|approved| approved.decided_by.as_str());
+    let (zone, confinement) = (ground.zone(), ground.confinement(decided_by));
+    let approval = approved.and_then(|approved| approved.used_up);
     let kind = ground.known.kind.clone();
-    let (zone, confinement) = (ground.zone(), ground.confinement(asked.as_deref()));
     Ok((PermittedCall { call, reach: ground.reach, zone, confinement, approval }, kind))
 }
 
 /// Nobody is asked about a call that could not run: this comes last.
 ///
 /// Only an approval gives one.
-async fn approval(live: &Live, call: &FinalCall, reason: String) -> Result<Approved, String> {
+async fn approval(
+    live: &Live,
+    call: &FinalCall,
+    ground: &Ground<'_>,
+    asked: Asked,
+) -> Result<Approved, String> {
     let Some(opened) = live.opened() else { return Err("the session is not open".into()) };
     let timeout =
         u64::try_from(live.agent().policy.approval_timeout.as_millis()).unwrap_or(u64::MAX);
+    let approver = &live.agent().approver;
+    let session_id = opened.session.id.clone();
+    let (standing, rule) = match asked.by_zone_alone {
+        true => {
+            let standing = ground.covered_by(call, approver.rules(Some(&session_id)).await);
+            (standing, ground.offered_rule(call))
+        }
+        false => (None, None),
+    };
     let mut request = ApprovalRequest {
         approval_id: new_id(),
-        session_id: opened.session.id.clone(),
+        session_id,
         run_id: live.run_id.clone(),
         tool_call_id: call.id().to_string(),
         tool_name: call.tool().to_string(),
         args: call.question(),
         args_hash: call.args_hash(),
-        reason,
+        reason: asked.reasons.join("; "),
         expires_at: now_ms().saturating_add(timeout),
+        rule,
     };
-    let prepared = live.agent().approver.prepare(&request).await;
+    let by_rule = standing.map(|rule| rule.to_string());
+    let prepared = match &by_rule {
+        Some(by) => Prepared::Settled(ApprovalOutcome::Approved { by: by.clone() }),
+        None => approver.prepare(&request).await,
+    };
     if let Prepared::AskAs(id) = &prepared {
         request.approval_id.clone_from(id);
     }
@@ -146,26 +169,28 @@ async fn approval(live: &Live, call: &FinalCall, reason: String) -> Result<Appro
     });
     if let Prepared::Settled(outcome) = prepared {
         resolved(live, request.approval_id.clone(), &outcome);
-        let approved = Approved { id: request.approval_id, is_standing: true };
-        return verdict(outcome, &request.reason).map(|()| approved);
+        let decided_by = by_rule.unwrap_or_else(|| format!("approval {}", request.approval_id));
+        return verdict(outcome, &request.reason).map(|()| Approved { decided_by, used_up: None });
     }
     let approval_id = request.approval_id.clone();
     live.progress().open_approval = Some(approval_id.clone());
     let why = request.reason.clone();
     // An approver lets a question lapse itself: only there is it known which answer came in time, however late it is
     // heard of here. Whatever it does: some time after that the question has no answer any more.
-    let asked = live.agent().approver.ask(request);
+    let asked = approver.ask(request);
     let limit = live.agent().policy.approval_timeout.saturating_add(GRACE);
     let outcome = tokio::time::timeout(limit, asked).await.unwrap_or(ApprovalOutcome::Expired);
     resolved(live, approval_id.clone(), &outcome);
-    verdict(outcome, &why).map(|()| Approved { id: approval_id, is_standing: false })
+    let decided_by = format!("approval {approval_id}");
+    verdict(outcome, &why).map(|()| Approved { decided_by, used_up: Some(approval_id) })
 }
 
-/// A question that a person answered with yes.
+/// What a person said yes to.
 struct Approved {
-    id: String,
-    /// Whether the answer was given before, for more than this call: it is not used up.
-    is_standing: bool,
+    /// The approval or the rule, in words.
+    decided_by: String,
+    /// The approval that the call uses up; a rule stands for the next call too.
+    used_up: Option<String>,
 }
 
 /// Everything but a yes is a no, each in its own words.

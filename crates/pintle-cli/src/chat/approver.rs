@@ -1,18 +1,27 @@
 //! Asking people: every question is written down first, then put to whoever is there. The first valid answer counts,
 //! wherever it comes from (R11.4–R11.6).
 
-use std::{sync::Arc, time::SystemTime};
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    time::SystemTime,
+};
 
 use futures_util::future::{BoxFuture, FutureExt};
-use pintle_agent::{ApprovalOutcome, ApprovalRequest, Approver, Prepared, Store, StoreError};
+use pintle_agent::{
+    ApprovalOutcome, ApprovalRequest, ApprovalRule, Approver, Prepared, StandingRule, Store,
+    StoreError,
+};
 use pintle_store::{
     Answer, AnswerResult, Approval, ApprovalFilter, ApprovalState, Decision, NewApproval, Origin,
-    Scope, SqliteStore,
+    Program, Scope, SqliteStore,
 };
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     out::tell,
+    problem::Problem,
+    rules_file,
     shown::{Shown, dim, text, yellow},
 };
 
@@ -22,8 +31,7 @@ pub(crate) type Questions = mpsc::UnboundedReceiver<Question>;
 /// What the person at the terminal said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TerminalAnswer {
-    Yes,
-    YesForThisSession,
+    Yes(Scope),
     No(Option<String>),
 }
 
@@ -34,6 +42,8 @@ pub(crate) struct Ears {
     pub(crate) terminal: Option<mpsc::UnboundedSender<Question>>,
     /// Whoever answers with `pintle approvals`, from somewhere else.
     pub(crate) elsewhere: bool,
+    /// What rules for a session depend on; made with the first of them.
+    pub(crate) program: Arc<OnceLock<Program>>,
 }
 
 /// Who may answer, and who is here.
@@ -57,15 +67,29 @@ struct Inner {
     asked: Asked,
     /// What the agent is made of; its personality and platform are those of a session that has none of its own.
     origin: Origin,
+    /// Where rules are written that outlive the session.
+    rules_file: Option<PathBuf>,
 }
 
 impl StoredApprover {
-    pub(crate) fn new(store: SqliteStore, ears: Ears, asked: Asked, origin: Origin) -> Self {
-        Self(Arc::new(Inner { store, ears, asked, origin }))
+    pub(crate) fn new(
+        store: SqliteStore,
+        ears: Ears,
+        asked: Asked,
+        origin: Origin,
+        rules_file: Option<PathBuf>,
+    ) -> Self {
+        Self(Arc::new(Inner { store, ears, asked, origin, rules_file }))
     }
 }
 
 impl Approver for StoredApprover {
+    fn rules(&self, session_id: Option<&str>) -> BoxFuture<'static, Vec<StandingRule>> {
+        let (inner, session_id) = (self.0.clone(), session_id.map(str::to_string));
+        // Rules that cannot be read cover nothing.
+        async move { inner.rules(session_id.as_deref()).await.unwrap_or_default() }.boxed()
+    }
+
     fn prepare(&self, request: &ApprovalRequest) -> BoxFuture<'static, Prepared> {
         let (inner, request) = (self.0.clone(), request.clone());
         // What cannot be written down is not asked: nobody could answer it.
@@ -104,21 +128,80 @@ impl Approver for StoredApprover {
 }
 
 impl Inner {
-    async fn prepare(&self, request: ApprovalRequest) -> Result<Prepared, StoreError> {
-        let ApprovalRequest {
-            session_id, run_id, tool_name, args_hash, tool_call_id, reason, ..
-        } = &request;
-        let workspace = &self.origin.workspace;
-        // The reason counts as well: it names the places that the arguments lead to, and links can be turned.
-        let allowed = self
-            .store
-            .allowed_for_session_by(session_id, tool_name, args_hash, reason, workspace)
-            .await?;
-        // A yes lasts no longer than the right to say it.
-        if allowed.iter().any(|by| self.asked.approvers.contains(by)) {
-            let by = "an earlier answer for this session".to_string();
-            return Ok(Prepared::Settled(ApprovalOutcome::Approved { by }));
+    /// The rules of this session, and those of the file. A rule lasts no longer than the right to give it.
+    async fn rules(&self, session_id: Option<&str>) -> Result<Vec<StandingRule>, StoreError> {
+        let (workspace, approvers) = (&self.origin.workspace, &self.asked.approvers);
+        let mut rules = Vec::new();
+        if let (Some(session_id), Some(program)) = (session_id, self.ears.program.get()) {
+            let own = self.store.rules_in(program, session_id).await?.into_iter();
+            let own = own.filter(|it| it.workspace == *workspace && approvers.contains(&it.by));
+            rules.extend(own.map(|it| StandingRule { rule: it.rule, written: None }));
         }
+        if let Some(file) = &self.rules_file {
+            rules.extend(rules_file::standing(file, workspace, approvers));
+        }
+        Ok(rules)
+    }
+
+    /// Keeps the rule that the answer is yes to, for as long as it says. The rule is the one this program asked about.
+    async fn keep_rule(&self, request: &ApprovalRequest, approval: &Approval) {
+        let kept = match (approval.scope, &request.rule, &approval.answered_by) {
+            (Some(Scope::Session | Scope::Always), asked, _) if *asked != approval.rule => {
+                Err(Problem::new("the question offers another one by now"))
+            }
+            (Some(Scope::Session), Some(rule), Some(by)) => {
+                self.keep_for_session(request, rule, by).await
+            }
+            (Some(Scope::Always), Some(rule), Some(by)) => self.keep_always(rule, by),
+            _ => return,
+        };
+        match (kept, &request.rule) {
+            (Ok(words), Some(rule)) => {
+                let rule = rule.to_string();
+                let kept = text!(
+                    "`{}` is not asked about again {}; `pintle approvals rules` takes it back",
+                    rule,
+                    words
+                );
+                tell!("  {}", dim(kept));
+            }
+            (Err(problem), _) => {
+                tell!("  {}", yellow("this call alone is approved; its rule was not kept"));
+                tell!("{}", problem);
+            }
+            (Ok(_), None) => {}
+        }
+    }
+
+    async fn keep_for_session(
+        &self,
+        request: &ApprovalRequest,
+        rule: &ApprovalRule,
+        by: &str,
+    ) -> Result<&'static str, Problem> {
+        let program = match self.ears.program.get() {
+            Some(program) => program,
+            None => {
+                let program = self.store.program()?;
+                self.ears.program.get_or_init(|| program)
+            }
+        };
+        let folder = self.origin.workspace.to_str();
+        let folder = folder.ok_or_else(|| Problem::new("the folder's name is not Unicode"))?;
+        self.store.add_rule(program, &request.session_id, rule, folder, by).await?;
+        Ok("in this session")
+    }
+
+    fn keep_always(&self, rule: &ApprovalRule, by: &str) -> Result<&'static str, Problem> {
+        let file = self.rules_file.as_ref();
+        let file = file.ok_or_else(|| Problem::new("there is no data folder to keep it in"))?;
+        rules_file::add(file, rule, &self.origin.workspace, by, now_ms())?;
+        Ok("in this folder")
+    }
+
+    async fn prepare(&self, request: ApprovalRequest) -> Result<Prepared, StoreError> {
+        let ApprovalRequest { session_id, run_id, args_hash, tool_call_id, reason, .. } = &request;
+        let workspace = &self.origin.workspace;
         // The same call may have been asked about by a run that died, made of the same. In one run, each call is another.
         let asked = self.open(session_id).await?;
         let before = asked.iter().find(|open| {
@@ -150,6 +233,7 @@ impl Inner {
             requested_by: "cli".into(),
             expires_at: request.expires_at,
             origin: Some(origin),
+            rule: request.rule,
         });
         Ok(Prepared::AskAs(stored.await?.id))
     }
@@ -192,9 +276,16 @@ impl Inner {
             tell!("  {}", dim(text!("then: pintle approvals approve {}, or deny {}", id, id)));
         }
         let elsewhere = self.store.wait_for_answer(id, request.expires_at);
-        let outcome = tokio::select! {
-            approval = elsewhere => outcome_of(&approval?),
+        let answered = tokio::select! {
+            approval = elsewhere => Ok(Box::new(approval?)),
             (answer, by) = ask_terminal(here, &request) => self.answer(&request, answer, by).await?,
+        };
+        let outcome = match answered {
+            Ok(approval) => {
+                self.keep_rule(&request, &approval).await;
+                outcome_of(&approval)
+            }
+            Err(outcome) => outcome,
         };
         if matches!(outcome, ApprovalOutcome::Denied { .. }) {
             self.store.consume_denial(id).await?;
@@ -203,32 +294,33 @@ impl Inner {
         Ok(outcome)
     }
 
+    /// The question with its answer, be it this one or an earlier one; or what became of it without any.
     async fn answer(
         &self,
         request: &ApprovalRequest,
         answer: TerminalAnswer,
         by: String,
-    ) -> Result<ApprovalOutcome, StoreError> {
+    ) -> Result<Result<Box<Approval>, ApprovalOutcome>, StoreError> {
         let (decision, reason) = match answer {
-            TerminalAnswer::Yes => (Decision::Approve(Scope::Once), None),
-            TerminalAnswer::YesForThisSession => (Decision::Approve(Scope::Session), None),
+            TerminalAnswer::Yes(scope) => (Decision::Approve(scope), None),
             TerminalAnswer::No(reason) => (Decision::Deny, reason),
         };
         let (id, args_hash) = (request.approval_id.clone(), request.args_hash.clone());
         let answer = Answer { id, args_hash, by, decision, reason };
         Ok(match self.store.answer_approval(answer, now_ms()).await? {
-            AnswerResult::Accepted(approval) => outcome_of(&approval),
+            AnswerResult::Accepted(approval) => Ok(approval),
             AnswerResult::AlreadyAnswered(approval) => {
                 too_late(&text!("{}", settled_already(&approval)));
-                outcome_of(&approval)
+                Ok(approval)
             }
             AnswerResult::Expired => {
                 too_late(&text!("the question lapsed"));
-                ApprovalOutcome::Expired
+                Err(ApprovalOutcome::Expired)
             }
-            AnswerResult::WrongHash | AnswerResult::NotAllowed | AnswerResult::Unknown => {
-                ApprovalOutcome::Cancelled
-            }
+            AnswerResult::WrongHash
+            | AnswerResult::NotAllowed
+            | AnswerResult::NoRule
+            | AnswerResult::Unknown => Err(ApprovalOutcome::Cancelled),
         })
     }
 }

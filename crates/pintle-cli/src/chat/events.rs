@@ -1,6 +1,6 @@
 //! Runs for machines: their events (R6.6), one JSON object per line.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
 use futures_util::StreamExt;
 use pintle_agent::{Run, RunEventKind, RunOutcome};
@@ -16,7 +16,8 @@ use crate::{args::Chat, environment::Environment, out, problem::Problem};
 pub(super) async fn run(environment: &Environment, chat: &Chat) -> Result<ExitCode, Problem> {
     let mut interrupts = Interrupts::listen();
     let waiting = Screen::quiet(environment).waiting();
-    let recipe = Recipe { terminal: None, elsewhere: chat.wait_for_approval, waiting };
+    let (elsewhere, program) = (chat.wait_for_approval, Arc::default());
+    let recipe = Recipe { terminal: None, elsewhere, waiting, program };
     let mut current = match interrupts.unless_told(Current::new(environment, chat, recipe)).await {
         Ok(current) => current?,
         Err(code) => return Ok(code.into()),

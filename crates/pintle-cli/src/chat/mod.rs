@@ -11,7 +11,7 @@ mod prompt;
 mod reload;
 mod screen;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
 use pintle_agent::{Ask, RunOutcome, args_hash};
 use pintle_store::{Approval, ApprovalFilter, ApprovalState};
@@ -111,6 +111,7 @@ fn open(
         terminal: environment.stdin_is_terminal.then_some(sender),
         elsewhere: environment.stdin_is_terminal || chat.wait_for_approval,
         waiting: screen.waiting(),
+        program: Arc::default(),
     };
     Ok((Player::new(screen, lines, questions), recipe))
 }

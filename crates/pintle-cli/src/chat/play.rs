@@ -3,11 +3,12 @@
 use futures_util::StreamExt;
 use pintle::points::ToolOutcome;
 use pintle_agent::{ApprovalRequest, Run, RunEventKind, RunOutcome};
+use pintle_store::Scope;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use super::{
     Interrupts, LEAVES_WITHIN, Line, Lines, Questions, Screen, TerminalAnswer, Wish,
-    answer::{PROMPT, understand},
+    answer::{meaning, prompt, understand},
 };
 use crate::{
     out::TURNS_EVERY,
@@ -202,18 +203,17 @@ async fn question(
     screen.question(request);
     if answer_yes {
         screen.note(&text!("answered with yes (--yes)"));
-        return Asked::Answered(TerminalAnswer::Yes);
+        return Asked::Answered(TerminalAnswer::Yes(Scope::Once));
     }
+    let rule = request.rule.as_ref();
     loop {
-        match lines.answer(PROMPT).await {
+        match lines.answer(prompt(rule)).await {
             Line::Interrupted | Line::End => return Asked::Stopped,
             Line::Signalled(wish) => return Asked::Told(wish),
-            Line::Text(typed) => match understand(&typed) {
+            Line::Text(typed) => match understand(&typed, rule) {
                 Some(answer) => return Asked::Answered(answer),
                 None if typed.trim().is_empty() => {}
-                None => screen.note(&text!(
-                    "y or yes is yes; a or always is yes to the same call for this session; n or a few words why not is no"
-                )),
+                None => screen.note(&meaning(rule)),
             },
         }
     }

@@ -1,8 +1,12 @@
 //! A profile that changes while a conversation goes on: checked, then put in force between two runs.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{Arc, OnceLock},
+};
 
 use pintle_policy::{OPERATOR_FILE, profile::read_inside};
+use pintle_store::Program;
 use tokio::{sync::mpsc, task::JoinSet};
 
 use super::{Ears, approver::Question, screen::Waiting};
@@ -15,6 +19,7 @@ use crate::{
     out::{say, tell},
     problem::Problem,
     profile::{Model, Plan},
+    rules_file::without_rules,
     shown::{dim, red, text, yellow},
 };
 
@@ -30,6 +35,8 @@ pub(super) struct Recipe {
     pub(super) terminal: Option<mpsc::UnboundedSender<Question>>,
     pub(super) elsewhere: bool,
     pub(super) waiting: Arc<Waiting>,
+    /// What the rules of its sessions depend on: an agent that takes another's place keeps them.
+    pub(super) program: Arc<OnceLock<Program>>,
 }
 
 impl Recipe {
@@ -44,7 +51,11 @@ impl Recipe {
     pub(super) fn extras(&self) -> Extras {
         let waiting = self.waiting.clone();
         Extras {
-            ears: Ears { terminal: self.terminal.clone(), elsewhere: self.elsewhere },
+            ears: Ears {
+                terminal: self.terminal.clone(),
+                elsewhere: self.elsewhere,
+                program: self.program.clone(),
+            },
             watch: Some(Arc::new(move |point, handler| waiting.handler_started(point, handler))),
             ..Extras::default()
         }
@@ -186,7 +197,9 @@ fn changed(before: &[String], now: &[String]) -> &'static str {
 
 /// Everything an agent's rules are read from: the operator's file first, what is trusted, and the profile.
 fn texts(environment: &Environment, profile: Option<&Path>) -> Vec<String> {
-    let operators = environment.operator_text().map_err(|error| error.to_string());
+    // Rules are looked up for each question.
+    let operators = environment.operator_text().map(|text| without_rules(&text));
+    let operators = operators.map_err(|error| error.to_string());
     let kept = |file| std::fs::read_to_string(environment.data()?.join(file)).ok();
     let trusted = (kept(TRUST_FILE), kept(ACCEPTED_FILE));
     let mut texts = vec![format!("{operators:?}"), format!("{trusted:?}")];

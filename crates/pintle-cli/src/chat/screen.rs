@@ -190,6 +190,14 @@ impl Screen {
             out::tell!("    {}", line);
         }
         out::tell!("  {}", dim(&request.reason));
+        if let Some(rule) = &request.rule {
+            let rule = rule.to_string();
+            let offer = text!(
+                "s: all `{}` in this session · a: always in this folder, in pintle.toml",
+                rule
+            );
+            out::tell!("  {}", offer);
+        }
     }
 
     pub(crate) fn show(&mut self, event: &RunEvent, own: bool) {

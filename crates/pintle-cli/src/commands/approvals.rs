@@ -2,6 +2,7 @@
 
 mod heir;
 mod listing;
+mod rules;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
@@ -70,8 +71,16 @@ async fn look_or_answer(environment: &Environment, approvals: Approvals) -> Resu
             show(environment, &store, &find(&store, &id).await?).await?;
             return Ok(Done::Said);
         }
-        ApprovalsCommand::Approve { id, session, who } => {
-            let scope = if session { Scope::Session } else { Scope::Once };
+        ApprovalsCommand::Rules { revoke } => {
+            rules::list_or_revoke(environment, &store, revoke).await?;
+            return Ok(Done::Said);
+        }
+        ApprovalsCommand::Approve { id, session, always, who } => {
+            let scope = match (session, always) {
+                (true, _) => Scope::Session,
+                (_, true) => Scope::Always,
+                _ => Scope::Once,
+            };
             (id, Said { decision: Decision::Approve(scope), reason: None }, who)
         }
         ApprovalsCommand::Deny { id, reason, who } => {
@@ -282,6 +291,10 @@ impl Answering<'_> {
             Ok(AnswerResult::AlreadyAnswered(approval)) => already(&approval),
             Ok(AnswerResult::Expired) => lapsed(),
             Ok(AnswerResult::NotAllowed) => not_allowed(&self.by, &approval.approvers.join(", ")),
+            Ok(AnswerResult::NoRule) => Problem::new(
+                "this question offers no rule: only the call itself can be approved; nothing was changed",
+            )
+            .hint("leave `--session` and `--always` out"),
             Ok(_) => Problem::new("the question changed meanwhile; nothing was changed"),
         }
     }
@@ -320,6 +333,11 @@ fn lapsed() -> Problem {
 fn say_answered(environment: &Environment, approval: &Approval) {
     if !environment.json {
         let word = if approval.state == ApprovalState::Approved { "approved" } else { "denied" };
-        say!("{} {} {}", green(word), approval.tool, short(&approval.id));
+        let covers = match (&approval.rule, approval.scope) {
+            (Some(rule), Some(Scope::Session)) => format!(", and all `{rule}` in its session"),
+            (Some(rule), Some(Scope::Always)) => format!(", and all `{rule}` always"),
+            _ => String::new(),
+        };
+        say!("{} {} {}{}", green(word), approval.tool, short(&approval.id), covers);
     }
 }

@@ -11,7 +11,7 @@ use pintle::{
     points::{BeforePromptBuild, PromptPatch, SessionStart},
 };
 use pintle_agent::Ask;
-use pintle_store::SqliteStore;
+use pintle_store::{Scope, SqliteStore};
 use serde_json::{Value, json};
 
 use crate::{
@@ -51,7 +51,7 @@ pub(crate) async fn run(environment: &Environment, demo: Demo) -> Result<ExitCod
     let store = SqliteStore::open(folder.path().join("demo.db")).await?;
     let (sender, questions) = terminal();
     let can_ask = demo.yes || environment.stdin_is_terminal && !environment.json;
-    let ears = Ears { terminal: can_ask.then_some(sender), elsewhere: false };
+    let ears = Ears { terminal: can_ask.then_some(sender), ..Ears::default() };
     let extras = Extras { ears, hooks: Some(hooks), ..Extras::default() };
     let llm = pintle_llm::open("offline", &environment.llm_settings())?;
     let assembled =
@@ -97,7 +97,7 @@ async fn for_machines(
     if let Some(mut questions) = questions {
         tokio::spawn(async move {
             while let Some((_, reply)) = questions.recv().await {
-                let _ = reply.send(TerminalAnswer::Yes);
+                let _ = reply.send(TerminalAnswer::Yes(Scope::Once));
             }
         });
     }

@@ -239,7 +239,7 @@ fn a_question_after_one_that_was_settled_elsewhere_is_asked_as_ever() {
         wait("allow it?"),
         wait_for_prompt(),
         keys("OK\r"),
-        wait("a or always is yes to the same call for this session"),
+        wait("y or yes is yes to this call; s or session is yes to all `touch *`"),
         wait("allow it?"),
         wait_for_prompt(),
         keys("y\r"),

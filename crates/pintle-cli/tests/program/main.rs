@@ -25,6 +25,7 @@ mod json;
 mod provider;
 mod question;
 mod resuming;
+mod rules;
 mod screen;
 mod server;
 mod sessions;

@@ -28,6 +28,7 @@ mod permit;
 mod reminders;
 mod results;
 mod retries;
+mod rules;
 mod sharing;
 mod slow_store;
 mod support;

@@ -50,6 +50,7 @@ mod json;
 mod operands;
 mod path;
 mod shell;
+mod standing;
 mod unknown_tools;
 
 use glob::Pattern;
@@ -62,6 +63,7 @@ use thiserror::Error;
 use crate::{Reach, Zone};
 use globs::glob;
 pub(crate) use globs::{glob_of_names, name_meant};
+pub use standing::{rule_for_line, rule_kind};
 
 /// How a guard looks at a call's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

@@ -1,5 +1,6 @@
 //! `pintle.toml`, held against its schema like a profile's files, so that everything wrong with it shows at once.
 
+use super::approvals::{self, WrittenRule};
 use super::sandbox::{self, SandboxSettings};
 use crate::Level;
 use crate::profile::{Field, Kind, Node, Problem, check_shape, place, schema_of};
@@ -38,6 +39,7 @@ pub(super) struct OperatorFile {
     pub(super) hook_env: BTreeMap<String, String>,
     #[schemars(extend("format" = "proxy-url"))]
     pub(super) webhook_proxy: Option<String>,
+    pub(super) approvals: Vec<WrittenRule>,
     pub(super) sandbox: SandboxSettings,
 }
 
@@ -122,6 +124,7 @@ fn between_fields(file: &Node) -> Vec<Problem> {
             problems.push(problem.label("expected a name like `TEAM`").help("rename it"));
         }
     }
+    problems.extend(approvals::check(file));
     problems
 }
 

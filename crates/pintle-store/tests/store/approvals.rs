@@ -2,11 +2,11 @@
 
 use pintle_agent::{NewSession, Session, Store, StoreError};
 use pintle_store::{
-    AnswerResult, ApprovalFilter, ApprovalState, Decision, NewApproval, Scope, args_hash,
+    Answer, AnswerResult, ApprovalFilter, ApprovalState, Decision, NewApproval, Scope, args_hash,
 };
 use serde_json::json;
 
-use crate::support::{HOUR, Place, key, now, origin, question, session, yes};
+use crate::support::{HOUR, Place, key, now, origin, question, rule, session, yes};
 
 // R11.4, R11.6
 #[tokio::test]
@@ -212,72 +212,26 @@ async fn a_yes_is_used_exactly_once() {
     assert!(store.approval(&asked.id).await.unwrap().unwrap().consumed_at.is_some());
 }
 
+// R11.7: an answer says how far it reaches, and a question without a rule has no answer but this once.
 #[tokio::test]
-async fn a_yes_for_the_session_covers_the_same_tool_and_arguments_only() {
-    let place = Place::new();
-    let store = place.open().await;
-    let (mine, other) =
-        (store.create(key("a")).await.unwrap(), store.create(key("b")).await.unwrap());
-    let asked = store.request_approval(question(&mine)).await.unwrap();
-    let allows = async |session: &str, tool: &str, hash: &str| {
-        !store
-            .allowed_for_session_by(session, tool, hash, &asked.reason, &origin().workspace)
-            .await
-            .unwrap()
-            .is_empty()
-    };
-    assert!(!allows(&mine.id, "terminal", &asked.args_hash).await, "not answered yet");
-    let mut answer = yes(&asked);
-    answer.decision = Decision::Approve(Scope::Session);
-    store.answer_approval(answer, now()).await.unwrap();
-    assert!(allows(&mine.id, "terminal", &asked.args_hash).await);
-    assert!(store.consume_approval(&asked.id, &asked.args_hash).await.unwrap());
-    assert!(allows(&mine.id, "terminal", &asked.args_hash).await, "using it once does not end it");
-    assert!(!allows(&other.id, "terminal", &asked.args_hash).await);
-    assert!(!allows(&mine.id, "write_file", &asked.args_hash).await);
-    assert!(!allows(&mine.id, "terminal", &args_hash(&json!({"command": "ls"}))).await);
-    let (hash, folder) = (&asked.args_hash, origin().workspace);
-    let elsewhere = "notes/a.txt is /home/ann/project/other.txt";
-    let moved = !store
-        .allowed_for_session_by(&mine.id, "terminal", hash, elsewhere, &folder)
-        .await
-        .unwrap()
-        .is_empty();
-    assert!(!moved, "P3: the same words, and another place");
-
-    let once = store
-        .request_approval(NewApproval { tool: "other".into(), ..question(&mine) })
-        .await
-        .unwrap();
-    store.answer_approval(yes(&once), now()).await.unwrap();
-    assert!(!allows(&mine.id, "other", &once.args_hash).await, "once is once");
-}
-
-// P3: the same arguments mean something else in another folder.
-#[tokio::test]
-async fn a_yes_for_the_session_holds_in_its_folder_only() {
+async fn a_yes_to_a_rule_needs_a_question_that_offers_one() {
     let place = Place::new();
     let store = place.open().await;
     let session = session(&store).await;
-    let allowed = async |folder: &str| {
-        let NewApproval { args, reason, .. } = question(&session);
-        let (id, hash) = (&session.id, args_hash(&args));
-        !store
-            .allowed_for_session_by(id, "terminal", &hash, &reason, folder.as_ref())
-            .await
-            .unwrap()
-            .is_empty()
-    };
-    for origin in [None, Some(origin())] {
-        let asked =
-            store.request_approval(NewApproval { origin, ..question(&session) }).await.unwrap();
-        let mut answer = yes(&asked);
-        answer.decision = Decision::Approve(Scope::Session);
-        assert!(!allowed("/home/ann/project").await, "not even when nobody knows the folder");
-        store.answer_approval(answer, now()).await.unwrap();
+    for scope in [Scope::Session, Scope::Always] {
+        let plain = NewApproval { rule: None, ..question(&session) };
+        let plain = store.request_approval(plain).await.unwrap();
+        let to_rule = |asked| Answer { decision: Decision::Approve(scope), ..yes(asked) };
+        let refused = store.answer_approval(to_rule(&plain), now()).await.unwrap();
+        assert_eq!(refused, AnswerResult::NoRule);
+        let still = store.approval(&plain.id).await.unwrap().unwrap();
+        assert_eq!(still.state, ApprovalState::Pending);
+
+        let asked = store.request_approval(question(&session)).await.unwrap();
+        store.answer_approval(to_rule(&asked), now()).await.unwrap();
+        let answered = store.approval(&asked.id).await.unwrap().unwrap();
+        assert_eq!((answered.scope, answered.rule), (Some(scope), Some(rule())));
     }
-    assert!(allowed("/home/ann/project").await);
-    assert!(!allowed("/home/ann/other").await);
 }
 
 #[tokio::test]

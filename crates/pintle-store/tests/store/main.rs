@@ -18,5 +18,6 @@ mod migrations;
 mod opening;
 mod processes;
 mod records;
+mod rules;
 mod sessions;
 mod support;

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pintle_agent::{Message, NewMessage, NewSession, Session, Store};
+use pintle_agent::{ApprovalRule, Message, NewMessage, NewSession, Session, Store};
+use pintle_policy::Zone;
 use pintle_store::{Answer, Approval, Decision, NewApproval, OPERATOR, Origin, Scope, SqliteStore};
 use rusqlite::Connection;
 use serde_json::json;
@@ -78,7 +79,12 @@ pub(crate) fn question(session: &Session) -> NewApproval {
         requested_by: "telegram:7".to_owned(),
         expires_at: now() + HOUR,
         origin: Some(origin()),
+        rule: Some(rule()),
     }
+}
+
+pub(crate) fn rule() -> ApprovalRule {
+    ApprovalRule { tool: "terminal".into(), allow: Some("rm *".into()), zone: Zone::Build }
 }
 
 pub(crate) fn origin() -> Origin {

@@ -54,7 +54,7 @@ async fn print_list(
         let (id, tool) = (cyan(short(&approval.id)), bold(&approval.tool));
         say!("{}  {} {} {}", id, state, tool, approval.args);
         let (folder, profile) = place(approval);
-        let session = key_of(store, approval).await?;
+        let session = key_of(store, &approval.session_id).await?;
         let lapses = lapses(approval);
         let about =
             text!("in {} · profile {} · conversation {} · {}", folder, profile, session, lapses);
@@ -114,11 +114,15 @@ pub(super) async fn show(
         ("why", approval.reason.clone()),
         ("folder", folder),
         ("profile", profile),
-        ("session", key_of(store, approval).await?),
+        ("session", key_of(store, &approval.session_id).await?),
         ("hash", approval.args_hash.clone()),
         ("state", format!("{}, {}", approval.state.as_str(), lapses(approval))),
         ("asked", approval.approvers.join(", ")),
     ];
+    if let Some(rule) = &approval.rule {
+        let how = "`--session` or `--always` approves it too";
+        facts.push(("rule", format!("all `{rule}`: {how}")));
+    }
     if let Some(by) = &approval.answered_by {
         let words = approval.answer_reason.as_deref().unwrap_or_default();
         facts.push(("by", format!("{by} {words}")));
@@ -137,9 +141,9 @@ fn place(approval: &Approval) -> (String, String) {
 }
 
 /// The conversation a person knows: a sub-agent's own says nothing to anybody.
-async fn key_of(store: &SqliteStore, approval: &Approval) -> Result<String, Problem> {
-    let Some(mut session) = store.session(&approval.session_id).await? else {
-        return Ok(approval.session_id.clone());
+pub(super) async fn key_of(store: &SqliteStore, session_id: &str) -> Result<String, Problem> {
+    let Some(mut session) = store.session(session_id).await? else {
+        return Ok(session_id.to_owned());
     };
     let is_sub_agent = session.parent.is_some();
     while let Some(id) = &session.parent
