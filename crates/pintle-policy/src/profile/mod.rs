@@ -1,12 +1,12 @@
 //! A profile: a folder with an `agent.json`, read strictly, never trusted (R10.1–R10.4).
 
-mod brackets;
 mod declared;
 mod document;
 mod file;
 mod formats;
 mod hook;
 mod hook_commands;
+mod json;
 mod meant;
 mod model;
 mod personality;
@@ -19,8 +19,6 @@ mod schema;
 mod served;
 mod shape;
 mod surprises;
-mod syntax;
-mod tokens;
 mod tools;
 mod unready;
 
@@ -37,11 +35,11 @@ pub use served::variable_of;
 pub use tools::{KnownTool, Warning};
 
 pub(crate) use document::{Field, Kind, Node, Parsed};
+pub(crate) use json::parse;
 pub(crate) use read::read_file;
 pub(crate) use report::{Problem, place};
 pub(crate) use schema::schema_of;
 pub(crate) use shape::check as check_shape;
-pub(crate) use syntax::parse;
 
 use crate::guard::Guard;
 use crate::operator::Operator;
