@@ -89,7 +89,8 @@ fn in_output(policy: &Policy, folder: &Path, output: &str, report: &Report) -> V
             "erofs",
             "device or resource busy",
         ]);
-        let missing = at(&["no such file or directory", "enoent", "cannot access"]);
+        let missing =
+            at(&["no such file or directory", "directory nonexistent", "enoent", "cannot access"]);
         let Some(words) = denied.or(missing) else { continue };
         // The path stands next to the words: "cp: a: Read-only file system", or "EROFS: read-only file system, open 'a'".
         let (before, after) = line.split_at_checked(words).unwrap_or((line, ""));
@@ -103,11 +104,16 @@ fn in_output(policy: &Policy, folder: &Path, output: &str, report: &Report) -> V
 }
 
 /// What the policy refuses of a path that the user could use.
-fn refusal(policy: &Policy, path: &Path, may_be_write: bool) -> Option<Refused> {
+fn refusal(policy: &Policy, path: &Path, denied: bool) -> Option<Refused> {
     if policy.hide.iter().any(|secret| path.starts_with(secret)) {
         return path.exists().then(|| Refused::Secret(path.to_owned()));
     }
-    if may_be_write
+    let is_hidden = !may_read(policy, path);
+    // A file that the host has not either, in a folder that is not in the view: it was to be made.
+    let was_to_be_made = is_hidden
+        && path.symlink_metadata().is_err()
+        && path.parent().is_some_and(|parent| parent.is_dir() && !may_read(policy, parent));
+    if (denied || was_to_be_made)
         && may_not_write(policy, path)
         && let Some(at) = writable_outside(path)
     {
@@ -116,7 +122,7 @@ fn refusal(policy: &Policy, path: &Path, may_be_write: bool) -> Option<Refused> 
             false => Refused::Outside(path.to_owned()),
         });
     }
-    let is_readable = !may_read(policy, path) && access(path, Access::READ_OK).is_ok();
+    let is_readable = is_hidden && access(path, Access::READ_OK).is_ok();
     is_readable.then(|| Refused::Grantable(Grant::Read(path.to_owned())))
 }
 
@@ -195,10 +201,14 @@ fn normal(path: &Path) -> PathBuf {
     out
 }
 
-/// Whether a path is part of the process's own view, whatever the host has there.
+/// Whether a path is in a folder of the process's own. A folder that the host has there is not meant by that.
 fn is_own(policy: &Policy, path: &Path) -> bool {
     let is_granted = policy.write.iter().chain(&policy.read).any(|tree| path.starts_with(tree));
-    !is_granted && ["/tmp", "/var/tmp", "/dev", "/proc"].iter().any(|own| path.starts_with(own))
+    let is_in = |own: &&str| {
+        let is_of_the_host = |at: &Path| at != Path::new(own) && at.is_dir();
+        path.starts_with(own) && !path.parent().is_some_and(is_of_the_host)
+    };
+    !is_granted && ["/tmp", "/var/tmp", "/dev", "/proc"].iter().any(is_in)
 }
 
 fn may_not_write(policy: &Policy, path: &Path) -> bool {
@@ -277,6 +287,8 @@ mod tests {
                 write("work/.git/config"),
             ),
             ("cat: ~/notes.txt: No such file or directory", read("notes.txt")),
+            ("sh: 1: cannot create ~/bin/x: Directory nonexistent", write("bin")),
+            ("cp: cannot create regular file '~/bin/x': No such file or directory", write("bin")),
             ("ls: cannot access '~/bin': No such file or directory", read("bin")),
             ("cat: ~/.ssh/: No such file or directory", vec![Refused::Secret(home.join(".ssh"))]),
             (
@@ -314,7 +326,6 @@ mod tests {
         fs::write(home.join("work/a.txt"), "").unwrap();
         for line in [
             "cat: missing.txt: No such file or directory",
-            "cat: ~/missing.txt: No such file or directory",
             "sh: 1: ./a.txt: Permission denied",
             "cat: /usr/share/none: No such file or directory",
             "mkdir: cannot create directory ‘/tmp/a/b’: No such file or directory",

@@ -27,6 +27,7 @@ mod question;
 mod resuming;
 mod rules;
 mod screen;
+mod second_attempt;
 mod server;
 mod sessions;
 mod settings;

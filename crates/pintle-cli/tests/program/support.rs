@@ -182,6 +182,7 @@ fn quoted(argument: &str) -> String {
 }
 
 /// What the program said, and how it ended.
+#[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
