@@ -8,6 +8,7 @@
 )]
 
 mod asking;
+mod background;
 mod bad_input;
 mod conversation;
 mod demo;
