@@ -7,9 +7,13 @@ use crate::step::{Failed, Step, Steps, root};
 /// Debian packages that the tests need, as `(command that shows it is there, package)`. Installed only if missing.
 ///
 /// A C compiler for SQLite, the shell grammar and the TLS library; Node and Python for the worker libraries and a real
-/// MCP server; `prlimit`, `setsid` and `unshare` for hooks that misbehave.
-const DEBIAN_PACKAGES: [(&str, &str); 5] = [
+/// MCP server; `prlimit`, `setsid` and `unshare` for hooks that misbehave; `ip` for a network of a test's own; `git` and `jq` for
+/// everyday commands.
+const DEBIAN_PACKAGES: [(&str, &str); 8] = [
     ("cc", "build-essential"),
+    ("git", "git"),
+    ("ip", "iproute2"),
+    ("jq", "jq"),
     ("node", "nodejs"),
     ("npm", "npm"),
     ("python3", "python3"),

@@ -23,6 +23,7 @@ mod in_force;
 mod init;
 mod interruption;
 mod json;
+mod network;
 mod provider;
 mod question;
 mod resuming;
