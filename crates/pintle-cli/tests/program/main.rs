@@ -38,4 +38,5 @@ mod streaming;
 mod support;
 mod surroundings;
 mod terminal;
+mod tiers;
 mod trace;
