@@ -15,7 +15,7 @@ pub trait Approver: Send + Sync + 'static {
     }
 
     /// Writes the question down before anybody is asked, so that it survives a crash (R11.4). It may be settled
-    /// already: nobody is there to ask.
+    /// already: there is no one to ask.
     fn prepare(&self, _request: &ApprovalRequest) -> BoxFuture<'static, Prepared> {
         std::future::ready(Prepared::Ask).boxed()
     }

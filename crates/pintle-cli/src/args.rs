@@ -315,7 +315,7 @@ when the answer did not count.")]
         #[command(flatten)]
         who: Who,
     },
-    /// What runs without a question, because somebody approved all that fits
+    /// The rules by which calls run without a question, and who approved them
     #[command(after_help = "Examples:\n  pintle approvals rules\n  pintle approvals rules --json
 
 `pintle approvals rules --revoke 2` takes the second one back.")]

@@ -1,6 +1,6 @@
 //! An agent put together from what the command line, the environment and the profile say.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
 use pintle::{
     Event, Hooks, Verdict,
@@ -157,8 +157,10 @@ impl Assembled {
         let model = llm.name().to_string();
         let origin = origin_of(&plan, said);
         let asked = Asked { approvers: plan.approvers, here: environment.names() };
-        let (ears, rules_file) = (extras.ears, environment.operator_file());
-        let approver = StoredApprover::new(store.clone(), ears, asked, origin, rules_file);
+        // A demo has a store of its own, and changes nothing of the operator's.
+        let is_beside = |file: &PathBuf| file.parent() == store.path().parent();
+        let rules_file = environment.operator_file().filter(is_beside);
+        let approver = StoredApprover::new(store.clone(), extras.ears, asked, origin, rules_file);
         // With `--json` whoever reads the events has them to the last.
         let (recorder, json) = (Recorder::new(store.clone()), environment.json);
         let terminal = TerminalConfig {

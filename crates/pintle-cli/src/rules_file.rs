@@ -1,4 +1,4 @@
-//! The rules of pintle.toml: what no one is asked about, until somebody takes it back (R11.7).
+//! The rules of pintle.toml: what runs without a question, until it is revoked (R11.7).
 
 use std::{
     fs::{self, File},
@@ -19,7 +19,7 @@ pub(crate) fn rule_of(written: &WrittenRule) -> ApprovalRule {
     ApprovalRule { tool, allow, zone }
 }
 
-/// Whether whoever gave it may still approve. The operator's own rules name no one.
+/// Whether the one who gave it may still approve. The operator's own rules name no one.
 pub(crate) fn is_by_one_of(written: &WrittenRule, approvers: &[String]) -> bool {
     written.by.as_ref().is_none_or(|by| approvers.contains(by))
 }

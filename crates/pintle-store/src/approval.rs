@@ -63,7 +63,7 @@ pub enum Scope {
     Once,
     /// The rule that the question offers, until the session's program ends.
     Session,
-    /// The same rule, until somebody takes it back.
+    /// The same rule, until it is revoked.
     Always,
 }
 

@@ -119,7 +119,7 @@ impl SqliteStore {
         let mut rules = self.worker().read("listing the rules of sessions", all).await?;
         let programs: BTreeSet<String> = rules.iter().map(|(_, program)| program.clone()).collect();
         for program in programs {
-            // Nobody else takes a lock of that name: who gets it finds the program gone.
+            // Only the program itself holds a lock of that name: a lock that is free means that it ended.
             if self.try_claim(&program)?.is_some() {
                 rules.retain(|(_, of)| *of != program);
                 let _ = std::fs::remove_file(self.lock_of(&program));

@@ -78,7 +78,7 @@ impl Agent {
             let (finding, detail) = match &covered {
                 Some(rule) => (Finding::Passes, format!("covered by {rule}")),
                 None if asked.reasons.is_empty() => {
-                    (Finding::Passes, "nobody has to be asked: it would run".to_string())
+                    (Finding::Passes, "no one has to be asked: it would run".to_string())
                 }
                 None => (Finding::Asks, asked.reasons.join("; ")),
             };

@@ -14,7 +14,7 @@ pub(super) fn prompt(rule: Option<&ApprovalRule>) -> &'static str {
     }
 }
 
-/// What each answer means, for whoever gave another one.
+/// What each answer means, shown after one that is unclear.
 pub(super) fn meaning(rule: Option<&ApprovalRule>) -> Shown {
     match rule {
         Some(rule) => text!(

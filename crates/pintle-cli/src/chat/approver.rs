@@ -91,7 +91,7 @@ impl Approver for StoredApprover {
     }
 
     fn prepare(&self, request: &ApprovalRequest) -> BoxFuture<'static, Prepared> {
-        let (inner, request) = (self.0.clone(), request.clone());
+        let (inner, request) = (self.0.clone(), self.0.offering(request.clone()));
         // What cannot be written down is not asked: nobody could answer it.
         async move {
             inner.prepare(request).await.unwrap_or(Prepared::Settled(ApprovalOutcome::NoOneToAsk))
@@ -100,7 +100,7 @@ impl Approver for StoredApprover {
     }
 
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'static, ApprovalOutcome> {
-        let inner = self.0.clone();
+        let (inner, request) = (self.0.clone(), self.0.offering(request));
         async move { inner.ask(request).await.unwrap_or(ApprovalOutcome::Cancelled) }.boxed()
     }
 
@@ -141,6 +141,12 @@ impl Inner {
             rules.extend(rules_file::standing(file, workspace, approvers));
         }
         Ok(rules)
+    }
+
+    /// The question as it is put. Where nothing is kept, as in the demo, it offers no rule.
+    fn offering(&self, request: ApprovalRequest) -> ApprovalRequest {
+        let rule = request.rule.filter(|_| self.rules_file.is_some());
+        ApprovalRequest { rule, ..request }
     }
 
     /// Keeps the rule that the answer is yes to, for as long as it says. The rule is the one this program asked about.
@@ -194,7 +200,7 @@ impl Inner {
 
     fn keep_always(&self, rule: &ApprovalRule, by: &str) -> Result<&'static str, Problem> {
         let file = self.rules_file.as_ref();
-        let file = file.ok_or_else(|| Problem::new("there is no data folder to keep it in"))?;
+        let file = file.ok_or_else(|| Problem::new("nothing is kept beyond this program here"))?;
         rules_file::add(file, rule, &self.origin.workspace, by, now_ms())?;
         Ok("in this folder")
     }

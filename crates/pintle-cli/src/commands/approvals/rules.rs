@@ -27,13 +27,13 @@ enum Place {
     Session(SessionRule),
 }
 
-/// What is told of a rule.
+/// What the list shows of a rule.
 struct Facts {
     stands: String,
     workspace: Option<String>,
     by: Option<String>,
     since: Option<String>,
-    /// Whether whoever gave it may still approve.
+    /// Whether the one who gave it may still approve.
     is_valid: bool,
 }
 
@@ -114,7 +114,7 @@ fn list(environment: &Environment, rules: &[Listed]) -> Result<(), Problem> {
         }
         say!("     {}", dim(about));
         if !facts.is_valid {
-            say!("     {}", yellow("it does not stand: whoever gave it may not approve any more"));
+            say!("     {}", yellow("it does not stand: the one who gave it is not an approver"));
         }
     }
     Ok(())
@@ -128,7 +128,7 @@ async fn take_back(
     match &listed.place {
         Place::File(written) => {
             let file = environment.operator_file();
-            remove(&file.ok_or_else(|| Problem::new("there is no data folder"))?, written)
+            remove(&file.ok_or_else(|| Problem::new("the data folder is missing"))?, written)
         }
         Place::Session(kept) => match store.revoke_rule(kept.number).await? {
             true => Ok(()),
