@@ -18,9 +18,10 @@ use std::{
 use serde_json::Value;
 
 /// Which room a room may open a door to. A room that is not here may open none.
-const DOORS: [(&str, &[&str]); 9] = [
+const DOORS: [(&str, &[&str]); 10] = [
     ("pintle", &[]),
     ("pintle-policy", &["pintle"]),
+    ("pintle-profile", &["pintle", "pintle-policy"]),
     ("pintle-exec", &["pintle"]),
     ("pintle-agent", &["pintle", "pintle-policy"]),
     ("pintle-llm", &["pintle", "pintle-policy", "pintle-agent"]),
@@ -32,6 +33,7 @@ const DOORS: [(&str, &[&str]); 9] = [
         &[
             "pintle",
             "pintle-policy",
+            "pintle-profile",
             "pintle-exec",
             "pintle-agent",
             "pintle-llm",

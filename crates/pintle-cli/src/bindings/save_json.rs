@@ -14,7 +14,7 @@ use cap_std::{
     fs::{Dir, OpenOptions, OpenOptionsExt},
 };
 use pintle::{DynEvent, Failure};
-use pintle_policy::Scrubber;
+use pintle_profile::Scrubber;
 use rustix::fs::OFlags;
 use serde_json::{Value, json};
 

@@ -1,9 +1,6 @@
 //! Which values must not leave the process (R10.7).
 
-use pintle_policy::{
-    Operator, Profile,
-    profile::{Action, Hook},
-};
+use pintle_profile::{Action, Hook, Operator, Profile};
 
 use crate::environment::Environment;
 

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use pintle_policy::{OPERATOR_FILE, profile::read_inside};
+use pintle_profile::{OPERATOR_FILE, read_inside};
 use tokio::{sync::mpsc, task::JoinSet};
 
 use super::{Ears, approver::Question, screen::Waiting};

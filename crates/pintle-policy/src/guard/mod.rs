@@ -61,7 +61,7 @@ use thiserror::Error;
 
 use crate::{Reach, Zone};
 use globs::glob;
-pub(crate) use globs::{glob_of_names, name_meant};
+pub use globs::{glob_of_names, name_meant};
 
 /// How a guard looks at a call's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
