@@ -18,10 +18,11 @@ use std::{
 use serde_json::Value;
 
 /// Which room a room may open a door to. A room that is not here may open none.
-const DOORS: [(&str, &[&str]); 10] = [
+const DOORS: [(&str, &[&str]); 11] = [
     ("pintle", &[]),
     ("pintle-sandbox", &[]),
     ("pintle-policy", &["pintle"]),
+    ("pintle-profile", &["pintle", "pintle-policy"]),
     ("pintle-exec", &["pintle", "pintle-sandbox"]),
     ("pintle-agent", &["pintle", "pintle-sandbox", "pintle-policy"]),
     ("pintle-llm", &["pintle", "pintle-policy", "pintle-agent"]),
@@ -34,6 +35,7 @@ const DOORS: [(&str, &[&str]); 10] = [
             "pintle",
             "pintle-sandbox",
             "pintle-policy",
+            "pintle-profile",
             "pintle-exec",
             "pintle-agent",
             "pintle-llm",

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{child::Said, names::plain};
 
-/// The table that `crates/pintle-policy/tests/shell_commands.rs` holds the product to.
+/// The table that `crates/pintle-policy/tests/judge/shell_commands.rs` holds the product to.
 const TABLE: &str = include_str!("../../../crates/pintle-policy/tests/evasions.json");
 
 pub struct Row {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use jsonschema::Validator;
-use pintle_policy::{Zone, profile::tool_meant};
+use pintle_policy::{Zone, tool_meant};
 use serde_json::Value;
 
 use crate::{llm::ToolSpec, personality::nearest, tool::Tool};

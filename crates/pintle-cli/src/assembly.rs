@@ -8,11 +8,8 @@ use pintle::{
 };
 use pintle_agent::{Agent, HandlerWatch, Llm, SwitchError, Tool, ToolSpec};
 use pintle_exec::{EndpointStats, KeptWebhooks};
-use pintle_policy::{
-    Operator, Profile,
-    profile::{KnownTool, variable_of},
-    shell,
-};
+use pintle_policy::shell;
+use pintle_profile::{KnownTool, Operator, Profile, variable_of};
 use pintle_store::SqliteStore;
 use pintle_tools::{Background, McpLimits, McpServer, McpTransport, TerminalConfig};
 use serde_json::Value;

@@ -7,7 +7,8 @@ use std::{
 };
 
 use pintle_agent::{Containment, Policy};
-use pintle_policy::{Operator, Profile, SandboxMode, SandboxNetwork, SandboxSettings, Zone};
+use pintle_policy::Zone;
+use pintle_profile::{Operator, Profile, SandboxMode, SandboxNetwork, SandboxSettings};
 use pintle_sandbox::{
     Confinement, Hosts, Rights, Sandbox, Settings, Surroundings, Tier, Unconfined,
 };

@@ -12,7 +12,7 @@ use std::{
 
 use nix::unistd::{Uid, User};
 use pintle_llm::{ProviderConfig, Settings, key_variable, providers};
-use pintle_policy::{OPERATOR_FILE, Operator, OperatorEnv, ProfileErrors};
+use pintle_profile::{OPERATOR_FILE, Operator, OperatorEnv, ProfileErrors};
 use pintle_sandbox::Launcher;
 use pintle_store::OPERATOR;
 

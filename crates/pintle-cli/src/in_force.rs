@@ -7,10 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use pintle_policy::{
-    Profile,
-    profile::{AGENT_FILE, Action, Run},
-};
+use pintle_profile::{AGENT_FILE, Action, Profile, Run};
 use rustix::termios::{QueueSelector, tcflush};
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use anstyle::{AnsiColor, Style};
-use pintle_policy::{ProfileError, ProfileErrors};
+use pintle_profile::{ProfileError, ProfileErrors};
 use serde_json::{Value, json};
 
 use crate::shown::{Show, Shown, cyan, drawn, paragraph, red, text, yellow};

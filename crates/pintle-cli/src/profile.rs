@@ -7,9 +7,9 @@ use std::{
 
 use pintle::points::PersonalityConfig;
 use pintle_agent::{Limits, Personalities, Personality, Policy};
-use pintle_policy::{
-    Effective, OPERATOR_FILE, Operator, Profile, ProfileErrors,
-    profile::{Bounds, KnownTool, Warning, read_inside},
+use pintle_profile::{
+    Bounds, Effective, KnownTool, OPERATOR_FILE, Operator, Profile, ProfileErrors, Warning,
+    read_inside,
 };
 use pintle_tools::{Background, TerminalConfig};
 
@@ -159,7 +159,7 @@ pub(crate) fn unused_model(profile: &Profile) -> Option<String> {
     profile.unknown_model(&providers).map(told)
 }
 
-fn limits(said: pintle_policy::profile::Limits) -> Limits {
+fn limits(said: pintle_profile::Limits) -> Limits {
     let defaults = Limits::default();
     Limits {
         max_turns: said.max_turns.unwrap_or(defaults.max_turns),
@@ -312,7 +312,7 @@ pub(crate) fn model(profile: &Profile) -> Result<Option<String>, Problem> {
 }
 
 fn personalities(profile: &Profile) -> Result<Personalities, Problem> {
-    let configured = |(id, found): (&String, &pintle_policy::profile::Personality)| {
+    let configured = |(id, found): (&String, &pintle_profile::Personality)| {
         let (prompt, tools, plugins) =
             (found.prompt.clone(), found.tools.clone(), found.plugins.clone());
         personality(id, PersonalityConfig { prompt, tools, plugins })

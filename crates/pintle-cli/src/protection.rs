@@ -2,11 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use pintle_policy::{
-    Profile,
-    profile::{AGENT_FILE, HOOKS_FOLDER},
-    resolve,
-};
+use pintle_policy::resolve;
+use pintle_profile::{AGENT_FILE, HOOKS_FOLDER, Profile};
 
 /// What of a profile decides what the agent may do.
 const OF_A_PROFILE: [&str; 4] = [AGENT_FILE, HOOKS_FOLDER, ".pintle", "personalities"];

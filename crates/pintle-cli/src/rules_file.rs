@@ -7,7 +7,7 @@ use std::{
 };
 
 use pintle_agent::{ApprovalRule, StandingRule};
-use pintle_policy::{OPERATOR_FILE, Operator, OperatorEnv, WrittenRule};
+use pintle_profile::{OPERATOR_FILE, Operator, OperatorEnv, WrittenRule};
 use serde_json::json;
 use tempfile::NamedTempFile;
 

@@ -3,13 +3,13 @@
 //!
 //! [`Shown`] is the only thing that [`crate::out`] prints, and [`text!`] the only way to put one together. Its format
 //! string is a literal that captures nothing, and each argument goes through [`Show`], which writes out every character
-//! that would not be seen as itself; which those are, and how they are written, is `pintle_policy`'s to say. So escaping
+//! that would not be seen as itself; which those are, and how they are written, is `pintle_profile`'s to say. So escaping
 //! cannot be forgotten: what is not shown does not compile.
 
 use std::{borrow::Cow, fmt, path::Path};
 
 use anstyle::Style;
-use pintle_policy::{is_hidden, on_one_line, visible};
+use pintle_profile::{is_hidden, on_one_line, visible};
 use serde::Serialize;
 use serde_json::Value;
 

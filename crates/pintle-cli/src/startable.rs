@@ -2,11 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use pintle_policy::{
-    Operator, Profile,
-    profile::{Action, HOOKS_FOLDER, Hook, Run},
-    shell::{SimpleCommand, simple_commands},
-};
+use pintle_policy::shell::{SimpleCommand, simple_commands};
+use pintle_profile::{Action, HOOKS_FOLDER, Hook, Operator, Profile, Run};
 use rustix::fs::{Access, access};
 
 use crate::environment::Environment;

@@ -76,7 +76,8 @@ pub fn is_inside(folder: &Path, base: &Path, path: &Path) -> bool {
 }
 
 /// The path with `.`, `..` and doubled slashes taken out, by its text alone.
-pub(crate) fn normal(text: &str) -> String {
+#[must_use]
+pub fn normal(text: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in text.split('/') {
         match part {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pintle_exec::{KeptWebhooks, WebhookSpec, kept_webhooks};
-use pintle_policy::{Profile, profile::Action};
+use pintle_profile::{Action, Profile};
 
 use crate::{environment::Environment, problem::Problem};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pintle::{DynEvent, DynHandler, Failure};
-use pintle_policy::{Scrubber, profile::LogLevel};
+use pintle_profile::{LogLevel, Scrubber};
 use serde_json::Value;
 
 use crate::{

@@ -14,10 +14,7 @@ use pintle_exec::{
     CommandHook, CommandSpec, EndpointStats, KeptWebhooks, Program, WebhookOptions, WebhookQueue,
     WebhookSecret, WebhookSpec, Worker, WorkerSpec,
 };
-use pintle_policy::{
-    Operator, Profile, Scrubber,
-    profile::{Action, Hook, HookSandbox, Run},
-};
+use pintle_profile::{Action, Hook, HookSandbox, Operator, Profile, Run, Scrubber};
 use serde_json::Value;
 
 use crate::{containment::Held, environment::Environment, problem::Problem};

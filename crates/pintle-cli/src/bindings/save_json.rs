@@ -14,7 +14,7 @@ use cap_std::{
     fs::{Dir, OpenOptions, OpenOptionsExt},
 };
 use pintle::{DynEvent, Failure};
-use pintle_policy::{Profile, Scrubber};
+use pintle_profile::{Profile, Scrubber};
 use rustix::fs::OFlags;
 use serde_json::{Value, json};
 

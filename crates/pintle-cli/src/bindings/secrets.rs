@@ -1,9 +1,6 @@
 //! Which values must not leave the process (R10.7).
 
-use pintle_policy::{
-    Operator, Profile,
-    profile::{Action, Hook, variable_of},
-};
+use pintle_profile::{Action, Hook, Operator, Profile, variable_of};
 
 use crate::environment::Environment;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pintle_policy::{Profile, profile::Hook};
+use pintle_profile::{Hook, Profile};
 use sha2::{Digest, Sha256};
 
 use super::kept;

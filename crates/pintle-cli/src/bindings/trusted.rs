@@ -10,9 +10,8 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use pintle::{DynEvent, DynHandler, Failure, FailureKind};
-use pintle_policy::{
-    Profile,
-    profile::AGENT_FILE,
+use pintle_profile::{
+    AGENT_FILE, Profile,
     trust::{Change, ChangeKind, FileHashes, Fingerprint, Stamps, TrustLock, content_hash},
 };
 use serde_json::Value;

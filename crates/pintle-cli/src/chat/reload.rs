@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use pintle_policy::{OPERATOR_FILE, profile::read_inside};
+use pintle_profile::{OPERATOR_FILE, read_inside};
 use pintle_store::Program;
 use tokio::{sync::mpsc, task::JoinSet};
 

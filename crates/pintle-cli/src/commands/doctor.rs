@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use pintle::HandlerRecord;
 use pintle_agent::{PreviewError, PromptPreview, Store};
 use pintle_exec::KeptWebhooks;
-use pintle_policy::Profile;
+use pintle_profile::Profile;
 use pintle_sandbox::Sandbox;
 use pintle_store::SqliteStore;
 use serde_json::{Value, json};

@@ -11,7 +11,7 @@ use pintle::{
     Cx, DynOutcome, Envelope, FireRecord, HandlerRecord, Outcome, PluginGate, Point, PointInfo,
     RecordSink, points::ToolPre,
 };
-use pintle_policy::profile::nearest;
+use pintle_policy::nearest;
 use serde_json::{Map, Value, json};
 
 use crate::{

@@ -3,10 +3,8 @@
 use std::process::ExitCode;
 
 use pintle::{HandlerInfo, Hooks as Registry, ModelKind, PointInfo};
-use pintle_policy::{
-    Profile,
-    profile::{AGENT_FILE, Action, Bucket, Hook, nearest},
-};
+use pintle_policy::nearest;
+use pintle_profile::{AGENT_FILE, Action, Bucket, Hook, Profile};
 use serde_json::json;
 
 use crate::{

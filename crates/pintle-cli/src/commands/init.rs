@@ -16,7 +16,7 @@ use crate::{
 
 pub(crate) fn run(environment: &Environment, init: &Init) -> Result<ExitCode, Problem> {
     let schema =
-        serde_json::to_string_pretty(&pintle_policy::agent_schema()).map_err(Problem::new)?;
+        serde_json::to_string_pretty(&pintle_profile::agent_schema()).map_err(Problem::new)?;
     let files = [
         ("agent.json", include_str!("../sample/agent.json")),
         ("agent.schema.json", &schema),

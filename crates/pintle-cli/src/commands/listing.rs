@@ -3,10 +3,7 @@
 use std::{collections::HashSet, path::Path, process::ExitCode};
 
 use pintle::{HandlerInfo, Hooks as Registry, ModelKind};
-use pintle_policy::{
-    ProfileErrors,
-    profile::{Action, DeclaredHook, Hook, declared_hooks},
-};
+use pintle_profile::{Action, DeclaredHook, Hook, ProfileErrors, declared_hooks};
 use pintle_store::SqliteStore;
 use serde_json::{Map, Value, json};
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use pintle_agent::{Message, Session, Store, StoredMessage};
-use pintle_policy::profile::nearest;
+use pintle_policy::nearest;
 use pintle_store::SqliteStore;
 use serde_json::json;
 

@@ -2,10 +2,8 @@
 
 use std::{collections::BTreeSet, process::ExitCode};
 
-use pintle_policy::{
-    is_inside,
-    trust::{Change, ChangeKind},
-};
+use pintle_policy::is_inside;
+use pintle_profile::trust::{Change, ChangeKind};
 use serde_json::json;
 
 use crate::{

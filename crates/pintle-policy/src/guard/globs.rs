@@ -46,7 +46,10 @@ pub(super) fn no_choices(text: &str) -> Result<(), PatternError> {
 }
 
 /// A glob over the names of tools, or over paths.
-pub(crate) fn glob_of_names(text: &str) -> Result<Pattern, PatternError> {
+///
+/// # Errors
+/// With what is wrong with it, and what to write instead.
+pub fn glob_of_names(text: &str) -> Result<Pattern, PatternError> {
     let pattern = glob(text)?;
     let outside_sets: String = parts(text).into_iter().map(|part| part.text).collect();
     let groups = ["@(", "?(", "*(", "+(", "!("];
@@ -124,7 +127,8 @@ fn parts(text: &str) -> Vec<Part<'_>> {
 
 /// What to write for the name `[id]`, if a part of a path is a set alone, or but for an ending: it is one letter, and whoever
 /// wrote it may mean a folder that is called so.
-pub(crate) fn name_meant(part: &str) -> Option<String> {
+#[must_use]
+pub fn name_meant(part: &str) -> Option<String> {
     let stem = part.rfind(']').and_then(|at| part.get(..=at))?;
     let ending = part.strip_prefix(stem)?;
     let found = parts(stem);

@@ -62,7 +62,7 @@ use thiserror::Error;
 
 use crate::{Reach, Zone};
 use globs::glob;
-pub(crate) use globs::{glob_of_names, name_meant};
+pub use globs::{glob_of_names, name_meant};
 pub use standing::{rule_for_line, rule_kind};
 
 /// How a guard looks at a call's input.

@@ -85,21 +85,7 @@ fn by_program(command: &SimpleCommand) -> Option<&'static str> {
         "zpool" | "zfs" if first_operand(args) == Some("destroy") => Some("destroys a file system"),
         "shutdown" | "reboot" | "halt" | "poweroff" | "telinit" => Some("stops the machine"),
         "init" if args.iter().any(|a| matches!(a.text(), "0" | "6")) => Some("stops the machine"),
-        "systemctl" | "loginctl"
-            if args.iter().any(|a| {
-                matches!(
-                    a.text(),
-                    "poweroff"
-                        | "reboot"
-                        | "halt"
-                        | "kexec"
-                        | "rescue"
-                        | "emergency"
-                        | "suspend"
-                        | "hibernate"
-                )
-            }) =>
-        {
+        "systemctl" | "loginctl" if args.iter().any(|a| is_one_of(a.text(), STOPS)) => {
             Some("stops the machine")
         }
         "kill" if kills_everything(args) => Some("ends every process"),
@@ -128,13 +114,15 @@ fn first_operand(args: &[Word]) -> Option<&str> {
     args.iter().map(Word::text).find(|t| !t.starts_with('-'))
 }
 
+/// What makes a service manager stop the machine.
+const STOPS: &str = "poweroff reboot halt kexec rescue emergency suspend hibernate";
+
+fn is_one_of(text: &str, words: &str) -> bool {
+    words.split_whitespace().any(|word| word == text)
+}
+
 fn lists_only(args: &[Word]) -> bool {
-    args.iter().any(|a| {
-        matches!(
-            a.text(),
-            "-l" | "--list" | "-h" | "--help" | "-V" | "--version" | "print" | "-d" | "--dump"
-        )
-    })
+    args.iter().any(|a| is_one_of(a.text(), "-l --list -h --help -V --version print -d --dump"))
 }
 
 fn kills_everything(args: &[Word]) -> bool {
@@ -170,38 +158,9 @@ fn names_vital(text: &str) -> bool {
     }
     let path = normal(text);
     let path = path.trim_end_matches("/*").trim_end_matches("/.*").trim_end_matches('/');
-    const VITAL: &[&str] = &[
-        "",
-        "/*",
-        "/bin",
-        "/boot",
-        "/dev",
-        "/etc",
-        "/home",
-        "/lib",
-        "/lib64",
-        "/opt",
-        "/proc",
-        "/root",
-        "/run",
-        "/sbin",
-        "/srv",
-        "/sys",
-        "/usr",
-        "/usr/bin",
-        "/usr/lib",
-        "/usr/local",
-        "/usr/sbin",
-        "/var",
-        "/var/lib",
-        "/var/log",
-        "/Applications",
-        "/Library",
-        "/System",
-        "/Users",
-        "/Volumes",
-    ];
-    VITAL.contains(&path) || path.starts_with("/?")
+    const VITAL: &str = "/* /bin /boot /dev /etc /home /lib /lib64 /opt /proc /root /run /sbin /srv /sys /usr /usr/bin /usr/lib \
+        /usr/local /usr/sbin /var /var/lib /var/log /Applications /Library /System /Users /Volumes";
+    path.is_empty() || path.starts_with("/?") || is_one_of(path, VITAL)
 }
 
 fn is_device(word: &Word) -> bool {
@@ -209,25 +168,9 @@ fn is_device(word: &Word) -> bool {
 }
 
 fn names_device(path: &str) -> bool {
-    const DISKS: &[&str] = &[
-        "/dev/sd",
-        "/dev/hd",
-        "/dev/vd",
-        "/dev/xvd",
-        "/dev/nvme",
-        "/dev/mmcblk",
-        "/dev/disk",
-        "/dev/rdisk",
-        "/dev/mapper/",
-        "/dev/dm-",
-        "/dev/md",
-        "/dev/loop",
-        "/dev/mem",
-        "/dev/kmem",
-        "/dev/port",
-        "/dev/nbd",
-    ];
-    DISKS.iter().any(|disk| path.starts_with(disk))
+    const DISKS: &str = "/dev/sd /dev/hd /dev/vd /dev/xvd /dev/nvme /dev/mmcblk /dev/disk /dev/rdisk /dev/mapper/ /dev/dm- \
+        /dev/md /dev/loop /dev/mem /dev/kmem /dev/port /dev/nbd";
+    DISKS.split_whitespace().any(|disk| path.starts_with(disk))
 }
 
 fn is_vital_file(word: &Word) -> bool {
@@ -235,18 +178,9 @@ fn is_vital_file(word: &Word) -> bool {
 }
 
 fn names_vital_file(path: &str) -> bool {
-    matches!(
-        path,
-        "/etc/passwd"
-            | "/etc/shadow"
-            | "/etc/group"
-            | "/etc/gshadow"
-            | "/etc/sudoers"
-            | "/etc/fstab"
-            | "/proc/sysrq-trigger"
-    ) || path.starts_with("/etc/sudoers.d/")
-        || path.starts_with("/etc/pam.d/")
-        || path.starts_with("/boot/")
+    const FILES: &str = "/etc/passwd /etc/shadow /etc/group /etc/gshadow /etc/sudoers /etc/fstab /proc/sysrq-trigger";
+    const FOLDERS: [&str; 3] = ["/etc/sudoers.d/", "/etc/pam.d/", "/boot/"];
+    is_one_of(path, FILES) || FOLDERS.iter().any(|folder| path.starts_with(folder))
 }
 
 fn writes_vital_file(program: &str, args: &[Word]) -> bool {

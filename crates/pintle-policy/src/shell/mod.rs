@@ -205,7 +205,10 @@ pub fn simple_commands(command: &str) -> Result<Vec<SimpleCommand>, ShellError> 
 }
 
 /// The same for a program that is started without a shell.
-pub(crate) fn commands_of_words(words: &[String]) -> Result<Vec<SimpleCommand>, ShellError> {
+///
+/// # Errors
+/// As before.
+pub fn commands_of_words(words: &[String]) -> Result<Vec<SimpleCommand>, ShellError> {
     let mut words = words.iter().cloned().map(Word::Literal);
     let Some(name) = words.next() else { return Ok(Vec::new()) };
     let command = SimpleCommand::new(name, words.collect());
@@ -251,7 +254,8 @@ fn list(first: Step) -> Result<Script, ShellError> {
 }
 
 /// Whether the text can be a variable's name.
-pub(crate) fn is_variable_name(text: &str) -> bool {
+#[must_use]
+pub fn is_variable_name(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with(|c: char| c.is_ascii_digit())
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')

@@ -5,6 +5,7 @@ use super::wrappers::Wrapper;
 
 /// The arguments from the inner command on; `None` if that cannot be told.
 pub(crate) fn operands<'w>(wrapper: &Wrapper, args: &'w [Word]) -> Option<&'w [Word]> {
+    let has = |names: &str, name: &str| names.split_whitespace().any(|it| it == name);
     let mut rest = args;
     while let [first, tail @ ..] = rest {
         let Word::Literal(text) = first else { break };
@@ -19,9 +20,9 @@ pub(crate) fn operands<'w>(wrapper: &Wrapper, args: &'w [Word]) -> Option<&'w [W
         if let Some(long) = text.strip_prefix("--") {
             let (name, attached) =
                 long.split_once('=').map_or((long, false), |(name, _)| (name, true));
-            if wrapper.long_valued.contains(&name) {
+            if has(wrapper.long_valued, name) {
                 rest = if attached { tail } else { past_one_word(tail)? };
-            } else if wrapper.long_flags.contains(&name) {
+            } else if has(wrapper.long_flags, name) {
                 rest = tail;
             } else {
                 return None;

@@ -7,15 +7,10 @@ use super::redirects::redirecting;
 use super::reserved::{is_grammar, is_reserved};
 use super::word::decode;
 use super::{MAX_STEPS, ShellError, SimpleCommand, Step, Word};
-use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
-use tree_sitter::{Node, ParseOptions, ParseState, Parser};
+use tree_sitter::{Node, Parser};
 
 /// Deeper trees are refused: the walk would not overflow, but looking up from each node would take its time.
 const MAX_TREE_DEPTH: usize = 400;
-
-/// A line of some kinds takes the grammar a time that grows with the square of its length.
-const MAX_TIME: Duration = Duration::from_secs(2);
 
 /// More than anybody puts into one pipe.
 const MAX_PIPE: u32 = 500;
@@ -52,6 +47,10 @@ pub(crate) fn walk(source: &str) -> Result<Found, ShellError> {
     if source.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
         return Err(unreadable("a control character"));
     }
+    // A long pipe takes the grammar a time that grows with the square of its length.
+    if source.lines().any(|line| line.matches('|').count() > MAX_PIPE as usize * 2) {
+        return Err(ShellError::TooMany(MAX_PIPE, "commands in one pipe"));
+    }
     if heredoc::too_much_to_remember(source) {
         return Err(unreadable("too many or too long here-document markers"));
     }
@@ -59,15 +58,7 @@ pub(crate) fn walk(source: &str) -> Result<Found, ShellError> {
     parser
         .set_language(&tree_sitter_bash::LANGUAGE.into())
         .map_err(|_| unreadable("no grammar"))?;
-    let (bytes, end) = (ascii_source(source), Instant::now() + MAX_TIME);
-    let mut in_time = |_: &ParseState| match Instant::now() < end {
-        true => ControlFlow::Continue(()),
-        false => ControlFlow::Break(()),
-    };
-    let options = ParseOptions::new().progress_callback(&mut in_time);
-    let mut read = |at: usize, _| bytes.get(at..).unwrap_or_default();
-    let tree = parser.parse_with_options(&mut read, None, Some(options));
-    let tree = tree.ok_or_else(|| unreadable("it takes too long"))?;
+    let tree = parser.parse(ascii_source(source), None).ok_or_else(|| unreadable("no tree"))?;
     let (found, ledger) = (Found::default(), Ledger::new(source));
     let mut walk = Walk { source, ledger, found, documents: Vec::new(), around: Vec::new() };
 

@@ -7,10 +7,10 @@ pub(crate) struct Wrapper {
     pub(crate) flags: &'static str,
     /// Short options with one.
     pub(crate) valued: &'static str,
-    /// Long options without a value.
-    pub(crate) long_flags: &'static [&'static str],
+    /// Long options without a value, separated by blanks.
+    pub(crate) long_flags: &'static str,
     /// Long options with one.
-    pub(crate) long_valued: &'static [&'static str],
+    pub(crate) long_valued: &'static str,
     /// Operands before the inner command.
     pub(crate) operands: usize,
     /// Whether `NAME=value` may stand before the inner command.
@@ -21,8 +21,8 @@ const PLAIN: Wrapper = Wrapper {
     name: "",
     flags: "",
     valued: "",
-    long_flags: &[],
-    long_valued: &[],
+    long_flags: "",
+    long_valued: "",
     operands: 0,
     assigns: false,
 };
@@ -35,27 +35,21 @@ const WRAPPERS: &[Wrapper] = &[
     Wrapper { name: "command", flags: "p", ..PLAIN },
     Wrapper { name: "exec", flags: "cl", valued: "a", ..PLAIN },
     Wrapper { name: "doas", flags: "Lns", valued: "uC", ..PLAIN },
-    Wrapper {
-        name: "nice",
-        flags: "0123456789",
-        valued: "n",
-        long_valued: &["adjustment"],
-        ..PLAIN
-    },
+    Wrapper { name: "nice", flags: "0123456789", valued: "n", long_valued: "adjustment", ..PLAIN },
     Wrapper {
         name: "time",
         flags: "pavq",
         valued: "fo",
-        long_flags: &["portability", "append", "verbose", "quiet"],
-        long_valued: &["format", "output"],
+        long_flags: "portability append verbose quiet",
+        long_valued: "format output",
         ..PLAIN
     },
     Wrapper {
         name: "timeout",
         flags: "fpv",
         valued: "ks",
-        long_flags: &["foreground", "preserve-status", "verbose"],
-        long_valued: &["kill-after", "signal"],
+        long_flags: "foreground preserve-status verbose",
+        long_valued: "kill-after signal",
         operands: 1,
         ..PLAIN
     },
@@ -63,8 +57,8 @@ const WRAPPERS: &[Wrapper] = &[
         name: "env",
         flags: "i0v",
         valued: "uC",
-        long_flags: &["ignore-environment", "null", "debug"],
-        long_valued: &["unset", "chdir"],
+        long_flags: "ignore-environment null debug",
+        long_valued: "unset chdir",
         assigns: true,
         ..PLAIN
     },
@@ -72,29 +66,8 @@ const WRAPPERS: &[Wrapper] = &[
         name: "sudo",
         flags: "ABbEHiKknPsS",
         valued: "CDghpRrTtuU",
-        long_flags: &[
-            "askpass",
-            "background",
-            "preserve-env",
-            "set-home",
-            "login",
-            "non-interactive",
-            "preserve-groups",
-            "shell",
-            "stdin",
-            "reset-timestamp",
-        ],
-        long_valued: &[
-            "user",
-            "group",
-            "host",
-            "prompt",
-            "chdir",
-            "chroot",
-            "role",
-            "type",
-            "close-from",
-        ],
+        long_flags: "askpass background preserve-env set-home login non-interactive preserve-groups shell stdin reset-timestamp",
+        long_valued: "user group host prompt chdir chroot role type close-from",
         assigns: true,
         ..PLAIN
     },
@@ -102,17 +75,8 @@ const WRAPPERS: &[Wrapper] = &[
         name: "xargs",
         flags: "0oprtx",
         valued: "adEILnPs",
-        long_flags: &[
-            "null",
-            "open-tty",
-            "interactive",
-            "no-run-if-empty",
-            "verbose",
-            "exit",
-            "replace",
-            "max-lines",
-        ],
-        long_valued: &["arg-file", "delimiter", "max-args", "max-procs", "max-chars"],
+        long_flags: "null open-tty interactive no-run-if-empty verbose exit replace max-lines",
+        long_valued: "arg-file delimiter max-args max-procs max-chars",
         ..PLAIN
     },
 ];

@@ -65,6 +65,32 @@ fn arguments_and_redirections_arrive_decoded() {
 }
 
 #[test]
+fn quotes_and_escapes_are_resolved_and_what_is_decided_at_run_time_is_said_to_be() {
+    let word = |raw: &str| simple_commands(&format!("echo {raw}")).unwrap()[0].args[0].clone();
+    for (raw, expected) in [
+        ("rm", "rm"),
+        ("r\\m", "rm"),
+        ("'r'm", "rm"),
+        ("\"r\"'m'", "rm"),
+        ("$'rm'", "rm"),
+        ("$'\\x72\\155'", "rm"),
+        ("$'\\u0072m'", "rm"),
+        ("$'rm\\0junk'", "rm"),
+        ("\"a\\b\\\"c\"", "a\\b\"c"),
+        ("{}", "{}"),
+        ("a~", "a~"),
+    ] {
+        assert_eq!(word(raw), Word::Literal(expected.into()), "{raw}");
+    }
+    for raw in [
+        "$X", "\"$X\"", "a${X}", "`x`", "$(x)", "r?", "/bin/r*", "[r]m", "{rm,x}", "~/x", "a=~/x",
+        "<(x)",
+    ] {
+        assert!(word(raw).is_dynamic(), "{raw}");
+    }
+}
+
+#[test]
 fn words_after_a_here_document_marker_are_arguments() {
     let found = simple_commands("rm <<E -rf /\nE\n").unwrap();
     let args: Vec<&str> = found[0].args.iter().map(Word::text).collect();

@@ -1,7 +1,7 @@
 //! `pintle approvals rules`: what runs without a question, and taking it back (R11.7).
 
 use pintle_agent::ApprovalRule;
-use pintle_policy::{OPERATOR_FILE, WrittenRule};
+use pintle_profile::{OPERATOR_FILE, WrittenRule};
 use pintle_store::{SessionRule, SqliteStore};
 use serde_json::{Value, json};
 

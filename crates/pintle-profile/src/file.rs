@@ -1,0 +1,351 @@
+//! What may stand in agent.json. Declared once: the JSON Schema, the strict reader and the typed profile all come
+//! from these types. `format` names a check in `formats.rs`; what `anyOf` says is for editors, and in `rules.rs` for the
+//! reader, who says more about it than that it does not fit.
+
+use super::sandbox::{HookSandbox, SandboxRules, ServerZone};
+use pintle_policy::GuardKind;
+use pintle_policy::Level;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// An agent's profile: who it is, what it may do, and the hooks that watch it.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(title = "agent.json")]
+pub(crate) struct AgentFile {
+    /// Where the schema of this file is, for editors.
+    #[serde(rename = "$schema")]
+    #[allow(dead_code, reason = "only editors read it")]
+    pub(crate) schema: Option<String>,
+    /// The profile's name. Default: the folder's.
+    #[schemars(extend("format" = "non-empty"))]
+    pub(crate) name: Option<String>,
+    /// The model to talk to, like `anthropic/NAME` or `offline`.
+    #[schemars(extend("format" = "non-empty"))]
+    pub(crate) model: Option<String>,
+    /// The personality a session starts with.
+    #[schemars(extend("format" = "non-empty"))]
+    pub(crate) personality: Option<String>,
+    /// Personalities by name. More may live in folders `personalities/NAME/` with `SOUL.md` and `config.json`.
+    #[serde(default)]
+    pub(crate) personalities: BTreeMap<String, InlinePersonality>,
+    /// Which tools exist for this agent at all.
+    #[serde(default)]
+    pub(crate) tools: ToolSelection,
+    /// How strict the floor is; can only tighten what the operator set.
+    #[serde(default)]
+    pub(crate) security: Security,
+    /// What ends a run.
+    #[serde(default)]
+    pub(crate) limits: Limits,
+    /// What is kept from every process that the sandbox holds; can only tighten.
+    #[serde(default)]
+    pub(crate) sandbox: SandboxRules,
+    /// MCP servers by name.
+    #[serde(default)]
+    pub(crate) mcp_servers: BTreeMap<String, McpServer>,
+    /// The plugins that may fire; a personality can only name fewer. Not served yet.
+    #[schemars(extend("maxItems" = 0))]
+    pub(crate) plugins: Option<Vec<String>>,
+    /// Chat channels by name. Not served yet.
+    #[serde(default)]
+    #[schemars(extend("maxProperties" = 0))]
+    pub(crate) channels: BTreeMap<String, Channel>,
+    /// Actions by the moment they run at.
+    #[serde(default)]
+    #[allow(dead_code, reason = "it is in the schema; hooks are built with their places")]
+    pub(crate) hooks: Hooks,
+    /// Guards: input rejected by pattern before anything runs.
+    #[serde(default)]
+    pub(crate) policies: Vec<Policy>,
+}
+
+/// A personality written in agent.json.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct InlinePersonality {
+    /// Its part of the system prompt.
+    pub(crate) prompt: String,
+    /// The tools it may use, as globs; all of them if left out.
+    #[schemars(extend("format" = "globs"))]
+    pub(crate) tools: Option<Vec<String>>,
+    /// The plugins that fire for it; none if left out. Not served yet.
+    #[schemars(extend("maxItems" = 0))]
+    pub(crate) plugins: Option<Vec<String>>,
+}
+
+/// `config.json` of a personality's folder; its prompt is in `SOUL.md`.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct PersonalityFile {
+    /// Where the schema of this file is, for editors.
+    #[serde(rename = "$schema")]
+    #[allow(dead_code, reason = "only editors read it")]
+    pub(crate) schema: Option<String>,
+    /// The tools it may use, as globs; all of them if left out.
+    #[schemars(extend("format" = "globs"))]
+    pub(crate) tools: Option<Vec<String>>,
+    /// The plugins that fire for it; none if left out. Not served yet.
+    #[schemars(extend("maxItems" = 0))]
+    pub(crate) plugins: Option<Vec<String>>,
+}
+
+/// Which tools exist for an agent.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ToolSelection {
+    /// Globs of tools that exist; all of them if left out.
+    #[schemars(extend("format" = "globs"))]
+    pub allow: Option<Vec<String>>,
+    /// Globs of tools that do not, even if allowed.
+    #[serde(default)]
+    #[schemars(extend("format" = "globs"))]
+    pub deny: Vec<String>,
+}
+
+/// How strict the floor is.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Security {
+    /// What runs by itself, what asks, what never runs. Default: the operator's.
+    pub level: Option<Level>,
+    /// The folder the agent works in, inside the profile's. Default: where the program was started.
+    #[schemars(extend("format" = "inside-folder"))]
+    pub workspace: Option<String>,
+    /// Who may answer approvals: some of the operator's list. Default: all of it.
+    #[schemars(length(min = 1))]
+    pub approvers: Option<Vec<String>>,
+    /// How long an approval waits for an answer, in milliseconds. Default: 30 minutes.
+    #[schemars(range(min = 1))]
+    pub approval_timeout_ms: Option<u64>,
+}
+
+/// What ends a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Limits {
+    /// The most model rounds.
+    #[schemars(range(min = 1))]
+    pub max_turns: Option<u32>,
+    /// The most money, in US dollars.
+    #[schemars(range(min = 0))]
+    pub max_cost_usd: Option<f64>,
+    /// The most time, in seconds.
+    #[schemars(range(min = 1))]
+    pub max_seconds: Option<u64>,
+}
+
+/// An MCP server: a program to start (`command`) or an address to talk to (`url`).
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("anyOf" = [
+    { "required": ["command"], "properties": { "url": false } },
+    { "required": ["url"], "properties": { "command": false, "args": false, "env": false, "zone": false } }
+]))]
+pub struct McpServer {
+    /// The program to start; it speaks over its standard input and output.
+    #[schemars(extend("format" = "non-empty"))]
+    pub command: Option<String>,
+    /// Its arguments.
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// Its environment, added to the allowlist. A value `${NAME}` is that of pintle's own variable NAME.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// What its process is held to. Default: `network`.
+    #[serde(default)]
+    pub zone: ServerZone,
+    /// The address to talk to instead.
+    #[schemars(extend("format" = "http-url"))]
+    pub url: Option<String>,
+}
+
+/// What a channel talks to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChannelKind {
+    /// The terminal.
+    Console,
+    /// HTTP in and out.
+    Webhook,
+    /// Telegram's Bot API.
+    Telegram,
+}
+
+/// A chat channel.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("anyOf" = [
+    { "properties": { "kind": { "const": "console" }, "url": false, "baseUrl": false } },
+    { "properties": { "kind": { "const": "webhook" }, "baseUrl": false } },
+    { "properties": { "kind": { "const": "telegram" }, "url": false }, "required": ["tokenEnv"] }
+]))]
+pub struct Channel {
+    /// What it talks to.
+    pub kind: ChannelKind,
+    /// Who may talk to the agent, by identity; nobody is a stranger if left out.
+    pub allow: Option<Vec<String>>,
+    /// Whether the agent answers in groups only when mentioned.
+    #[serde(default)]
+    pub require_mention: bool,
+    /// The personality that answers here.
+    #[schemars(extend("format" = "non-empty"))]
+    pub personality: Option<String>,
+    /// The environment variable that holds the token or the shared secret.
+    #[schemars(extend("format" = "env-name"))]
+    pub token_env: Option<String>,
+    /// Where outbound messages are posted (`webhook`).
+    #[schemars(extend("format" = "http-url"))]
+    pub url: Option<String>,
+    /// The API's address (`telegram`), if not the usual one.
+    #[schemars(extend("format" = "http-url"))]
+    pub base_url: Option<String>,
+}
+
+/// Actions by the moment they run at (R10.1).
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(crate) struct Hooks {
+    /// `session.start`: at the top of every run.
+    pub(crate) on_start: Vec<ActionFile>,
+    /// `user.prompt.submit`: a user's message is about to enter.
+    pub(crate) on_prompt: Vec<ActionFile>,
+    /// `tool.pre`: before each tool runs.
+    pub(crate) on_tool_call: Vec<ActionFile>,
+    /// `tool.post`: after each tool that ran.
+    pub(crate) on_tool_end: Vec<ActionFile>,
+    /// `model.pre`: before each model request.
+    pub(crate) on_model_call: Vec<ActionFile>,
+    /// `model.post`: after each response.
+    pub(crate) on_model_end: Vec<ActionFile>,
+    /// `session.end`: at every exit of a run.
+    pub(crate) on_complete: Vec<ActionFile>,
+    /// `error`: an unrecoverable failure.
+    pub(crate) on_error: Vec<ActionFile>,
+}
+
+/// How loud a log line is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LogLevel {
+    /// For the curious.
+    Debug,
+    /// The usual.
+    #[default]
+    Info,
+    /// Worth a look.
+    Warn,
+    /// Something is wrong.
+    Error,
+}
+
+/// One action (R10.2).
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(
+    tag = "action",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase",
+    deny_unknown_fields
+)]
+pub(crate) enum ActionFile {
+    /// Writes one line to the log.
+    Log {
+        /// How loud.
+        #[serde(default)]
+        level: LogLevel,
+        /// What it is called in lists and records.
+        #[schemars(extend("format" = "non-empty"))]
+        name: Option<String>,
+        /// Only for these tools, as globs.
+        #[schemars(extend("format" = "globs"))]
+        tools: Option<Vec<String>>,
+    },
+    /// Posts the event to a URL. Observes only: nothing waits for it.
+    Webhook {
+        /// Where to: https, or http to this machine.
+        #[schemars(extend("format" = "webhook-url"))]
+        url: String,
+        /// The environment variable that holds the key to sign with (HMAC-SHA256).
+        #[schemars(extend("format" = "env-name"))]
+        secret_env: Option<String>,
+        /// What it is called in lists and records.
+        #[schemars(extend("format" = "non-empty"))]
+        name: Option<String>,
+        /// Only for these tools, as globs.
+        #[schemars(extend("format" = "globs"))]
+        tools: Option<Vec<String>>,
+    },
+    /// Appends the event to a file, one JSON line each.
+    SaveJson {
+        /// The file, relative to the profile's folder and inside it.
+        #[schemars(extend("format" = "save-path"))]
+        path: String,
+        /// What it is called in lists and records.
+        #[schemars(extend("format" = "non-empty"))]
+        name: Option<String>,
+        /// Only for these tools, as globs.
+        #[schemars(extend("format" = "globs"))]
+        tools: Option<Vec<String>>,
+    },
+    /// Asks a person before the tool runs. Only in `onToolCall`.
+    Approve {
+        /// What it is called in lists and records.
+        #[schemars(extend("format" = "non-empty"))]
+        name: Option<String>,
+        /// Only for these tools, as globs; every call if left out.
+        #[schemars(extend("format" = "globs"))]
+        tools: Option<Vec<String>>,
+    },
+    /// Runs a program; at a gate its exit code decides.
+    #[schemars(extend("anyOf" = [
+        { "required": ["command"], "properties": { "argv": false } },
+        { "required": ["argv"], "properties": { "command": false } }
+    ]))]
+    Command {
+        /// A command for `/bin/sh -c`.
+        #[schemars(extend("format" = "hook-command"))]
+        command: Option<String>,
+        /// A program and its arguments, without a shell.
+        #[schemars(length(min = 1), extend("prefixItems" = [{ "type": "string", "format": "program" }]))]
+        argv: Option<Vec<String>>,
+        /// How long it may take, in milliseconds. Default: 5000.
+        #[schemars(range(min = 1))]
+        timeout_ms: Option<u64>,
+        /// Whether one process serves many events.
+        #[serde(default)]
+        worker: bool,
+        /// What its process is held to. Default: `build`.
+        #[serde(default)]
+        sandbox: HookSandbox,
+        /// What it is called in lists and records.
+        #[schemars(extend("format" = "non-empty"))]
+        name: Option<String>,
+        /// Only for these tools, as globs.
+        #[schemars(extend("format" = "globs"))]
+        tools: Option<Vec<String>>,
+    },
+}
+
+/// One guard (R11.1).
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("anyOf" = [
+    { "required": ["allow"], "properties": { "allow": { "minItems": 1 } } },
+    { "required": ["deny"], "properties": { "deny": { "minItems": 1 } } }
+], "if" = { "properties": { "kind": { "const": "json" } } }, "then" = {
+    "properties": { "allow": { "items": { "pattern": "^/" } }, "deny": { "items": { "pattern": "^/" } } }
+}))]
+pub(crate) struct Policy {
+    /// Which tools it judges, as a glob.
+    #[schemars(extend("format" = "glob"))]
+    pub(crate) tool: String,
+    /// How it looks at the input.
+    pub(crate) kind: GuardKind,
+    /// If there are any, everything must match one of these.
+    #[serde(default)]
+    pub(crate) allow: Vec<String>,
+    /// Nothing may match one of these.
+    #[serde(default)]
+    pub(crate) deny: Vec<String>,
+}

@@ -1,0 +1,474 @@
+//! What the operator allows: the floor under every profile (R10.8, R11.3).
+
+mod approvals;
+mod file;
+mod sandbox;
+
+pub use approvals::WrittenRule;
+pub use file::OPERATOR_FILE;
+pub use sandbox::{SandboxMode, SandboxNetwork, SandboxOfServer, SandboxSettings};
+
+use crate::document::{Field, Node};
+use crate::report::{Problem, place};
+use crate::webhook::{WebhookAllowlist, allowlist_entry, is_loopback};
+use crate::{AGENT_FILE, Limits, Profile, ProfileErrors, Warning};
+use pintle_policy::{Level, nearest};
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use url::{Host, Url};
+
+/// The values of the operator's environment variables, read by the program and passed in.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OperatorEnv<'a> {
+    /// `PINTLE_ALLOW_COMMAND_HOOKS`: `1` or `0`.
+    pub allow_command_hooks: Option<&'a str>,
+    /// `PINTLE_DISABLE_HOOKS`: `1` or `0`.
+    pub disable_hooks: Option<&'a str>,
+    /// `PINTLE_WEBHOOK_ALLOWLIST`: URLs, separated by commas or blanks; added to those of the file.
+    pub webhook_allowlist: Option<&'a str>,
+}
+
+/// What the operator allows. A profile can only have less.
+#[derive(Debug, Clone)]
+pub struct Operator {
+    /// The loosest level a profile may have, and the one it has if it asks for none.
+    pub level: Level,
+    /// The profile to use where nothing nearer names one; as written.
+    pub profile: Option<String>,
+    /// Whether profiles may run programs as hooks.
+    pub allow_command_hooks: bool,
+    /// Whether observers are off. Gates stay on.
+    pub disable_hooks: bool,
+    /// Where webhooks may go. An empty list leaves this machine.
+    pub webhooks: WebhookAllowlist,
+    /// Who may answer approvals: at least one. Without a list in the file it is `operator` alone.
+    pub approvers: Vec<String>,
+    /// The longest an approval may wait, in milliseconds: half an hour unless the file says otherwise.
+    pub approval_timeout_ms: u64,
+    /// The most a run may take; what is left out is the profile's to say.
+    pub limits: Limits,
+    /// Names of environment variables whose values are secrets, beside the ones the program knows.
+    pub secrets: Vec<String>,
+    /// What hooks that are programs get in their environment, beside the allowlist (R8.6).
+    pub hook_env: BTreeMap<String, String>,
+    /// What webhooks are sent through; nothing in the environment says so (R10.5).
+    pub webhook_proxy: Option<String>,
+    /// What runs without a question, in the order written (R11.7).
+    pub approvals: Vec<WrittenRule>,
+    /// What confined processes may read, write and reach.
+    pub sandbox: SandboxSettings,
+    /// The file, for saying where in it something is written.
+    document: Node,
+    source: String,
+}
+
+/// What holds for a profile once the operator has had their say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Effective {
+    /// The level.
+    pub level: Level,
+    /// Who may answer approvals, all of them: nobody else may.
+    pub approvers: Vec<String>,
+    /// How long an approval waits, in milliseconds.
+    pub approval_timeout_ms: u64,
+    /// What ends a run.
+    pub limits: Limits,
+}
+
+/// Who answers when nobody is named: whoever runs the program.
+const OPERATOR: &str = "operator";
+const HALF_AN_HOUR_MS: u64 = 30 * 60 * 1000;
+
+impl Operator {
+    /// Reads the text of `pintle.toml` (empty if there is none) and the environment's values. The environment wins.
+    ///
+    /// # Errors
+    /// With everything in either that cannot be understood, at once. The program must not start with half of it.
+    pub fn new(file: &str, env: OperatorEnv<'_>) -> Result<Self, ProfileErrors> {
+        let mut errors = ProfileErrors::default();
+        let (read, document, problems) = file::read(file);
+        errors.add(OPERATOR_FILE, file, problems);
+        let allow_command_hooks =
+            switch("PINTLE_ALLOW_COMMAND_HOOKS", env.allow_command_hooks, &mut errors);
+        let disable_hooks = switch("PINTLE_DISABLE_HOOKS", env.disable_hooks, &mut errors);
+        let from_env = listed(env.webhook_allowlist.unwrap_or_default(), &mut errors);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let entries = read.webhook_allowlist.iter().map(String::as_str).chain(from_env);
+        Ok(Self {
+            level: read.level,
+            profile: read.profile,
+            allow_command_hooks: allow_command_hooks.unwrap_or(read.allow_command_hooks),
+            disable_hooks: disable_hooks.unwrap_or(read.disable_hooks),
+            webhooks: WebhookAllowlist::new(entries).map_err(|why| {
+                errors.add(OPERATOR_FILE, file, vec![Problem::new(0..0, why)]);
+                errors
+            })?,
+            approvers: read.approvers.unwrap_or_else(|| vec![OPERATOR.to_owned()]),
+            approval_timeout_ms: read.approval_timeout_ms.unwrap_or(HALF_AN_HOUR_MS),
+            limits: Limits {
+                max_turns: read.max_turns,
+                max_cost_usd: read.max_cost_usd,
+                max_seconds: read.max_seconds,
+            },
+            secrets: read.secrets,
+            hook_env: read.hook_env,
+            webhook_proxy: read.webhook_proxy,
+            approvals: approvals::placed(read.approvals, &document, file),
+            sandbox: read.sandbox,
+            document,
+            source: file.to_owned(),
+        })
+    }
+
+    /// Where a setting is written, like `pintle.toml:3`; `None` when it is left out.
+    #[must_use]
+    pub fn written(&self, setting: &str) -> Option<String> {
+        let (line, _) = place(&self.source, self.document.get(setting)?.span.start);
+        Some(format!("{OPERATOR_FILE}:{line}"))
+    }
+
+    /// Where in a list this name is written, to the column.
+    fn named_at(&self, list: &str, name: &str) -> String {
+        let items = self.document.get(list).map(Node::items).unwrap_or_default();
+        match items.iter().find(|item| item.text() == Some(name)) {
+            Some(item) => {
+                let (line, column) = place(&self.source, item.span.start);
+                format!("{OPERATOR_FILE}:{line}:{column}")
+            }
+            None => OPERATOR_FILE.to_owned(),
+        }
+    }
+
+    /// Each variable in `secrets` that is not set: nothing is kept secret by its name. `is_set` knows of each.
+    #[must_use]
+    pub fn unset_secrets(&self, is_set: impl Fn(&str) -> bool) -> Vec<Warning> {
+        let told = |name: &String| Warning {
+            source: self.named_at("secrets", name),
+            message: format!(
+                "`{name}` in `secrets` is not set here, so there is no value to keep secret: is it spelled like that?"
+            ),
+        };
+        self.secrets.iter().filter(|name| !is_set(name)).map(told).collect()
+    }
+
+    /// Of some approvers, each that nobody at this machine can be, with where it is named and whom it may mean. `users` are
+    /// the machine's, as far as they can be listed; `is_user` knows of each.
+    #[must_use]
+    pub fn strangers(
+        &self,
+        approvers: &[String],
+        users: &[String],
+        is_user: impl Fn(&str) -> bool,
+    ) -> Vec<Warning> {
+        let stranger = |who: &&String| who.as_str() != OPERATOR && !is_user(who);
+        let told = |who: &String| {
+            let valid = users.iter().map(String::as_str).chain([OPERATOR]);
+            let meant = match nearest(who, valid) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("name a user of it, or `{OPERATOR}` for whoever runs pintle"),
+            };
+            let source = self.named_at("approvers", who);
+            let message = format!(
+                "`{who}` in `approvers` is no user of this machine, so nobody answers by that name; {meant}"
+            );
+            Warning { source, message }
+        };
+        approvers.iter().filter(stranger).map(told).collect()
+    }
+
+    /// Whether a profile may send to this URL: it is on the list. Where there is no list, this machine is all there is.
+    #[must_use]
+    pub fn allows_webhook(&self, url: &Url) -> bool {
+        if !self.webhooks.is_empty() {
+            return self.webhooks.allows(url);
+        }
+        match url.host() {
+            Some(Host::Ipv4(v4)) => is_loopback(v4.into()),
+            Some(Host::Ipv6(v6)) => is_loopback(v6.into()),
+            Some(Host::Domain(name)) => name == "localhost",
+            None => false,
+        }
+    }
+
+    /// What holds for this profile.
+    ///
+    /// # Errors
+    /// With every place where the profile asks for more than the operator allows.
+    pub fn judge(&self, profile: &Profile) -> Result<Effective, ProfileErrors> {
+        self.unless(self.asks_too_much(&profile.document), profile)
+    }
+
+    /// Every place where agent.json, right or wrong, asks for more than the operator allows.
+    pub(crate) fn asks_too_much(&self, file: &Node) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        self.judge_level(file, &mut problems);
+        self.judge_approvers(file, &mut problems);
+        self.judge_timeout(file, &mut problems);
+        self.judge_limits(file, &mut problems);
+        self.judge_reach(file, &mut problems);
+        problems
+    }
+
+    /// What holds for a profile that is in force already, when the operator tightens meanwhile: no more than the operator
+    /// allows now, whatever the profile asks for.
+    ///
+    /// # Errors
+    /// When that is not a matter of less: it runs programs or sends to places that are no longer allowed, or nobody is
+    /// left to answer its questions. It must not go on then.
+    pub fn hold(&self, profile: &Profile) -> Result<Effective, ProfileErrors> {
+        let mut problems = Vec::new();
+        if self.approvers_of(profile).is_empty() {
+            self.judge_approvers(&profile.document, &mut problems);
+        }
+        self.judge_reach(&profile.document, &mut problems);
+        self.unless(problems, profile)
+    }
+
+    fn unless(
+        &self,
+        problems: Vec<Problem>,
+        profile: &Profile,
+    ) -> Result<Effective, ProfileErrors> {
+        if problems.is_empty() {
+            return Ok(self.effective(profile));
+        }
+        let mut errors = ProfileErrors::default();
+        errors.add(AGENT_FILE, &profile.source, problems);
+        Err(errors)
+    }
+
+    /// The stricter of what the profile says and what the operator does.
+    fn effective(&self, profile: &Profile) -> Effective {
+        let (own, most) = (profile.limits, self.limits);
+        let most_ms = self.approval_timeout_ms;
+        Effective {
+            level: profile.security.level.map_or(self.level, |level| level.max(self.level)),
+            approvers: self.approvers_of(profile),
+            approval_timeout_ms: profile
+                .security
+                .approval_timeout_ms
+                .map_or(most_ms, |own| own.min(most_ms)),
+            limits: Limits {
+                max_turns: least(own.max_turns, most.max_turns),
+                max_cost_usd: least(own.max_cost_usd, most.max_cost_usd),
+                max_seconds: least(own.max_seconds, most.max_seconds),
+            },
+        }
+    }
+
+    /// Those of the operator's that the profile leaves.
+    fn approvers_of(&self, profile: &Profile) -> Vec<String> {
+        let mut approvers = self.approvers.clone();
+        if let Some(named) = &profile.security.approvers {
+            approvers.retain(|who| named.contains(who));
+        }
+        approvers
+    }
+
+    /// What the profile runs, and where it sends.
+    fn judge_reach(&self, file: &Node, problems: &mut Vec<Problem>) {
+        let buckets = file.get("hooks").map(Node::fields).unwrap_or_default();
+        for action in buckets.iter().flat_map(|b: &Field| b.value.items()) {
+            self.judge_action(action, problems);
+        }
+        for server in file.get("mcpServers").map(Node::fields).unwrap_or_default() {
+            if let Some(command) = server.value.get("command") {
+                self.judge_program(command, "a program to start", problems);
+            }
+            self.judge_width(server.value.get("zone"), &["machine"], problems);
+        }
+        // Where a channel talks to gets its token and everything that is said.
+        for channel in file.get("channels").map(Node::fields).unwrap_or_default() {
+            for url in ["url", "baseUrl"].iter().filter_map(|key| channel.value.get(key)) {
+                self.judge_url(url, "messages", problems);
+            }
+        }
+    }
+
+    fn judge_level(&self, file: &Node, problems: &mut Vec<Problem>) {
+        let Some((level, node)) = asked::<Level>(file, "security", "level") else { return };
+        if level >= self.level {
+            return;
+        }
+        let floor = self.level.name();
+        problems.push(
+            Problem::new(
+                node.span.clone(),
+                format!("the level `{}` is looser than the operator's `{floor}`", level.name()),
+            )
+            .label("a profile can only tighten")
+            .help(format!("write `{floor}` or a stricter one, or leave it out"))
+            .help(format!(
+                "to allow it, the operator writes `level = \"{}\"` in pintle.toml",
+                level.name()
+            )),
+        );
+    }
+
+    fn judge_approvers(&self, file: &Node, problems: &mut Vec<Problem>) {
+        // A profile that names who may say yes for it would approve itself.
+        let named = file.get("security").and_then(|security| security.get("approvers"));
+        let named = named.map(Node::items).unwrap_or_default();
+        for node in named
+            .iter()
+            .filter(|n| n.text().is_some_and(|who| !self.approvers.iter().any(|a| a == who)))
+        {
+            let who = node.text().unwrap_or_default();
+            problems.push(
+                Problem::new(
+                    node.span.clone(),
+                    format!("`{who}` is not among the operator's approvers"),
+                )
+                .label("a profile can only tighten")
+                .help("remove the name, or let the operator add it to `approvers` in pintle.toml"),
+            );
+        }
+    }
+
+    fn judge_timeout(&self, file: &Node, problems: &mut Vec<Problem>) {
+        let asked = asked::<u64>(file, "security", "approvalTimeoutMs");
+        let Some((wanted, node)) = asked else { return };
+        let most = self.approval_timeout_ms;
+        if wanted > most {
+            problems.push(
+                Problem::new(
+                    node.span.clone(),
+                    format!("approvals would wait longer than the operator's {most} ms"),
+                )
+                .label("a profile can only tighten")
+                .help(format!(
+                    "write {most} or less; the operator sets `approval_timeout_ms` in pintle.toml"
+                )),
+            );
+        }
+    }
+
+    fn judge_limits(&self, file: &Node, problems: &mut Vec<Problem>) {
+        let most = self.limits;
+        #[allow(clippy::cast_precision_loss, reason = "seconds beyond 2^53 do not come to pass")]
+        let seconds = most.max_seconds.map(|seconds| seconds as f64);
+        for (field, variable, most) in [
+            ("maxTurns", "max_turns", most.max_turns.map(f64::from)),
+            ("maxCostUsd", "max_cost_usd", most.max_cost_usd),
+            ("maxSeconds", "max_seconds", seconds),
+        ] {
+            let asked = asked::<f64>(file, "limits", field);
+            let (Some((wanted, node)), Some(most)) = (asked, most) else { continue };
+            if wanted > most {
+                problems.push(
+                    Problem::new(
+                        node.span.clone(),
+                        format!("`{field}` is more than the operator's {most}"),
+                    )
+                    .label("a profile can only tighten")
+                    .help(format!(
+                        "write {most} or less; the operator sets `{variable}` in pintle.toml"
+                    )),
+                );
+            }
+        }
+    }
+
+    fn judge_action(&self, action: &Node, problems: &mut Vec<Problem>) {
+        let Some(kind) = action.get("action") else { return };
+        if kind.text() == Some("command") {
+            self.judge_program(kind, "a command hook", problems);
+            self.judge_width(action.get("sandbox"), &["network", "none"], problems);
+        }
+        if let Some(url) = action.get("url").filter(|_| kind.text() == Some("webhook")) {
+            self.judge_url(url, "webhooks", problems);
+        }
+    }
+
+    /// Whether a hook or a server asks for less than the default sandbox.
+    fn judge_width(&self, asked: Option<&Node>, wider: &[&str], problems: &mut Vec<Problem>) {
+        let Some(node) = asked.filter(|node| node.text().is_some_and(|it| wider.contains(&it)))
+        else {
+            return;
+        };
+        if !self.sandbox.allow_wider_hooks {
+            problems.push(
+                Problem::new(node.span.clone(), "the operator has not allowed a wider sandbox")
+                    .label("wider than the default")
+                    .help("remove the field")
+                    .help("to allow it, the operator writes `allow_wider_hooks = true` under `[sandbox]` in pintle.toml"),
+            );
+        }
+    }
+
+    fn judge_program(&self, node: &Node, what: &str, problems: &mut Vec<Problem>) {
+        if !self.allow_command_hooks {
+            problems.push(
+                Problem::new(node.span.clone(), "this profile runs programs, and the operator has not allowed that")
+                    .label(what)
+                    .help("read what it runs; if you trust it, set PINTLE_ALLOW_COMMAND_HOOKS=1, or `allow_command_hooks = true` in pintle.toml"),
+            );
+        }
+    }
+
+    fn judge_url(&self, node: &Node, what: &str, problems: &mut Vec<Problem>) {
+        let Some(url) = node.text().and_then(|text| Url::parse(text).ok()) else { return };
+        if !self.allows_webhook(&url) {
+            let origin = url.origin().ascii_serialization();
+            problems.push(
+                Problem::new(node.span.clone(), format!("the operator has not allowed {what} to this place"))
+                    .label("not on the allowlist")
+                    .help(format!("to allow it, add {origin}{} to PINTLE_WEBHOOK_ALLOWLIST, or to `webhook_allowlist` in pintle.toml", url.path())),
+            );
+        }
+    }
+}
+
+/// What agent.json asks for in a field of a part, and where.
+fn asked<'f, T: DeserializeOwned>(
+    file: &'f Node,
+    part: &str,
+    field: &str,
+) -> Option<(T, &'f Node)> {
+    let node = file.get(part)?.get(field)?;
+    Some((serde_json::from_value(node.to_json()).ok()?, node))
+}
+
+/// The smaller one; of one that is not there, the other.
+fn least<T: PartialOrd>(own: Option<T>, most: Option<T>) -> Option<T> {
+    match (own, most) {
+        (Some(own), Some(most)) => Some(if own <= most { own } else { most }),
+        (own, most) => own.or(most),
+    }
+}
+
+/// What a variable switches, if it is set; what is wrong with it goes to `errors`.
+fn switch(name: &str, value: Option<&str>, errors: &mut ProfileErrors) -> Option<bool> {
+    let value = value.unwrap_or_default();
+    match value {
+        "" => None,
+        "1" => Some(true),
+        "0" => Some(false),
+        other => {
+            let problem = Problem::new(0..value.len(), format!("{name} is `{other}`"));
+            let problem = problem.label("expected 1 or 0").help("write 1 for on or 0 for off");
+            errors.add(name, value, vec![problem]);
+            None
+        }
+    }
+}
+
+/// The entries of the list in the environment.
+fn listed<'v>(value: &'v str, errors: &mut ProfileErrors) -> Vec<&'v str> {
+    let mut problems = Vec::new();
+    let mut entries = Vec::new();
+    let mut start = 0_usize;
+    for entry in value.split([',', ' ', '\n', '\t']) {
+        let span = start..start.saturating_add(entry.len());
+        start = span.end.saturating_add(1);
+        match allowlist_entry(entry) {
+            _ if entry.is_empty() => {}
+            Ok(_) => entries.push(entry),
+            Err(why) => problems.push(file::bad_entry(span, why)),
+        }
+    }
+    errors.add("PINTLE_WEBHOOK_ALLOWLIST", value, problems);
+    entries
+}

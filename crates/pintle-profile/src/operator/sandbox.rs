@@ -1,0 +1,154 @@
+//! `[sandbox]` in pintle.toml: what the operator lets confined processes read, write and reach.
+
+use crate::document::Node;
+use crate::report::Problem;
+use crate::sandbox::ServerZone;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Component, Path};
+
+/// The operator's settings of the sandbox, as they are written: `~` is not expanded.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SandboxSettings {
+    /// What happens where the machine has no sandbox.
+    pub mode: SandboxMode,
+    /// More trees that can be read.
+    pub read: Vec<String>,
+    /// More trees that can be written.
+    pub write: Vec<String>,
+    /// Trees that are copied on write, in place of the default list.
+    pub caches: Option<Vec<String>>,
+    /// What zone `network` reaches; all public hosts if it is left out. Compared without regard to case.
+    pub hosts: Option<Vec<String>>,
+    /// How zone `network` reaches it.
+    pub network: SandboxNetwork,
+    /// More paths that cannot be read.
+    pub secrets: Vec<String>,
+    /// Whether a profile's hooks and servers may ask for less than the default sandbox.
+    pub allow_wider_hooks: bool,
+    /// What holds for one MCP server, by its name.
+    pub mcp: BTreeMap<String, SandboxOfServer>,
+}
+
+impl Default for SandboxSettings {
+    fn default() -> Self {
+        Self {
+            mode: SandboxMode::default(),
+            read: Vec::new(),
+            write: Vec::new(),
+            caches: None,
+            hosts: None,
+            network: SandboxNetwork::default(),
+            secrets: Vec::new(),
+            allow_wider_hooks: true,
+            mcp: BTreeMap::new(),
+        }
+    }
+}
+
+/// What happens where the machine has no sandbox (R17.3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxMode {
+    /// Nothing starts.
+    Required,
+    /// A person is asked.
+    #[default]
+    Ask,
+    /// No sandbox is used.
+    Off,
+}
+
+/// How zone `network` reaches other machines (R17.7).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxNetwork {
+    /// Through a proxy that holds the hosts and records them.
+    #[default]
+    Proxy,
+    /// Directly, and no host is held.
+    Direct,
+}
+
+/// What the operator says of one MCP server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SandboxOfServer {
+    /// Its zone, in place of the profile's.
+    pub zone: Option<ServerZone>,
+    /// What it reaches, in place of `hosts` for all.
+    pub hosts: Option<Vec<String>>,
+}
+
+/// What is wrong in `[sandbox]` and no schema can say.
+pub(super) fn check(file: &Node) -> Vec<Problem> {
+    let Some(sandbox) = file.get("sandbox") else { return Vec::new() };
+    let items = |of: &'_ Node, key: &str| of.get(key).map(Node::items).unwrap_or_default().to_vec();
+    let mut problems = Vec::new();
+    for path in ["read", "write", "caches", "secrets"].iter().flat_map(|key| items(sandbox, key)) {
+        if let Some(text) = path.text().filter(|text| !is_whole_path(text)) {
+            let problem = Problem::new(path.span.clone(), format!("`{text}` is not a whole path"));
+            let problem = problem.label("expected `/…` or `~/…`");
+            problems.push(
+                problem.help("write it from the root, or from home with `~/`, and without `..`"),
+            );
+        }
+    }
+    let direct = sandbox.get("network").and_then(Node::text) == Some("direct");
+    let servers = sandbox.get("mcp").map(Node::fields).unwrap_or_default();
+    for of in std::iter::once(sandbox).chain(servers.iter().map(|server| &server.value)) {
+        for host in items(of, "hosts") {
+            if let Some(help) = host.text().and_then(bad_host) {
+                let problem = Problem::new(host.span.clone(), "this is not a host");
+                let problem =
+                    problem.label("expected a name like `example.com` or `*.example.com:443`");
+                problems.push(problem.help(help));
+            }
+        }
+        let Some(hosts) = of.get("hosts") else { continue };
+        let zone = of.get("zone").and_then(Node::text).filter(|zone| *zone != "network");
+        let why = match zone {
+            Some(zone) => format!("zone `{zone}` does not hold hosts"),
+            None if direct => "`network = \"direct\"` does not hold hosts".to_owned(),
+            None => continue,
+        };
+        let problem = Problem::new(hosts.span.clone(), why).label("would have no effect");
+        problems.push(problem.help("keep one of the two"));
+    }
+    problems
+}
+
+fn is_whole_path(text: &str) -> bool {
+    let is_rooted = text.starts_with('/') || text == "~" || text.starts_with("~/");
+    is_rooted && Path::new(text).components().all(|part| part != Component::ParentDir)
+}
+
+/// How to write a host that cannot be used as it is: two readers must not read two hosts in it.
+fn bad_host(text: &str) -> Option<&'static str> {
+    let (name, port) = text.split_once(':').map_or((text, None), |(name, port)| (name, Some(port)));
+    let name = name.strip_prefix("*.").unwrap_or(name);
+    let is_label = |label: &str| {
+        !label.is_empty()
+            && label.len() <= 63
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    let is_port = |port: &str| {
+        port.bytes().all(|byte| byte.is_ascii_digit())
+            && port.parse::<u16>().is_ok_and(|port| port > 0)
+    };
+    if text == "*" {
+        Some("leave `hosts` out: then all public hosts can be reached")
+    } else if text.contains('/') {
+        Some("write the host alone, without a scheme and a path")
+    } else if name.len() > 253 || !name.split('.').all(is_label) {
+        Some("a host is made of ASCII letters, digits, dots and dashes, and may begin with `*.`")
+    } else if port.is_some_and(|port| !is_port(port)) {
+        Some("a port is a number from 1 to 65535")
+    } else {
+        None
+    }
+}

@@ -1,0 +1,198 @@
+//! A profile: a folder with an `agent.json`, read strictly, never trusted (R10.1–R10.4).
+
+use crate::document::{Node, Parsed};
+use crate::file::{self, AgentFile, Channel, Limits, McpServer, Security, ToolSelection};
+use crate::hook::{self, Hook};
+use crate::json::parse;
+use crate::operator::Operator;
+use crate::personality::{self, Personality};
+use crate::report::{Problem, ProfileErrors, place};
+use crate::sandbox::{self, SandboxRules};
+use crate::tools::{self, KnownTool};
+use crate::{
+    agent_schema, formats, hook_commands, missing_env, model, read, rules, schema_check, served,
+};
+use pintle_policy::Guard;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// The file that makes a folder a profile.
+pub const AGENT_FILE: &str = "agent.json";
+
+/// The folder of a profile in which scripts and what they load lie: every file in it is trusted by content (R10.9).
+pub const HOOKS_FOLDER: &str = "hooks";
+
+/// A profile that has been read and found right. What it may do is still the operator's to say.
+#[derive(Debug, Clone)]
+pub struct Profile {
+    /// Its folder.
+    pub dir: PathBuf,
+    /// Its name; the folder's if it gives none.
+    pub name: String,
+    /// The model it wants.
+    pub model: Option<String>,
+    /// The personality a session starts with.
+    pub personality: Option<String>,
+    /// Its personalities by name, written in agent.json or in folders.
+    pub personalities: BTreeMap<String, Personality>,
+    /// Which tools exist.
+    pub tools: ToolSelection,
+    /// How strict the floor is.
+    pub security: Security,
+    /// What ends a run.
+    pub limits: Limits,
+    /// What it keeps from every process that the sandbox holds.
+    pub sandbox: SandboxRules,
+    /// MCP servers by name.
+    pub mcp_servers: BTreeMap<String, McpServer>,
+    /// The plugins that may fire.
+    pub plugins: Option<Vec<String>>,
+    /// Chat channels by name.
+    pub channels: BTreeMap<String, Channel>,
+    /// Its hooks, in the order of the moments and then as written.
+    pub hooks: Vec<Hook>,
+    /// Its guards, in the order written.
+    pub guards: Vec<Guard>,
+    /// The text of agent.json, for trust by content.
+    pub source: String,
+    pub(crate) document: Node,
+    /// The words of the commands that it runs.
+    pub(crate) command_words: BTreeSet<String>,
+}
+
+/// What a profile is held against, beside itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Bounds<'a> {
+    /// Who says how much it may ask for.
+    pub operator: Option<&'a Operator>,
+    /// The tools there are, if they are known.
+    pub tools: &'a [KnownTool],
+    /// Who there is to ask for a model, as in `PROVIDER/NAME`, if it is known.
+    pub providers: &'a [&'a str],
+    /// What the program calls hooks of its own: a name is taken once.
+    pub hooks: &'a [&'a str],
+    /// Where the program keeps its records: no hook may write there.
+    pub data: Option<&'a Path>,
+}
+
+impl Profile {
+    /// Reads the profile in `dir`.
+    ///
+    /// # Errors
+    /// With everything that is wrong with it, at once: agent.json and every personality's folder are read to the end.
+    pub fn load(dir: &Path) -> Result<Self, ProfileErrors> {
+        Self::load_within(dir, Bounds::default())
+    }
+
+    /// The same, held against more than itself.
+    ///
+    /// # Errors
+    /// With everything that is wrong with it or too much, at once.
+    pub fn load_within(dir: &Path, bounds: Bounds<'_>) -> Result<Self, ProfileErrors> {
+        let mut errors = ProfileErrors::default();
+        let names = personality::folder_names(dir);
+        let folders = personality::read_folders(dir, &names, &mut errors);
+        let source = match read::read_text(dir, AGENT_FILE) {
+            Ok(source) => source,
+            Err(error) => {
+                let (text, problem) = read::unreadable(dir, AGENT_FILE, &error);
+                errors.add(AGENT_FILE, &text, vec![problem]);
+                return Err(errors);
+            }
+        };
+        let Parsed { document, mut problems } = parse(&source);
+        let Some(document) = document else {
+            errors.add(AGENT_FILE, &source, problems);
+            return Err(errors);
+        };
+        let mut found = schema_check::check(&document, &agent_schema(), dir);
+        formats::only_one_answer(&mut problems, &mut found);
+        problems.extend(found);
+        problems.extend(rules::check(&document, dir, &names, bounds.data));
+        problems.extend(served::check(&document));
+        problems.extend(sandbox::check(&document));
+        problems.extend(model::unknown(&document, bounds.providers));
+        problems.extend(rules::taken_names(&document, bounds.hooks));
+        if let Some(operator) = bounds.operator {
+            // What cannot be at all needs no leave.
+            let mut asked = operator.asks_too_much(&document);
+            asked.retain(|asked| problems.iter().all(|problem| problem.span != asked.span));
+            problems.extend(asked);
+        }
+        let mut warnings = Vec::new();
+        if !bounds.tools.is_empty() {
+            let tools = tools::Tools::new(bounds.tools, &document);
+            let tell = |node: &Node| warnings.push(tools.fits_none(node, &source));
+            problems.extend(tools::slips(&document, &tools, tell));
+            let of = (&folders, &document, dir);
+            tools::of_folders(of, &tools, &mut errors, &mut warnings);
+            let is_sound = |node: &Node| {
+                problems.iter().all(|problem| !node.span.contains(&problem.span.start))
+            };
+            warnings.extend(tools::of_guards(&document, &source, &tools, is_sound));
+        }
+        errors.add(AGENT_FILE, &source, problems);
+        if !errors.is_empty() {
+            warnings.extend(missing_env::no_folder(&document, &source, dir));
+            return Err(errors.with_warnings(warnings));
+        }
+        Self::build(dir, &source, document, folders).map_err(|problem| {
+            errors.add(AGENT_FILE, &source, vec![problem]);
+            errors
+        })
+    }
+
+    fn build(
+        dir: &Path,
+        source: &str,
+        document: Node,
+        mut personalities: BTreeMap<String, Personality>,
+    ) -> Result<Self, Problem> {
+        // The checks before this one are stricter than serde; should they ever differ, the profile does not load.
+        let file: AgentFile = serde_json::from_value(document.to_json())
+            .map_err(|error| Problem::new(document.span.clone(), error.to_string()))?;
+        let (guards, hooks) = (guards(&file, &document, source)?, hook::build(&document, source)?);
+        let folder_name =
+            || dir.file_name().map_or("agent".into(), |n| n.to_string_lossy().into_owned());
+        personalities.extend(file.personalities.into_iter().map(|(name, p)| (name, p.into())));
+        Ok(Self {
+            dir: dir.to_owned(),
+            name: file.name.unwrap_or_else(folder_name),
+            model: file.model,
+            personality: file.personality,
+            personalities,
+            tools: file.tools,
+            security: file.security,
+            limits: file.limits,
+            sandbox: file.sandbox,
+            mcp_servers: file.mcp_servers,
+            plugins: file.plugins,
+            channels: file.channels,
+            hooks,
+            guards,
+            command_words: hook_commands::words(&document),
+            source: source.to_owned(),
+            document,
+        })
+    }
+}
+
+/// Where a value is written, like `agent.json:14`.
+pub(crate) fn written_at(source: &str, node: &Node) -> String {
+    format!("{AGENT_FILE}:{}", place(source, node.span.start).0)
+}
+
+fn guards(file: &AgentFile, document: &Node, source: &str) -> Result<Vec<Guard>, Problem> {
+    let nodes = document.get("policies").map(Node::items).unwrap_or_default();
+    let build = |(policy, node): (&file::Policy, &Node)| {
+        let at = written_at(source, node);
+        let rules = node.get("deny").map(Node::items).unwrap_or_default();
+        let lines = rules
+            .iter()
+            .filter_map(|rule| Some((rule.text()?.to_owned(), written_at(source, rule))));
+        Guard::new(&policy.tool, policy.kind, &policy.allow, &policy.deny, &at)
+            .map(|guard| guard.with_deny_sources(lines))
+            .map_err(|error| Problem::new(node.span.clone(), error.message))
+    };
+    file.policies.iter().zip(nodes).map(build).collect()
+}

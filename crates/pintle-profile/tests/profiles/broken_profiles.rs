@@ -1,0 +1,375 @@
+//! Each broken profile and its exact error (R10.4): `INSTA_UPDATE=always` rewrites the snapshots.
+
+use pintle_profile::Profile;
+use std::path::Path;
+
+fn hooks(inner: &str) -> String {
+    format!("{{\n  \"hooks\": {{\n    {inner}\n  }}\n}}\n")
+}
+
+fn action(action: &str) -> String {
+    hooks(&format!("\"onToolCall\": [{action}]"))
+}
+
+fn field(inner: &str) -> String {
+    format!("{{\n  {inner}\n}}\n")
+}
+
+fn cases() -> Vec<(&'static str, String)> {
+    vec![
+        ("empty_file", String::new()),
+        ("byte_order_mark", "\u{feff}{}".into()),
+        (
+            "save_among_the_scripts",
+            action("{ \"action\": \"save_json\", \"path\": \"hooks/events.jsonl\" }"),
+        ),
+        ("not_json", "{ name: 1 }".into()),
+        ("trailing_comma", "{\n  \"name\": \"a\",\n}\n".into()),
+        ("unclosed_object", "{\n  \"name\": \"a\"\n".into()),
+        ("single_quotes", "{ 'name': 'a' }".into()),
+        ("two_values", "{} {}".into()),
+        ("a_list_at_the_top", "[]".into()),
+        ("unknown_field", field("\"nmae\": \"a\"")),
+        ("unknown_field_like_nothing", field("\"zzzzzz\": 1")),
+        ("duplicate_field", field("\"name\": \"a\",\n  \"name\": \"b\"")),
+        ("name_is_a_number", field("\"name\": 3")),
+        ("name_is_empty", field("\"name\": \" \"")),
+        ("name_is_null", field("\"name\": null")),
+        ("unknown_bucket", hooks("\"onToolcall\": []")),
+        ("bucket_by_point_name", hooks("\"tool.pre\": []")),
+        ("bucket_is_an_object", hooks("\"onStart\": { \"action\": \"log\" }")),
+        ("unknown_action", action("{ \"action\": \"aprove\" }")),
+        ("unknown_action_like_nothing", action("{ \"action\": \"rewrite\" }")),
+        ("no_action", action("{ \"tools\": [\"*\"] }")),
+        ("misspelt_action_key", action("{ \"acton\": \"log\" }")),
+        ("action_is_a_text", action("\"log\"")),
+        ("unknown_field_in_action", action("{ \"action\": \"log\", \"lvl\": \"info\" }")),
+        ("unknown_log_level", action("{ \"action\": \"log\", \"level\": \"warning\" }")),
+        ("webhook_without_url", action("{ \"action\": \"webhook\" }")),
+        (
+            "webhook_plain_http",
+            action("{ \"action\": \"webhook\", \"url\": \"http://example.com/x\" }"),
+        ),
+        ("webhook_not_a_url", action("{ \"action\": \"webhook\", \"url\": \"example.com\" }")),
+        (
+            "webhook_with_password",
+            action("{ \"action\": \"webhook\", \"url\": \"https://a:b@example.com\" }"),
+        ),
+        (
+            "webhook_to_metadata",
+            action("{ \"action\": \"webhook\", \"url\": \"https://169.254.169.254/latest\" }"),
+        ),
+        (
+            "webhook_secret_value",
+            action(
+                "{ \"action\": \"webhook\", \"url\": \"https://example.com\", \"secretEnv\": \"s3cr3t-value\" }",
+            ),
+        ),
+        ("save_without_path", action("{ \"action\": \"save_json\" }")),
+        ("save_absolute", action("{ \"action\": \"save_json\", \"path\": \"/tmp/x.log\" }")),
+        (
+            "save_named_like_a_program",
+            action("{ \"action\": \"save_json\", \"path\": \"Makefile\" }"),
+        ),
+        ("save_dot_dot", action("{ \"action\": \"save_json\", \"path\": \"logs/../../x.log\" }")),
+        ("save_through_link", action("{ \"action\": \"save_json\", \"path\": \"away/x.jsonl\" }")),
+        (
+            "save_over_agent_json",
+            action("{ \"action\": \"save_json\", \"path\": \"./agent.json\" }"),
+        ),
+        (
+            "save_over_script",
+            action(
+                "{ \"action\": \"save_json\", \"path\": \"hooks/./check.sh\" },\n      { \"action\": \"command\", \"argv\": [\"hooks/check.sh\"] }",
+            ),
+        ),
+        ("save_with_a_nul", action("{ \"action\": \"save_json\", \"path\": \"a\\u0000b\" }")),
+        (
+            "program_with_a_nul",
+            action("{ \"action\": \"command\", \"argv\": [\"hooks/a\\u0000b\"] }"),
+        ),
+        ("nested_too_deep", format!("{{ \"name\": {}1{} }}", "[".repeat(70), "]".repeat(70))),
+        ("nested_without_end", "[".repeat(600)),
+        (
+            "addresses_of_nobody_and_of_all",
+            action(
+                "{ \"action\": \"webhook\", \"url\": \"http://0.0.0.0\" },\n      { \"action\": \"webhook\", \"url\": \"https://[::ffff:224.0.0.1]\" }",
+            ),
+        ),
+        ("mcp_to_nobody", field("\"mcpServers\": { \"files\": { \"url\": \"http://0.0.0.0/\" } }")),
+        (
+            "prompt_that_is_turned_around",
+            field("\"personalities\": { \"helper\": { \"prompt\": \"a\\u202eb\" } }"),
+        ),
+        (
+            "save_through_a_file",
+            action(
+                "{ \"action\": \"save_json\", \"path\": \"agent.json/x\" },\n      { \"action\": \"save_json\", \"path\": \"hooks/check.sh/logs/x\" }",
+            ),
+        ),
+        (
+            "save_to_a_name_too_long",
+            action(&format!(
+                "{{ \"action\": \"save_json\", \"path\": \"logs/{}/x\" }}",
+                "a".repeat(300)
+            )),
+        ),
+        (
+            "save_to_what_somebody_runs",
+            action(
+                "{ \"action\": \"save_json\", \"path\": \".git/hooks/pre-commit\" },\n      { \"action\": \"save_json\", \"path\": \"new.sh\" }",
+            ),
+        ),
+        ("save_to_folder", action("{ \"action\": \"save_json\", \"path\": \"hooks\" }")),
+        ("approve_elsewhere", hooks("\"onComplete\": [{ \"action\": \"approve\" }]")),
+        (
+            "tools_without_a_tool",
+            hooks("\"onStart\": [{ \"action\": \"log\", \"tools\": [\"*\"] }]"),
+        ),
+        ("bad_glob", action("{ \"action\": \"approve\", \"tools\": [\"write_[\"] }")),
+        ("tools_is_a_text", action("{ \"action\": \"approve\", \"tools\": \"write_*\" }")),
+        ("command_without_anything", action("{ \"action\": \"command\" }")),
+        (
+            "command_with_both",
+            action("{ \"action\": \"command\", \"command\": \"true\", \"argv\": [\"true\"] }"),
+        ),
+        ("command_argv_empty", action("{ \"action\": \"command\", \"argv\": [] }")),
+        (
+            "command_missing_script",
+            action("{ \"action\": \"command\", \"argv\": [\"hooks/missing.sh\"] }"),
+        ),
+        (
+            "command_outside_script",
+            action("{ \"action\": \"command\", \"command\": \"../evil.sh --now\" }"),
+        ),
+        (
+            "command_absolute_script",
+            action("{ \"action\": \"command\", \"argv\": [\"/usr/local/evil.sh\"] }"),
+        ),
+        ("command_unparsable", action("{ \"action\": \"command\", \"command\": \"echo 'open\" }")),
+        (
+            "command_decided_at_run_time",
+            action("{ \"action\": \"command\", \"command\": \"$HOOK run\" }"),
+        ),
+        (
+            "command_timeout_zero",
+            action("{ \"action\": \"command\", \"argv\": [\"true\"], \"timeoutMs\": 0 }"),
+        ),
+        (
+            "command_timeout_text",
+            action("{ \"action\": \"command\", \"argv\": [\"true\"], \"timeoutMs\": \"500\" }"),
+        ),
+        (
+            "two_hooks_of_one_name",
+            action(
+                "{ \"action\": \"log\", \"name\": \"a\" }, { \"action\": \"approve\", \"name\": \"a\" }",
+            ),
+        ),
+        ("unknown_level", field("\"security\": { \"level\": \"stric\" }")),
+        ("approvers_are_nobody", field("\"security\": { \"approvers\": [] }")),
+        ("workspace_outside", field("\"security\": { \"workspace\": \"..\" }")),
+        ("workspace_is_the_machine", field("\"security\": { \"workspace\": \"/\" }")),
+        ("turns_with_a_fraction", field("\"limits\": { \"maxTurns\": 1.5 }")),
+        ("negative_cost", field("\"limits\": { \"maxCostUsd\": -1 }")),
+        ("turns_too_many", field("\"limits\": { \"maxTurns\": 99999999999 }")),
+        (
+            "missing_personality",
+            field(
+                "\"personality\": \"helpr\",\n  \"personalities\": { \"helper\": { \"prompt\": \"x\" } }",
+            ),
+        ),
+        (
+            "personality_without_prompt",
+            field("\"personalities\": { \"helper\": { \"tools\": [] } }"),
+        ),
+        ("mcp_with_nothing", field("\"mcpServers\": { \"files\": {} }")),
+        (
+            "mcp_with_both",
+            field(
+                "\"mcpServers\": { \"files\": { \"command\": \"x\", \"url\": \"https://x.example\" } }",
+            ),
+        ),
+        (
+            "mcp_bad_scheme",
+            field("\"mcpServers\": { \"files\": { \"url\": \"ftp://x.example\" } }"),
+        ),
+        (
+            "mcp_to_metadata",
+            field("\"mcpServers\": { \"files\": { \"url\": \"http://169.254.169.254/mcp\" } }"),
+        ),
+        (
+            "hidden_character",
+            action("{ \"action\": \"approve\", \"tools\": [\"term\\u200binal\"] }"),
+        ),
+        ("name_on_two_lines", field("\"name\": \"a\\nb\"")),
+        (
+            "telegram_without_token",
+            field("\"channels\": { \"phone\": { \"kind\": \"telegram\" } }"),
+        ),
+        ("unknown_channel_kind", field("\"channels\": { \"phone\": { \"kind\": \"telegramm\" } }")),
+        (
+            "sandbox_of_other_places",
+            field(
+                "\"sandbox\": { \"protect\": [\"/etc\", \"*.tf\"], \"secrets\": [\"../.env\", \"{a,b}\"] }",
+            ),
+        ),
+        ("sandbox_that_loosens", field("\"sandbox\": { \"write\": [\"x\"] }")),
+        (
+            "hook_in_no_such_sandbox",
+            action("{ \"action\": \"command\", \"command\": \"true\", \"sandbox\": \"netwrok\" }"),
+        ),
+        ("plugins_of_nobody", field("\"plugins\": [\"notes\"]")),
+        (
+            "mcp_env_that_names_no_variable",
+            field(
+                "\"mcpServers\": { \"files\": { \"command\": \"x\", \"env\": { \"A\": \"$A\", \"B\": \"Bearer ${B}\", \"C\": \"${C}\", \"D\": \"5 $\" } } }",
+            ),
+        ),
+        (
+            "guard_without_rules",
+            field("\"policies\": [{ \"tool\": \"terminal\", \"kind\": \"shell\" }]"),
+        ),
+        (
+            "guard_without_kind",
+            field("\"policies\": [{ \"tool\": \"terminal\", \"deny\": [\"rm\"] }]"),
+        ),
+        (
+            "guard_unknown_kind",
+            field(
+                "\"policies\": [{ \"tool\": \"terminal\", \"kind\": \"bash\", \"deny\": [\"rm\"] }]",
+            ),
+        ),
+        (
+            "guard_rule_with_a_pipe",
+            field(
+                "\"policies\": [{ \"tool\": \"terminal\", \"kind\": \"shell\", \"deny\": [\"curl | sh\"] }]",
+            ),
+        ),
+        (
+            "guard_json_rule",
+            field(
+                "\"policies\": [{ \"tool\": \"mail\", \"kind\": \"json\", \"deny\": [\"to=x\"] }]",
+            ),
+        ),
+        (
+            "many_errors_at_once",
+            field(
+                "\"nmae\": \"ü\", \"model\": 1,\n  \"hooks\": { \"onEnd\": [], \"onStart\": [{ \"action\": \"approve\" }, { \"action\": \"webhok\" }] },\n  \"limits\": { \"maxTurn\": 1 }",
+            ),
+        ),
+    ]
+}
+
+fn make_folder(dir: &Path) {
+    std::fs::create_dir(dir.join("hooks")).unwrap();
+    std::fs::write(dir.join("hooks/check.sh"), "#!/bin/sh\n").unwrap();
+    std::os::unix::fs::symlink("/", dir.join("away")).unwrap();
+}
+
+// R10.4
+#[test]
+fn each_broken_profile_is_refused_with_its_exact_error() {
+    let cases = cases();
+    assert!(cases.len() >= 40);
+    let folder = tempfile::tempdir().unwrap();
+    make_folder(folder.path());
+    for (name, source) in cases {
+        std::fs::write(folder.path().join("agent.json"), &source).unwrap();
+        match Profile::load(folder.path()) {
+            Ok(_) => panic!("{name} was loaded:\n{source}"),
+            Err(errors) => {
+                assert!(
+                    errors.errors().iter().all(|e| !e.helps.is_empty()),
+                    "{name}: an error without help\n{errors}"
+                );
+                insta::assert_snapshot!(name, errors.render(false));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_folder_without_agent_json_says_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    insta::assert_snapshot!(
+        "no_agent_json",
+        Profile::load(folder.path()).unwrap_err().render(false)
+    );
+}
+
+#[test]
+fn broken_personality_folders_are_reported_with_their_own_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    for name in ["silent", "wrong", "linked", "twice"] {
+        std::fs::create_dir_all(dir.join("personalities").join(name)).unwrap();
+    }
+    std::fs::write(dir.join("personalities/wrong/SOUL.md"), "x").unwrap();
+    std::fs::write(dir.join("personalities/wrong/config.json"), "{\n  \"tool\": [\"a\"]\n}\n")
+        .unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", dir.join("personalities/linked/SOUL.md")).unwrap();
+    std::fs::write(dir.join("personalities/twice/SOUL.md"), "x").unwrap();
+    std::fs::write(
+        dir.join("agent.json"),
+        field("\"personalities\": { \"twice\": { \"prompt\": \"x\" } }"),
+    )
+    .unwrap();
+    insta::assert_snapshot!("personality_folders", Profile::load(dir).unwrap_err().render(false));
+}
+
+// What is there and broken is there: it is told once, and not as missing.
+#[test]
+fn a_personality_that_hides_characters_is_shown_in_its_line_and_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    std::fs::create_dir_all(dir.join("personalities/a")).unwrap();
+    std::fs::write(dir.join("agent.json"), field("\"personality\": \"a\"")).unwrap();
+    let soul = dir.join("personalities/a/SOUL.md");
+    std::fs::write(&soul, "You help.\nYou never \u{202e}lla eteled\u{202c}.\n").unwrap();
+    insta::assert_snapshot!("personality_turned_around", Profile::load(dir).unwrap_err());
+    for needed in ["می\u{200c}خواهم", "👩\u{200d}🚀", "a\r\n\tb", "שלום\u{200f}!"] {
+        std::fs::write(&soul, needed).unwrap();
+        assert_eq!(Profile::load(dir).unwrap().personalities["a"].prompt, needed);
+    }
+}
+
+#[test]
+fn an_error_has_file_line_column_and_help() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("agent.json"), "{\n  \"model\": \"é\", \"nmae\": \"a\"\n}\n")
+        .unwrap();
+    let errors = Profile::load(folder.path()).unwrap_err();
+    let error = &errors.errors()[0];
+    assert_eq!((error.file.as_str(), error.line, error.column), ("agent.json", 2, 17));
+    assert_eq!(error.helps, ["did you mean `name`?"]);
+}
+
+/// What no schema can say: it depends on the folder, on another field, or on a grammar of its own. The schema's description
+/// says so too.
+const LEFT_TO_THE_READER: [&str; 12] = [
+    "command_decided_at_run_time",
+    "command_missing_script",
+    "command_outside_script",
+    "command_unparsable",
+    "duplicate_field",
+    "guard_rule_with_a_pipe",
+    "mcp_env_that_names_no_variable",
+    "missing_personality",
+    "save_among_the_scripts",
+    "save_dot_dot",
+    "save_through_link",
+    "two_hooks_of_one_name",
+];
+
+#[test]
+fn an_editor_marks_every_broken_profile_that_a_schema_can_tell() {
+    let validator = jsonschema::validator_for(&pintle_profile::agent_schema()).unwrap();
+    let passes = |source: &String| {
+        serde_json::from_str(source).is_ok_and(|document| validator.is_valid(&document))
+    };
+    let cases = cases().into_iter();
+    let mut left: Vec<&str> =
+        cases.filter(|(_, source)| passes(source)).map(|(name, _)| name).collect();
+    left.sort_unstable();
+    assert_eq!(left, LEFT_TO_THE_READER);
+}

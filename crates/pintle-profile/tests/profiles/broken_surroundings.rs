@@ -1,0 +1,61 @@
+//! What is right by itself and does not fit the program it is for, and the exact answer (R10.4): `INSTA_UPDATE=always`
+//! rewrites the snapshots.
+
+use insta::assert_snapshot;
+use pintle_profile::Bounds;
+use pintle_profile::{Profile, ProfileErrors};
+use tempfile::TempDir;
+
+fn folder(agent: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("agent.json"), agent).unwrap();
+    folder
+}
+
+fn load(agent: &str) -> Result<Profile, ProfileErrors> {
+    let providers = &["anthropic", "gemini", "open_router", "openai"];
+    let hooks = &["terminal guard", "profile guard"];
+    let bounds = Bounds { providers, hooks, ..Bounds::default() };
+    Profile::load_within(folder(agent).path(), bounds)
+}
+
+#[test]
+fn a_hook_is_not_called_like_one_that_is_built_in() {
+    let agent = r#"{ "hooks": {
+  "onStart": [{ "action": "log", "name": "profile guard" }],
+  "onToolCall": [{ "action": "approve", "name": "terminal guard" }, { "action": "log", "name": "my guard" }]
+} }"#;
+    assert_snapshot!(load(agent).unwrap_err());
+}
+
+#[test]
+fn a_model_that_nobody_has_is_told_with_the_nearest() {
+    let told: Vec<String> = ["anthropc/x", "zzz/x", "ofline", "openai", "zzz", "gemini/"]
+        .map(|model| load(&format!("{{ \"model\": \"{model}\" }}")).unwrap_err().to_string())
+        .into();
+    assert_snapshot!(told.join("\n\n"));
+    for model in ["offline", "scripted:x.jsonl", "anthropic/x", "open_router/openai/x"] {
+        load(&format!("{{ \"model\": \"{model}\" }}")).unwrap();
+    }
+}
+
+// What is not there here may be there where it runs.
+#[test]
+fn what_is_not_there_yet_is_told_and_keeps_nothing_from_loading() {
+    let agent = r#"{
+  "security": { "workspace": "nothere" },
+  "hooks": { "onComplete": [
+    { "action": "webhook", "url": "https://x.example", "secretEnv": "HOOK_KEY" },
+    { "action": "webhook", "url": "https://x.example", "secretEnv": "OTHER_KEY" }
+  ] }
+}"#;
+    let folder = folder(agent);
+    let told = || {
+        let profile = Profile::load(folder.path()).unwrap();
+        let told = profile.unready(|name| name == "OTHER_KEY").into_iter();
+        told.map(|it| format!("{}: {}", it.source, it.message)).collect::<Vec<_>>()
+    };
+    assert_snapshot!(told().join("\n"));
+    std::fs::create_dir(folder.path().join("nothere")).unwrap();
+    assert_eq!(told().len(), 1);
+}
