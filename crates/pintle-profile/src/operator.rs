@@ -279,12 +279,6 @@ impl Operator {
             }
             self.judge_width(server.value.get("zone"), &["machine"], problems);
         }
-        // Where a channel talks to gets its token and everything that is said.
-        for channel in file.get("channels").map(Node::fields).unwrap_or_default() {
-            for url in ["url", "baseUrl"].iter().filter_map(|key| channel.value.get(key)) {
-                self.judge_url(url, "messages", problems);
-            }
-        }
     }
 
     fn judge_level(&self, file: &Node, problems: &mut Vec<Problem>) {

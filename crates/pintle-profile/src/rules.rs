@@ -24,7 +24,6 @@ pub(crate) fn check(
     hooks(file, &Saving { folder, data, scripts }, &mut found);
     personalities(file, folders, &mut found);
     servers(file, &mut found);
-    channels(file, &mut found);
     policies(file, &mut found);
     approvers(file, &mut found);
     found.problems
@@ -210,12 +209,11 @@ fn personalities(file: &Node, folders: &BTreeSet<String>, found: &mut Found) {
     }
     let known: Vec<&str> =
         inline.iter().map(|f| f.key.as_str()).chain(folders.iter().map(String::as_str)).collect();
-    let chosen = file.get("personality").into_iter();
-    let in_channels = field(file, "channels").iter().filter_map(|c| c.value.get("personality"));
-    for name in chosen.chain(in_channels) {
-        let Some(text) = name.text().filter(|t| !t.trim().is_empty() && !known.contains(t)) else {
-            continue;
-        };
+    let unknown = |name: &&Node| {
+        name.text().is_some_and(|text| !text.trim().is_empty() && !known.contains(&text))
+    };
+    if let Some(name) = file.get("personality").filter(unknown) {
+        let text = name.text().unwrap_or_default();
         let help = match nearest(text, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!(
@@ -250,25 +248,6 @@ fn servers(file: &Node, found: &mut Found) {
             _ => continue,
         };
         found.say(key_span, format!("the MCP server `{key}` {what}"), label, help);
-    }
-}
-
-fn channels(file: &Node, found: &mut Found) {
-    for channel in field(file, "channels") {
-        let kind = channel.value.get("kind").and_then(Node::text).unwrap_or_default();
-        if kind == "telegram" && channel.value.get("tokenEnv").is_none() {
-            let message = format!("the channel `{}` has no `tokenEnv`", channel.key);
-            let help = "add \"tokenEnv\": \"TELEGRAM_TOKEN\": the variable's name, never the token";
-            found.say(&channel.key_span, message, "Telegram needs a token", help);
-        }
-        for (key, owner) in [("url", "webhook"), ("baseUrl", "telegram")] {
-            let is_stray = |f: &&Field| f.key == key && !kind.is_empty() && kind != owner;
-            if let Some(stray) = channel.value.fields().iter().find(is_stray) {
-                let message = format!("`{key}` has no meaning for a `{kind}` channel");
-                let label = format!("only for `{owner}`");
-                found.say(&stray.key_span, message, &label, "remove it, or change `kind`");
-            }
-        }
     }
 }
 
