@@ -9,10 +9,10 @@ impl Profile {
     /// hold keys. `is_set` knows of each variable.
     #[must_use]
     pub fn unready(&self, is_set: impl Fn(&str) -> bool) -> Vec<Warning> {
-        let mut told: Vec<_> =
+        let mut warnings: Vec<_> =
             no_folder(&self.document, &self.source, &self.dir).into_iter().collect();
         let mut tell = |node: &Node, message: String| {
-            told.push(Warning { source: written_at(&self.source, node), message });
+            warnings.push(Warning { source: written_at(&self.source, node), message });
         };
         let buckets = self.document.get("hooks").map(Node::fields).unwrap_or_default();
         for action in buckets.iter().flat_map(|bucket| bucket.value.items()) {
@@ -25,7 +25,7 @@ impl Profile {
                 );
             }
         }
-        told
+        warnings
     }
 }
 
