@@ -12,7 +12,7 @@ pub const PATH_FIELDS: [&str; 4] = ["path", "file_path", "filePath", "cwd"];
 ///
 /// It is made once, before the first judgement. Guards and zones look at it, and the tool gets the same value with its
 /// permit: a link that is swapped while a person thinks about the call changes nothing (P3). It is a memory, not a
-/// handle: whoever opens one of its paths must follow no link on the way, since there was none.
+/// handle: to open one of its paths, follow no link on the way, since there was none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reach {
     workspace: Result<PathBuf, Unresolved>,
@@ -27,7 +27,7 @@ pub(crate) struct Named {
     pub(crate) real: Result<PathBuf, Unresolved>,
 }
 
-/// Nobody can say where a path leads: its links form a loop, a part of it may not be looked at, or it is no path.
+/// It is not known where a path leads: its links form a loop, a part of it may not be read, or it is not a path.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{path}` cannot be resolved: {why}")]
 pub struct Unresolved {

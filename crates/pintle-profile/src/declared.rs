@@ -25,7 +25,7 @@ pub struct DeclaredHook {
     pub errors: Vec<ProfileError>,
 }
 
-/// Every hook that the agent.json in `dir` declares, each with its share of `errors`. Empty when the file is no JSON.
+/// Every hook that the agent.json in `dir` declares, each with its share of `errors`. Empty when the file is not JSON.
 #[must_use]
 pub fn declared_hooks(dir: &Path, errors: &ProfileErrors) -> Vec<DeclaredHook> {
     let Ok(source) = read_text(dir, AGENT_FILE) else { return Vec::new() };

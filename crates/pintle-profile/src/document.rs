@@ -84,7 +84,7 @@ impl Node {
 
 /// What came of reading a file.
 pub(crate) struct Parsed {
-    /// What is in it; none if nobody can say.
+    /// What is in it; none if that is not known.
     pub(crate) document: Option<Node>,
     /// What is wrong with the writing of it: then it is only for checking the rest.
     pub(crate) problems: Vec<Problem>,

@@ -83,15 +83,15 @@ pub(crate) fn only_one_answer(slips: &mut Vec<Problem>, found: &mut Vec<Problem>
 fn bad_glob(text: &str, span: Range<usize>) -> Option<Problem> {
     if text.is_empty() {
         let help = "write a tool's name or a glob like `write_*`";
-        return Some(Problem::told(span, "this glob is empty", "", help));
+        return Some(Problem::at(span, "this glob is empty", "", help));
     }
     if let Err(error) = glob::Pattern::new(text) {
         let help =
             "`*` is any text, `?` any character, `[ab]` one of them; write `[[]` for a bracket";
-        return Some(Problem::told(span, format!("`{text}` is not a glob"), error.msg, help));
+        return Some(Problem::at(span, format!("`{text}` is not a glob"), error.msg, help));
     }
     let error = glob_of_names(text).err()?;
-    Some(Problem::told(span, "this glob fits no tool", "never applies", error.message))
+    Some(Problem::at(span, "this glob fits no tool", "never applies", error.message))
 }
 
 fn bad_http_url(text: &str, span: Range<usize>) -> Option<Problem> {
@@ -117,14 +117,14 @@ fn bad_proxy(text: &str, span: Range<usize>) -> Option<Problem> {
     let is_bad = !url::Url::parse(text).is_ok_and(is_one);
     let message = format!("`{text}` is no proxy's address");
     let help = "write one like http://proxy.example.com:3128";
-    is_bad.then(|| Problem::told(span, message, "expected http or https", help))
+    is_bad.then(|| Problem::at(span, message, "expected http or https", help))
 }
 
 /// What is wrong with a path that must stay inside the profile's folder.
 pub(crate) fn bad_inner_path(text: &str, span: &Range<usize>, folder: &Path) -> Option<Problem> {
     let path = Path::new(text);
     let problem = if text.contains('\0') {
-        // Told as a character that is hidden; no path has it.
+        // It is reported as a hidden character; no path has it.
         return None;
     } else if text.trim().is_empty() {
         Problem::new(span.clone(), "this path is empty")
@@ -163,7 +163,7 @@ fn bad_save_path(text: &str, span: Range<usize>, folder: &Path) -> Option<Proble
     } else if let Some(long) = plain.split('/').find(|part| part.len() > LONGEST_NAME) {
         let message =
             format!("a name of {} bytes, and none is longer than {LONGEST_NAME}", long.len());
-        return Some(Problem::told(span, message, "", "give the file a shorter name"));
+        return Some(Problem::at(span, message, "", "give the file a shorter name"));
     } else if let Some(file) = Path::new(&plain).ancestors().skip(1).find(is_file) {
         let what = format!("cannot be: `{}` is a file, not a folder", file.display());
         (what, "goes through a file")
@@ -173,7 +173,7 @@ fn bad_save_path(text: &str, span: Range<usize>, folder: &Path) -> Option<Proble
         ("lies in what git keeps".into(), "git runs what is written there")
     } else if plain.is_empty() || text.ends_with('/') || folder.join(&plain).is_dir() {
         let help = "name the file too, like `logs/events.jsonl`";
-        return Some(Problem::told(span, format!("`{text}` is a folder"), "expected a file", help));
+        return Some(Problem::at(span, format!("`{text}` is a folder"), "expected a file", help));
     } else if !is_saved_as(&plain) {
         // A program is made by its name too: `Makefile`, `.bashrc`, `BUILD.SH`.
         let label = "expected a name that ends in .jsonl, .ndjson, .json, .log or .txt";
@@ -183,7 +183,7 @@ fn bad_save_path(text: &str, span: Range<usize>, folder: &Path) -> Option<Proble
     };
     let what: String = what;
     let help = "save to a file of its own, like `logs/events.jsonl`";
-    Some(Problem::told(span, format!("`{text}` {what}"), label, help))
+    Some(Problem::at(span, format!("`{text}` {what}"), label, help))
 }
 
 /// Whether no part of the path is a link, and the file has no second name.
@@ -199,19 +199,19 @@ fn leads_nowhere_else(folder: &Path, plain: &str) -> bool {
 fn bad_command(text: &str, span: Range<usize>, folder: &Path) -> Option<Problem> {
     if text.trim().is_empty() {
         let help = "write what `/bin/sh -c` should run";
-        return Some(Problem::told(span, "this command is empty", "", help));
+        return Some(Problem::at(span, "this command is empty", "", help));
     }
     let commands = match simple_commands(text) {
         Ok(commands) => commands,
         Err(error) => {
             let help = error.to_string();
-            return Some(Problem::told(span, "this command cannot be read", "", help));
+            return Some(Problem::at(span, "this command cannot be read", "", help));
         }
     };
     if let Some(unknown) = commands.iter().find(|c| c.name.is_dynamic()) {
         let message = format!("what `{}` runs is decided at run time", unknown.summary());
         let help = "name the script itself; commands start in the profile's folder, so `hooks/check.sh` is enough";
-        return Some(Problem::told(span, message, "cannot be trusted by content", help));
+        return Some(Problem::at(span, message, "cannot be trusted by content", help));
     }
     let mut programs = commands.iter().filter_map(|c| c.name.literal());
     programs.find_map(|program| bad_program(program, &span, folder))
@@ -219,7 +219,7 @@ fn bad_command(text: &str, span: Range<usize>, folder: &Path) -> Option<Problem>
 
 /// A program given by a path is a script of the profile: it must be inside, and there.
 pub(crate) fn bad_program(program: &str, span: &Range<usize>, folder: &Path) -> Option<Problem> {
-    // The other one is told as a character that is hidden.
+    // A NUL is reported as a hidden character.
     if !program.contains('/') || program.contains('\0') {
         return None;
     }
@@ -236,5 +236,5 @@ pub(crate) fn bad_program(program: &str, span: &Range<usize>, folder: &Path) -> 
     }
     let message = format!("there is no script `{program}`");
     let help = "create it, or correct the path; it is relative to the profile's folder";
-    Some(Problem::told(span.clone(), message, "not found in the profile's folder", help))
+    Some(Problem::at(span.clone(), message, "not found in the profile's folder", help))
 }

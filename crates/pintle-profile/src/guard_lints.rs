@@ -1,4 +1,4 @@
-//! What a guard does that whoever wrote it might not expect.
+//! What a guard does that its author may not expect.
 
 use super::document::Node;
 use super::tools::{KnownTool, Tools, fits_a_server};
@@ -22,13 +22,13 @@ const LIKE_A_COMMAND: [&str; 11] = [
 ];
 
 pub(super) fn of_guard(policy: &Node, tools: &Tools<'_>) -> Vec<String> {
-    let mut told = of_its_tools(policy, tools);
+    let mut found = of_its_tools(policy, tools);
     let kind = policy.get("kind").and_then(Node::text).unwrap_or_default();
     let rules = ["allow", "deny"].into_iter().filter_map(|key| policy.get(key));
     for rule in rules.flat_map(Node::items).filter_map(Node::text) {
-        told.extend(of_rule(kind, rule));
+        found.extend(of_rule(kind, rule));
     }
-    told
+    found
 }
 
 /// What loads, and means something else to other programs.
@@ -61,7 +61,7 @@ fn of_rule(kind: &str, rule: &str) -> Option<String> {
     ))
 }
 
-/// `rm .*`, `/command=.*rm.*`, `^rm`: whoever means any text by `.*` would guard only what begins with a dot.
+/// `rm .*`, `/command=.*rm.*`, `^rm`: with `.*` for any text a guard would only cover what begins with a dot.
 fn is_an_expression(rule: &str) -> bool {
     let begins = |word: &str| [".*", ".+", "^"].iter().any(|start| word.starts_with(start));
     rule.split([' ', '=']).any(begins)

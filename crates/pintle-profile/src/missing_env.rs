@@ -9,37 +9,30 @@ impl Profile {
     /// hold keys. `is_set` knows of each variable.
     #[must_use]
     pub fn unready(&self, is_set: impl Fn(&str) -> bool) -> Vec<Warning> {
-        let mut told: Vec<_> =
+        let mut warnings: Vec<_> =
             no_folder(&self.document, &self.source, &self.dir).into_iter().collect();
         let mut tell = |node: &Node, message: String| {
-            told.push(Warning { source: written_at(&self.source, node), message });
+            warnings.push(Warning { source: written_at(&self.source, node), message });
         };
         let buckets = self.document.get("hooks").map(Node::fields).unwrap_or_default();
         for action in buckets.iter().flat_map(|bucket| bucket.value.items()) {
             if let Some(node) = action.get("secretEnv")
                 && let Some(name) = node.text().filter(|name| !is_set(name))
             {
-                tell(
-                    node,
-                    format!("{name} is not set: an agent with this profile starts only when it is"),
-                );
+                let why = "an agent with this profile starts only when it is";
+                tell(node, format!("{name} is not set: {why}"));
             }
         }
         for server in self.document.get("mcpServers").map(Node::fields).unwrap_or_default() {
             for node in served::variables(server) {
                 let name = node.text().and_then(served::variable_of);
                 if let Some(name) = name.filter(|name| !is_set(name)) {
-                    let server = &server.key;
-                    tell(
-                        node,
-                        format!(
-                            "{name} is not set: the MCP server `{server}` starts only when it is"
-                        ),
-                    );
+                    let why = format!("the MCP server `{}` starts only when it is", server.key);
+                    tell(node, format!("{name} is not set: {why}"));
                 }
             }
         }
-        told
+        warnings
     }
 }
 

@@ -53,7 +53,7 @@ pub(crate) fn read_text(dir: &Path, file: &str) -> Result<String, Error> {
     String::from_utf8(bytes).map_err(|_| invalid("it is not text in UTF-8"))
 }
 
-/// Names that somebody may have given to a file that was to be `agent.json`.
+/// Names that a file may have that was meant to be `agent.json`.
 const NEARLY: [&str; 6] =
     ["agent.jsonc", "agent.json5", "agent.yaml", "agent.yml", "agent.toml", "agent.json.txt"];
 

@@ -21,7 +21,7 @@ impl Problem {
         Self { span, message: message.into(), label: String::new(), helps: Vec::new() }
     }
 
-    pub(crate) fn told(
+    pub(crate) fn at(
         span: Range<usize>,
         message: impl Into<String>,
         label: &str,
@@ -65,7 +65,7 @@ impl ProfileError {
     }
 }
 
-/// Nobody reads more, and each is drawn with its line.
+/// More are not read, and each is drawn with its line.
 const MOST_DRAWN: usize = 50;
 
 /// Everything that is wrong with a profile (R10.4). Shown whole, so that one look is enough.
@@ -85,7 +85,7 @@ impl ProfileErrors {
         &self.errors
     }
 
-    /// What would be told of the profile if it did load, as far as that can be said.
+    /// What would be odd about the profile if it did load, as far as that is known.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings

@@ -36,7 +36,7 @@ struct Found {
 
 impl Found {
     fn say(&mut self, span: &Range<usize>, message: impl Into<String>, label: &str, help: &str) {
-        self.problems.push(Problem::told(span.clone(), message, label, help));
+        self.problems.push(Problem::at(span.clone(), message, label, help));
     }
 }
 
@@ -281,7 +281,7 @@ fn policies(file: &Node, found: &mut Found) {
     }
 }
 
-/// A list that names nobody differs from one that is left out: a call that needs a yes could never get one.
+/// An empty list differs from one that is left out: a call that needs a yes could never get one.
 fn approvers(file: &Node, found: &mut Found) {
     let named = file.get("security").and_then(|security| security.get("approvers"));
     if let Some(named) = named.filter(|it| matches!(&it.kind, Kind::List(all) if all.is_empty())) {

@@ -23,7 +23,7 @@ pub fn agent_schema() -> Value {
 /// What an editor cannot say.
 const LEFT_TO_THE_READER: &str = "`pintle hooks lint` says more than a schema can: keys that are written twice, names that are taken or that nothing has, files and links in the folder, `..` in the middle of a path, shell lines and rules that cannot be parsed, unusual spellings of addresses and of variables.";
 
-/// An action that has no meaning at this moment, or a field of it, is told by an editor too.
+/// An editor marks an action that has no meaning at this moment, or a field of it, too.
 fn at_its_moment(schema: &mut Value, bucket: Bucket) {
     let list = schema.pointer_mut(&format!("/$defs/Hooks/properties/{}/items", bucket.name()));
     let Some(Value::Object(action)) = list else { return };
@@ -98,7 +98,7 @@ const MOST: u64 = 9_007_199_254_740_991;
 /// Lists whose texts are names or patterns.
 const IDENTITIES: [&str; 5] = ["approvers", "plugins", "allow", "deny", "tools"];
 
-/// What a page hides: characters that nobody sees, or that a terminal acts on. Those beyond the first plane are left to the
+/// What a page hides: characters that are not seen, or that a terminal acts on. Those beyond the first plane are left to the
 /// reader, as not every editor's patterns know them.
 macro_rules! hidden_in_a_page {
     () => {

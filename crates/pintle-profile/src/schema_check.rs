@@ -24,7 +24,7 @@ struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     fn say(&mut self, span: &Range<usize>, message: String, label: &str, help: impl Into<String>) {
-        self.problems.push(Problem::told(span.clone(), message, label, help));
+        self.problems.push(Problem::at(span.clone(), message, label, help));
     }
 
     fn follow(&self, schema: &'a Value) -> &'a Value {
@@ -207,7 +207,7 @@ impl<'a> Checker<'a> {
         }
         let required =
             schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        // What stands there misspelt was told as that.
+        // A misspelt one was reported as that.
         let is_missing = |key: &&str| node.get(key).is_none() && !meant.contains(key);
         for key in required.iter().filter_map(Value::as_str).filter(is_missing) {
             let about =

@@ -28,7 +28,7 @@ impl Profile {
         Some(format!("{file}:{}", place(&source, tools).0))
     }
 
-    /// Whether it brings programs, or servers to talk to: then somebody has to trust it.
+    /// Whether it brings programs, or servers to talk to: then a person has to trust it.
     #[must_use]
     pub fn runs_programs(&self) -> bool {
         let runs = |hook: &Hook| matches!(hook.action, Action::Command { .. });

@@ -1,4 +1,4 @@
-//! What somebody means who writes it as another tool does, or in another place.
+//! What is meant by a name that other tools use, or that stands in another place.
 
 use super::document::{Kind, Node};
 use super::hook::Bucket;
@@ -40,7 +40,7 @@ pub(super) fn action(written: &str) -> Option<&'static str> {
     })
 }
 
-/// How to refuse, for somebody who looks for an action that does.
+/// How to refuse, for an author who looks for an action that does.
 pub(super) fn refusal(written: &str) -> Option<&'static str> {
     matches!(written.to_lowercase().as_str(), "deny" | "block" | "reject" | "forbid" | "refuse" | "stop")
         .then_some("what is refused stands in `policies`: [{ \"tool\": \"terminal\", \"kind\": \"shell\", \"deny\": [\"git push *\"] }]; a tool nobody may use, in `tools`: { \"deny\": [ … ] }")
@@ -134,7 +134,7 @@ pub(super) fn belongs(root: &Value, written: &str, at_the_top: bool) -> Option<S
     Some(format!("did you mean `{near}` in `{part}`? Write {}", write(part, near)))
 }
 
-/// How a part of the file looks, for somebody who wrote it as something else.
+/// How a part of the file looks, for an author who wrote it as something else.
 pub(super) fn example(called: &str, node: &Node, expected: &str) -> Option<String> {
     if let ("string", [one]) = (expected, node.items())
         && let Some(text) = one.text()

@@ -33,7 +33,7 @@ const OF_A_SERVER: &str = "mcp__";
 impl Profile {
     /// Holds every glob by which the profile speaks of tools (in hooks, guards, personalities and its own selection)
     /// against the tools there are. Of a profile with servers, what could be about their tools is left alone unless they are
-    /// among them. A glob that fits none may be for tools of another day: it is returned, to be told.
+    /// among them. A glob that fits none may be for tools of another day: it is returned as a warning.
     ///
     /// # Errors
     /// With each glob that fits no tool and nearly names one, and each rule about a field that no such tool has: slips
@@ -51,7 +51,7 @@ impl Profile {
         if errors.is_empty() { Ok(idle) } else { Err(errors) }
     }
 
-    /// What its guards do that somebody might not expect: calls they refuse whatever is in them, and what they do not see.
+    /// What its guards do that their author may not expect: calls they refuse whatever is in them, and what they do not see.
     #[must_use]
     pub fn surprises(&self, tools: &[KnownTool]) -> Vec<Warning> {
         let tools = Tools::new(tools, &self.document);
@@ -59,7 +59,7 @@ impl Profile {
     }
 }
 
-/// What those guards that `loads` do not do as somebody might expect.
+/// The same for those guards that `loads` picks.
 pub(super) fn of_guards(
     document: &Node,
     source: &str,
@@ -100,7 +100,7 @@ impl<'t> Tools<'t> {
         }
     }
 
-    /// Whether every tool that the glob fits is known. One that is no glob at all is told as that.
+    /// Whether every tool that the glob fits is known. One that is not a glob is reported as that.
     fn knows_all_of(&self, glob: &str) -> bool {
         glob::Pattern::new(glob).is_ok() && !(self.more_to_come && fits_a_server(glob))
     }
@@ -218,8 +218,8 @@ pub(super) fn of_folders(
         let globs = config.get("tools").map(Node::items).unwrap_or_default();
         let slips = tools.slips(globs, &mut |node| {
             let line = place(&source, node.span.start).0;
-            let told = tools.fits_none(node, &source);
-            idle.push(Warning { source: format!("{file}:{line}"), ..told });
+            let warning = tools.fits_none(node, &source);
+            idle.push(Warning { source: format!("{file}:{line}"), ..warning });
         });
         errors.add(&file, &source, slips);
     }

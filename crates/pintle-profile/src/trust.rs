@@ -134,8 +134,9 @@ impl Listing {
         let (mut folders, mut seen, mut found) = (Vec::new(), HashSet::new(), 0_usize);
         let mut pending = vec![PathBuf::from(HOOKS_FOLDER)];
         while let Some(folder) = pending.pop() {
-            // A link may lead to a folder that was listed before.
-            if !dir.join(&folder).canonicalize().is_ok_and(|real| seen.insert(real)) {
+            // There may be no such folder, and a link may lead to one that was listed before.
+            let is_new = dir.join(&folder).canonicalize().is_ok_and(|real| seen.insert(real));
+            if !is_new || !dir.join(&folder).is_dir() {
                 continue;
             }
             let unreadable = |cause| TrustError::Unreadable {

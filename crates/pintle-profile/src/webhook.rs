@@ -30,7 +30,7 @@ fn forbidden_v4(address: Ipv4Addr) -> bool {
 
 fn forbidden_v6(address: Ipv6Addr) -> bool {
     if let Some(inner) = embedded_v4(address) {
-        // Such an address is routed like any other: whoever answers to 127.0.0.1 in it is not this machine.
+        // Such an address is routed like any other: 127.0.0.1 in it is not this machine.
         let is_a_trick = inner.is_loopback() && address.to_ipv4_mapped().is_none();
         return forbidden_v4(inner) || is_a_trick;
     }

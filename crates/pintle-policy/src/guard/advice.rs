@@ -3,7 +3,7 @@
 use super::operands::has_subcommands;
 use crate::shell::{SimpleCommand, Word};
 
-/// Whether the command runs nothing and touches nothing, whoever calls it: `cargo test || true`.
+/// Whether the command runs nothing and touches nothing: `cargo test || true`.
 pub(super) fn needs_no_rule(command: &SimpleCommand) -> bool {
     let Some(name) = command.name.literal().filter(|_| command.assignments.is_empty()) else {
         return false;

@@ -125,8 +125,8 @@ fn parts(text: &str) -> Vec<Part<'_>> {
     parts
 }
 
-/// What to write for the name `[id]`, if a part of a path is a set alone, or but for an ending: it is one letter, and whoever
-/// wrote it may mean a folder that is called so.
+/// What to write for the name `[id]`, if a part of a path is a set alone, or but for an ending: it is one letter, and may be
+/// meant as the name of a folder.
 #[must_use]
 pub fn name_meant(part: &str) -> Option<String> {
     let stem = part.rfind(']').and_then(|at| part.get(..=at))?;

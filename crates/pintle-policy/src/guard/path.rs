@@ -103,7 +103,7 @@ fn unknown(why: &dyn Display) -> Refusal {
     Refusal::unreadable(format!("{why}, so the path guard cannot judge it"))
 }
 
-/// Whether the rule could match the path or a folder above it: so too if nobody can say where the rule leads.
+/// Whether the rule could match the path or a folder above it: also if it is not known where the rule leads.
 fn may_cover(rule: &str, path: &Path, workspace: &Path) -> bool {
     absolute(rule, workspace).is_none_or(|(pattern, _)| matches(&pattern, path))
 }

@@ -1,4 +1,4 @@
-//! Paths in the input of a tool whose fields nobody here knows.
+//! Paths in the input of a tool whose fields are not known here.
 
 use crate::paths::resolve;
 use serde_json::Value;
@@ -67,7 +67,7 @@ fn unescaped(text: &str) -> String {
 /// Where the text leads if it is a path; none if no system could open it.
 ///
 /// # Errors
-/// When nobody can say where it leads.
+/// When it is not known where it leads.
 pub(crate) fn resolved(text: &str, workspace: &Path) -> Result<Option<PathBuf>, String> {
     if text.len() > MAX_PATH || text.contains('\0') {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Commands nobody wants an agent to run, whoever approves them.
+//! Commands that destroy the machine or the account: the terminal guard denies them.
 
 use super::options::may_be_long;
 use super::{SimpleCommand, Word, read};

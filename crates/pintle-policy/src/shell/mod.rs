@@ -5,7 +5,7 @@
 //! never panics, where `brush-parser` and `yash-syntax` overflow the stack. It is lenient, though: here and there it reads
 //! a substitution as plain text. So nothing it says is taken on faith: every byte must be accounted for, every word is
 //! decoded a second time by our own reader, every `$(` and backquote must be a substitution in the tree, and a
-//! here-document must end where a shell would end it. Where the two disagree, the command counts as one that cannot be
+//! here-document must end where a shell would end it. Where the two disagree, the command is one that cannot be
 //! parsed. Its C scanner never sees a character outside ASCII (see `tree.rs`).
 
 mod ascii_source;
@@ -149,7 +149,7 @@ impl SimpleCommand {
     }
 }
 
-/// Why a command could not be read. Whoever judges must treat each of them as a refusal.
+/// Why a command could not be read. A guard treats each of them as a refusal.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ShellError {
     /// Longer than [`MAX_COMMAND_BYTES`].

@@ -3,7 +3,7 @@
 use super::Word;
 use super::wrappers::Wrapper;
 
-/// The arguments from the inner command on; `None` if that cannot be told.
+/// The arguments from the inner command on; `None` if it cannot be found.
 pub(crate) fn operands<'w>(wrapper: &Wrapper, args: &'w [Word]) -> Option<&'w [Word]> {
     let has = |names: &str, name: &str| names.split_whitespace().any(|it| it == name);
     let mut rest = args;

@@ -219,7 +219,7 @@ pub(super) fn redirecting<'t>(
             return (is_body && is_its).then_some((parent, body));
         }
         let is_last = || children(&parent).last().is_some_and(|last| last.id() == body.id());
-        // The first of the two is soon told.
+        // The first of the two checks is the cheaper one.
         let ends = parent.end_byte() == body.end_byte();
         if !is_row(&parent) || !ends || !is_last() {
             return None;

@@ -87,6 +87,9 @@ pub fn zone_of(
     Ok(judged)
 }
 
+/// A person reads no longer reason.
+const MOST_OF_A_REASON: usize = 300;
+
 /// The zone that a command declares.
 fn declared(input: &Value) -> Result<Judged, String> {
     let zone = match input.get("zone") {
@@ -105,8 +108,11 @@ fn declared(input: &Value) -> Result<Judged, String> {
         ));
     }
     let why = match why {
-        "" => "the call declares it".to_owned(),
-        why => format!("the call declares it ({why})"),
+        "" => "the call asks for it".to_owned(),
+        why => format!(
+            "the call asks for it: {}",
+            why.chars().take(MOST_OF_A_REASON).collect::<String>()
+        ),
     };
     Ok(Judged { zone, why })
 }

@@ -23,7 +23,7 @@ pub enum Zone {
     External,
     /// Does what its user may do: no sandbox.
     Machine,
-    /// Runs at no level, whoever asks.
+    /// Runs at no level.
     Never,
 }
 

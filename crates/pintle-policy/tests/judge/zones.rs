@@ -51,7 +51,7 @@ fn a_command_is_in_the_zone_that_it_declares() {
         let input = json!({ "command": "ls", "zone": name, "why": "to look" });
         assert_eq!(zone(input.clone()), Ok(declared));
         let judged = judge("terminal", Build, &input, here).unwrap();
-        assert_eq!(judged.why, "the call declares it (to look)");
+        assert_eq!(judged.why, "the call asks for it: to look");
         for why in [json!(null), json!(""), json!(" "), json!(1)] {
             let error = zone(json!({ "command": "ls", "zone": name, "why": why })).unwrap_err();
             assert!(error.starts_with(&format!("`zone: \"{name}\"` needs a `why`")), "{error}");
