@@ -11,6 +11,7 @@ Installs what the tests need, then checks everything; stops at the first failure
 Usage: cargo xtask test
 
 It runs, in this order:
+  cargo run -p pintle-sandbox --example tiers  (says which tiers of the sandbox this machine has; fails without all of them)
   cargo fmt --all --check
   cargo clippy --workspace --all-targets -- -D warnings
   cargo nextest run --workspace
@@ -27,6 +28,7 @@ pub(crate) fn run() -> Result<(), Failed> {
     let mut steps = Steps::default();
     install::for_tests(&mut steps)?;
     for step in [
+        Step::cargo(&["run", "--quiet", "-p", "pintle-sandbox", "--example", "tiers"]),
         Step::cargo(&["fmt", "--all", "--check"]),
         Step::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
         Step::cargo(&["nextest", "run", "--workspace"]),
