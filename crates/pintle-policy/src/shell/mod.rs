@@ -1,8 +1,7 @@
 //! What a shell command would run, found by parsing it rather than by looking for words in it.
 //!
-//! Three grammars were compared on the evasion table (R11.1); `docs/shell-grammar.md` has the outcome, `bench/parsers`
-//! repeats it. `tree-sitter-bash` was taken: it is small, keeps its state on the heap (ten thousand levels are fine), and
-//! never panics, where `brush-parser` and `yash-syntax` overflow the stack. It is lenient, though: here and there it reads
+//! `tree-sitter-bash` is small, keeps its state on the heap (ten thousand levels are fine) and never panics, where
+//! `brush-parser` and `yash-syntax` overflow the stack. It is lenient, though: here and there it reads
 //! a substitution as plain text. So nothing it says is taken on faith: every byte must be accounted for, every word is
 //! decoded a second time by our own reader, every `$(` and backquote must be a substitution in the tree, and a
 //! here-document must end where a shell would end it. Where the two disagree, the command is one that cannot be

@@ -22,8 +22,7 @@ fn programs(command: &str) -> String {
     }
 }
 
-/// Groups of rows: the command, what must be found in it, and what a shell reads in its text alone. `bench/parsers` runs
-/// other grammars over the same rows.
+/// Groups of rows: the command, what must be found in it, and what a shell reads in its text alone.
 const TABLE: &str = include_str!("../evasions.json");
 
 fn rows() -> Vec<(String, String)> {
