@@ -51,7 +51,8 @@ pub(crate) struct AgentFile {
     /// Chat channels by name. Not served yet.
     #[serde(default)]
     #[schemars(extend("maxProperties" = 0))]
-    pub(crate) channels: BTreeMap<String, Channel>,
+    #[allow(dead_code, reason = "it is in the schema; `served` refuses what is in it")]
+    pub(crate) channels: BTreeMap<String, serde_json::Value>,
     /// Actions by the moment they run at.
     #[serde(default)]
     #[allow(dead_code, reason = "it is in the schema; hooks are built with their places")]
@@ -159,48 +160,6 @@ pub struct McpServer {
     /// The address to talk to instead.
     #[schemars(extend("format" = "http-url"))]
     pub url: Option<String>,
-}
-
-/// What a channel talks to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ChannelKind {
-    /// The terminal.
-    Console,
-    /// HTTP in and out.
-    Webhook,
-    /// Telegram's Bot API.
-    Telegram,
-}
-
-/// A chat channel.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(extend("anyOf" = [
-    { "properties": { "kind": { "const": "console" }, "url": false, "baseUrl": false } },
-    { "properties": { "kind": { "const": "webhook" }, "baseUrl": false } },
-    { "properties": { "kind": { "const": "telegram" }, "url": false }, "required": ["tokenEnv"] }
-]))]
-pub struct Channel {
-    /// What it talks to.
-    pub kind: ChannelKind,
-    /// Who may talk to the agent, by identity; nobody is a stranger if left out.
-    pub allow: Option<Vec<String>>,
-    /// Whether the agent answers in groups only when mentioned.
-    #[serde(default)]
-    pub require_mention: bool,
-    /// The personality that answers here.
-    #[schemars(extend("format" = "non-empty"))]
-    pub personality: Option<String>,
-    /// The environment variable that holds the token or the shared secret.
-    #[schemars(extend("format" = "env-name"))]
-    pub token_env: Option<String>,
-    /// Where outbound messages are posted (`webhook`).
-    #[schemars(extend("format" = "http-url"))]
-    pub url: Option<String>,
-    /// The API's address (`telegram`), if not the usual one.
-    #[schemars(extend("format" = "http-url"))]
-    pub base_url: Option<String>,
 }
 
 /// Actions by the moment they run at (R10.1).

@@ -33,7 +33,7 @@ pub mod trust;
 mod webhook;
 
 pub use declared::{DeclaredHook, declared_hooks};
-pub use file::{Channel, ChannelKind, Limits, LogLevel, McpServer, Security, ToolSelection};
+pub use file::{Limits, LogLevel, McpServer, Security, ToolSelection};
 pub use hook::{Action, Bucket, Hook, Run};
 pub use operator::{
     Effective, OPERATOR_FILE, Operator, OperatorEnv, SandboxMode, SandboxNetwork, SandboxOfServer,

@@ -1,7 +1,7 @@
 //! A profile: a folder with an `agent.json`, read strictly, never trusted (R10.1–R10.4).
 
 use crate::document::{Node, Parsed};
-use crate::file::{self, AgentFile, Channel, Limits, McpServer, Security, ToolSelection};
+use crate::file::{self, AgentFile, Limits, McpServer, Security, ToolSelection};
 use crate::hook::{self, Hook};
 use crate::json::parse;
 use crate::operator::Operator;
@@ -47,8 +47,6 @@ pub struct Profile {
     pub mcp_servers: BTreeMap<String, McpServer>,
     /// The plugins that may fire.
     pub plugins: Option<Vec<String>>,
-    /// Chat channels by name.
-    pub channels: BTreeMap<String, Channel>,
     /// Its hooks, in the order of the moments and then as written.
     pub hooks: Vec<Hook>,
     /// Its guards, in the order written.
@@ -167,7 +165,6 @@ impl Profile {
             sandbox: file.sandbox,
             mcp_servers: file.mcp_servers,
             plugins: file.plugins,
-            channels: file.channels,
             hooks,
             guards,
             command_words: hook_commands::words(&document),

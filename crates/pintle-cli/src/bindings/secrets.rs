@@ -73,7 +73,6 @@ pub(super) fn known(
         .hooks
         .iter()
         .filter_map(signed)
-        .chain(profile.channels.values().filter_map(|channel| channel.token_env.clone()))
         .chain(profile.mcp_servers.values().flat_map(|server| {
             server.env.values().filter_map(|value| variable_of(value).map(str::to_owned))
         }))

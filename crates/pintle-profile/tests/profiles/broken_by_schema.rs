@@ -21,10 +21,6 @@ fn server(server: Value) -> Value {
     json!({ "mcpServers": { "a": server } })
 }
 
-fn channel(channel: Value) -> Value {
-    json!({ "channels": { "c": channel } })
-}
-
 fn wrong() -> Vec<Value> {
     let save = |path: &str| call(json!({ "action": "save_json", "path": path }));
     let post = |url: &str| call(json!({ "action": "webhook", "url": url }));
@@ -118,11 +114,6 @@ fn wrong() -> Vec<Value> {
         server(json!({ "url": "https://x.example", "args": ["x"] })),
         server(json!({ "url": "ftp://x.example" })),
         server(json!({ "command": "x", "env": { "": "x" } })),
-        channel(json!({ "kind": "telegram" })),
-        channel(json!({ "kind": "console", "url": "https://x.example" })),
-        channel(json!({ "kind": "webhook", "baseUrl": "https://x.example" })),
-        channel(json!({ "kind": "console", "tokenEnv": "a b" })),
-        channel(json!({ "allow": ["42"] })),
         command(json!({ "command": "true", "sandbox": "machine" })),
         command(json!({ "command": "true", "sandbox": true })),
         server(json!({ "command": "x", "zone": "external" })),
@@ -135,7 +126,7 @@ fn wrong() -> Vec<Value> {
         json!({ "sandbox": { "secrets": ["~/.env"] } }),
         json!({ "sandbox": { "secrets": [""] } }),
         // R10.11: what nothing serves.
-        channel(json!({ "kind": "console" })),
+        json!({ "channels": { "c": { "kind": "console" } } }),
         json!({ "plugins": ["notes"] }),
         json!({ "personalities": { "a": { "prompt": "a", "plugins": ["notes"] } } }),
         guard(json!({})),

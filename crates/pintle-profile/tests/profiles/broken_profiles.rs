@@ -202,11 +202,7 @@ fn cases() -> Vec<(&'static str, String)> {
             action("{ \"action\": \"approve\", \"tools\": [\"term\\u200binal\"] }"),
         ),
         ("name_on_two_lines", field("\"name\": \"a\\nb\"")),
-        (
-            "telegram_without_token",
-            field("\"channels\": { \"phone\": { \"kind\": \"telegram\" } }"),
-        ),
-        ("unknown_channel_kind", field("\"channels\": { \"phone\": { \"kind\": \"telegramm\" } }")),
+        ("channels_of_nobody", field("\"channels\": { \"phone\": { \"kind\": \"telegram\" } }")),
         (
             "sandbox_of_other_places",
             field(
