@@ -22,7 +22,7 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Plan;
+use crate::{Tier, plan::Plan};
 
 /// The largest order: more than the kernel takes as arguments and environment of most programs.
 const MOST_BYTES: usize = 1024 * 1024;
@@ -44,6 +44,12 @@ pub(crate) struct Order {
 pub(crate) struct Layers {
     pub(crate) namespaces: bool,
     pub(crate) landlock: bool,
+}
+
+impl Layers {
+    pub(crate) fn of(tier: Tier) -> Self {
+        Self { namespaces: tier.has_namespaces(), landlock: tier.has_landlock() }
+    }
 }
 
 /// The part of an order that is JSON; arguments and environment follow it, each after a NUL.
@@ -100,10 +106,8 @@ impl Order {
         let streams = streams.each_ref().map(AsFd::as_fd);
         send(to, &bytes, &streams).map_err(|error| {
             let length = bytes.len();
-            io::Error::new(
-                error.kind(),
-                format!("the order of {length} bytes does not fit: {error}"),
-            )
+            let what = format!("the launcher could not be given its order of {length} bytes");
+            io::Error::new(error.kind(), format!("{what}: {error}"))
         })
     }
 

@@ -88,25 +88,15 @@ impl Held {
             _ => None,
         };
         let (slot, slot_folder) = slot.unzip();
-        let plan = self.plan(launch.folder, slot_folder.as_deref()).map_err(io::Error::other)?;
-        let env = self.environment(launch.env);
-        let order = Order {
-            plan,
-            layers: Layers {
-                namespaces: self.tier().has_namespaces(),
-                landlock: self.tier().has_landlock(),
-            },
-            program: Some(launch.program.to_owned()),
-            args: launch.args,
-            env: env.into_iter().map(joined).collect(),
+        let Launch { program, args, env, folder, streams, before_order } = launch;
+        let order = |launcher: Pid| {
+            before_order(launcher);
+            let plan = self.plan(folder, slot_folder.as_deref()).map_err(io::Error::other)?;
+            let env = self.environment(env).into_iter().map(joined).collect();
+            let (layers, program) = (Layers::of(self.tier()), Some(program.to_owned()));
+            Ok(Order { plan, layers, program, args, env })
         };
-        let (child, control) = start(
-            self.sandbox.launcher()?,
-            order,
-            &launch.streams,
-            slot.as_ref(),
-            launch.before_order,
-        )?;
+        let (child, control) = start(self.sandbox.launcher()?, &streams, slot.as_ref(), order)?;
         Ok(Launched { child, control, slot })
     }
 
@@ -158,10 +148,9 @@ fn joined((mut name, value): (OsString, OsString)) -> OsString {
 
 fn start(
     launcher: &Launcher,
-    order: Order,
     streams: &[OwnedFd; 3],
     slot: Option<&File>,
-    before_order: impl FnOnce(Pid),
+    order: impl FnOnce(Pid) -> io::Result<Order>,
 ) -> io::Result<(Child, OwnedFd)> {
     let (ours, theirs) = control::pair()?;
     rustix::io::ioctl_fionbio(&ours, true)?;
@@ -175,9 +164,9 @@ fn start(
         .stderr(Stdio::null())
         .process_group(0)
         .spawn()?;
-    // The launcher waits for its order: nothing of the program runs before this.
-    before_order(Pid::from_child(&child));
-    if let Err(error) = order.send(&ours, streams) {
+    // While the launcher starts, the host looks at the disk. Nothing of the program runs before the order is there.
+    let order = order(Pid::from_child(&child));
+    if let Err(error) = order.and_then(|order| order.send(&ours, streams)) {
         child.kill()?;
         child.wait()?;
         return Err(error);
@@ -238,14 +227,14 @@ impl<'a> Trial<'a> {
     fn set_up(&self, tier: Tier, plan: Plan) -> io::Result<Result<(), String>> {
         let order = Order {
             plan,
-            layers: Layers { namespaces: tier.has_namespaces(), landlock: tier.has_landlock() },
+            layers: Layers::of(tier),
             program: None,
             args: Vec::new(),
             env: Vec::new(),
         };
         let null = || File::options().read(true).write(true).open("/dev/null").map(OwnedFd::from);
         let (mut child, control) =
-            start(self.launcher, order, &[null()?, null()?, null()?], None, |_| {})?;
+            start(self.launcher, &[null()?, null()?, null()?], None, |_| Ok(order))?;
         let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
         let left = self.until.saturating_duration_since(Instant::now());
         let left =

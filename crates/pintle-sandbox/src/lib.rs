@@ -54,6 +54,7 @@ mod policy;
 mod process;
 mod proxy;
 mod refusal;
+mod resolver;
 mod sandbox;
 mod seatbelt;
 mod surroundings;

@@ -2,6 +2,7 @@
 
 use std::{
     fs, io,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Policy,
     policy::{Limits, Network},
+    resolver::Resolver,
 };
 
 /// What the launcher sets up. Paths lead through no symlink; parents come before children.
@@ -58,39 +60,43 @@ pub(crate) enum PlanError {
     Root,
 }
 
+impl PlanError {
+    fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        |error| Self::Path(path, error)
+    }
+}
+
 impl Plan {
     /// Looks at the disk. `slot` is the folder that this process's copies of the caches go to.
     pub(crate) fn new(policy: &Policy, cwd: &Path, slot: Option<&Path>) -> Result<Self, PlanError> {
-        let mut links = Vec::new();
-        let mut read = Vec::new();
-        for path in &policy.read {
-            collect_links(path, &mut links);
-            // A missing path grants nothing.
-            read.extend(path.canonicalize().ok());
-        }
-        let mut write = Vec::new();
-        for path in &policy.write {
-            collect_links(path, &mut links);
-            write.push(real(path)?);
-        }
-        let tmp = policy.tmp.as_deref().map(real).transpose()?;
-        let cwd = real(cwd)?;
-        let mut hide: Vec<_> =
-            policy.hide.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        let mut resolver = Resolver::default();
+        // A missing path grants nothing.
+        let read = policy.read.iter().filter_map(|path| resolver.real(path).ok());
+        let mut read: Vec<_> = read.collect();
+        let write =
+            policy.write.iter().map(|path| resolver.real(path).map_err(PlanError::at(path)));
+        let write: Vec<_> = write.collect::<Result<_, _>>()?;
+        let tmp = policy
+            .tmp
+            .as_deref()
+            .map(|tmp| resolver.real(tmp).map_err(PlanError::at(tmp)))
+            .transpose()?;
+        let cwd = resolver.real(cwd).map_err(PlanError::at(cwd))?;
+        let hide = policy.hide.iter().filter_map(|path| resolver.real(path).ok());
+        let mut hide: Vec<_> = hide.collect();
         let is_closed = |path: &PathBuf| {
             let closed = hide.iter().chain(&policy.protect);
-            closed.into_iter().any(|closed| path != closed && path.starts_with(closed))
+            closed.into_iter().any(|closed| path != closed && is_below(path, closed))
         };
         let (mut reopened, mut write): (Vec<_>, Vec<_>) = write.into_iter().partition(is_closed);
-        shallow_first(&mut reopened);
         only_topmost(&mut reopened, |_| false);
-        shallow_first(&mut write);
         only_topmost(&mut write, |_| false);
         let writable: Vec<PathBuf> = reopened.iter().chain(&write).cloned().collect();
         let (mut protect, mut absent, mut pins) = (Vec::new(), Vec::new(), Vec::new());
         for path in &policy.protect {
-            let Some(path) = settle(path, &writable) else { continue };
-            match path.canonicalize() {
+            let Some(path) = settle(path, &writable, &mut resolver) else { continue };
+            match resolver.real(&path) {
                 Ok(real) if real != path => return Err(PlanError::Symlink(path)),
                 Ok(real) => {
                     pins.extend(parents(&real, &writable));
@@ -102,20 +108,18 @@ impl Plan {
         }
         // A later process would find under another name what this one has renamed.
         pins.extend(hide.iter().flat_map(|path| parents(path, &writable)));
-        shallow_first(&mut protect);
-        shallow_first(&mut hide);
-        shallow_first(&mut pins);
+        for paths in [&mut protect, &mut hide, &mut pins] {
+            sort(paths);
+        }
         pins.retain(|pin| !is_in(pin, protect.iter().chain(&hide)) || is_in(pin, &reopened));
-        read.retain(|path| !hide.iter().any(|hidden| path.starts_with(hidden)));
-        let mut caches = caches(policy, slot, &writable, &mut links, &mut read)?;
+        read.retain(|path| !is_in(path, &hide));
+        let mut caches = caches(policy, slot, &writable, &mut resolver, &mut read)?;
         caches.retain(|cache| !is_in(&cache.tree, &hide));
-        shallow_first(&mut read);
         only_topmost(&mut read, |path| is_in(path, &writable));
         if read.iter().chain(&write).any(|path| path == Path::new("/")) {
             return Err(PlanError::Root);
         }
-        links.sort();
-        links.dedup();
+        let links = resolver.links();
         let (network, limits) = (policy.network.clone(), policy.limits);
         let plan = Self {
             links,
@@ -143,7 +147,7 @@ impl Plan {
             places.chain(self.caches.iter().map(|cache| cache.tree.as_path())).collect();
         let above = path.ancestors().skip(1);
         let mut above: Vec<&Path> = above
-            .filter(|at| places.iter().any(|place| at.starts_with(place) && at != place))
+            .filter(|at| places.iter().any(|place| is_below(at, place) && at != place))
             .collect();
         above.reverse();
         above
@@ -157,8 +161,8 @@ impl Plan {
     /// Whether a path may be written: of what is granted and what is closed around it, the nearest decides.
     pub(crate) fn may_write(&self, path: &Path) -> bool {
         fn nearest<'a>(path: &Path, around: impl Iterator<Item = &'a PathBuf>) -> usize {
-            let around = around.filter(|tree| path.starts_with(tree));
-            around.map(|tree| tree.components().count()).max().unwrap_or_default()
+            let around = around.filter(|tree| is_below(path, tree));
+            around.map(|tree| tree.as_os_str().len()).max().unwrap_or_default()
         }
         nearest(path, self.writable()) > nearest(path, self.protect.iter().chain(&self.hide))
     }
@@ -192,14 +196,13 @@ fn caches(
     policy: &Policy,
     slot: Option<&Path>,
     write: &[PathBuf],
-    links: &mut Vec<(PathBuf, PathBuf)>,
+    resolver: &mut Resolver,
     read: &mut Vec<PathBuf>,
 ) -> Result<Vec<Cache>, PlanError> {
     let mut caches = Vec::new();
     for path in &policy.caches {
-        collect_links(path, links);
-        let Ok(tree) = path.canonicalize() else { continue };
-        if write.iter().any(|writable| tree.starts_with(writable)) {
+        let Ok(tree) = resolver.real(path) else { continue };
+        if is_in(&tree, write) {
             continue;
         }
         let Some(slot) = slot else {
@@ -221,72 +224,52 @@ fn caches(
     Ok(caches)
 }
 
-fn real(path: &Path) -> Result<PathBuf, PlanError> {
-    path.canonicalize().map_err(|error| PlanError::Path(path.to_owned(), error))
-}
-
 /// A path in a writable tree as it is reached, if it is in one. Symlinks are followed on the way to the tree, where the
 /// process cannot put one, and not inside.
-fn settle(path: &Path, write: &[PathBuf]) -> Option<PathBuf> {
+fn settle(path: &Path, write: &[PathBuf], resolver: &mut Resolver) -> Option<PathBuf> {
     if is_in(path, write) {
         return Some(path.to_owned());
     }
     let ancestors: Vec<&Path> = path.ancestors().collect();
-    ancestors.into_iter().rev().map_while(|at| Some((at, at.canonicalize().ok()?))).find_map(
+    ancestors.into_iter().rev().map_while(|at| Some((at, resolver.real(at).ok()?))).find_map(
         |(at, real)| is_in(&real, write).then(|| real.join(path.strip_prefix(at).unwrap_or(at))),
     )
 }
 
 fn is_in<'a>(path: &Path, trees: impl IntoIterator<Item = &'a PathBuf>) -> bool {
-    trees.into_iter().any(|tree| path.starts_with(tree))
+    trees.into_iter().any(|tree| is_below(path, tree))
+}
+
+/// As `starts_with`, for paths without `.`, `..` and doubled slashes: ten times as fast, and asked thousands of times.
+pub(crate) fn is_below(path: &Path, tree: &Path) -> bool {
+    let rest = path.as_os_str().as_bytes().strip_prefix(tree.as_os_str().as_bytes());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
 
 /// The folders between a path and the writable tree it is in.
 fn parents(path: &Path, write: &[PathBuf]) -> Vec<PathBuf> {
-    let around = write.iter().filter(|tree| path.starts_with(tree));
-    let Some(tree) = around.max_by_key(|tree| tree.components().count()) else {
+    let around = write.iter().filter(|tree| is_below(path, tree));
+    let Some(tree) = around.max_by_key(|tree| tree.as_os_str().len()) else {
         return Vec::new();
     };
-    let above = path.ancestors().skip(1);
-    above.take_while(|at| at != tree && at.starts_with(tree)).map(Path::to_owned).collect()
+    path.ancestors().skip(1).take_while(|at| at != tree).map(Path::to_owned).collect()
 }
 
-/// The symlinks that a process has to find when it walks this path: of the path itself, and of what each leads to.
-fn collect_links(path: &Path, links: &mut Vec<(PathBuf, PathBuf)>) {
-    /// More links than any honest path has; a loop ends here.
-    const MOST: usize = 40;
-    let mut pending = vec![path.to_owned()];
-    let mut followed = 0;
-    while let Some(path) = pending.pop() {
-        let parts: Vec<&Path> = path.ancestors().collect();
-        for at in parts.into_iter().rev() {
-            let Ok(target) = fs::read_link(at) else { continue };
-            followed += 1;
-            let link = (at.to_owned(), target.clone());
-            if followed > MOST || links.contains(&link) {
-                break;
-            }
-            let parent = at.parent().unwrap_or(Path::new("/"));
-            let Ok(rest) = path.strip_prefix(at) else { continue };
-            pending.push(parent.join(&target).join(rest));
-            links.push(link);
-            break;
-        }
-    }
-}
-
-/// Leaves out what another tree of the list, or another list, holds already. The list is sorted.
+/// Leaves out what another tree of the list, or another list, holds already.
 fn only_topmost(paths: &mut Vec<PathBuf>, is_granted: impl Fn(&Path) -> bool) {
+    sort(paths);
     let mut kept: Vec<PathBuf> = Vec::new();
     for path in paths.drain(..) {
-        if !is_granted(&path) && !kept.iter().any(|tree| path.starts_with(tree)) {
+        // What lies in a tree comes right after it.
+        if !is_granted(&path) && !kept.last().is_some_and(|tree| is_below(&path, tree)) {
             kept.push(path);
         }
     }
     *paths = kept;
 }
 
-fn shallow_first(paths: &mut Vec<PathBuf>) {
-    paths.sort_by_key(|path| (path.components().count(), path.clone()));
+/// Parents before what is in them.
+fn sort(paths: &mut Vec<PathBuf>) {
+    paths.sort();
     paths.dedup();
 }

@@ -2,8 +2,10 @@
 //! host replaced the file under it.
 
 use std::{
-    fs, io,
-    os::fd::OwnedFd,
+    collections::HashMap,
+    ffi::OsStr,
+    io,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
     path::{Path, PathBuf},
     sync::OnceLock,
 };
@@ -12,9 +14,12 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset,
     RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{Dir, FileType, Mode, OFlags, openat};
 
-use crate::{plan::Plan, policy::Network};
+use crate::{
+    plan::{Plan, is_below},
+    policy::Network,
+};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -97,10 +102,10 @@ pub(super) fn restrict(plan: &Plan, namespaces: bool) -> Result<(), Error> {
         .map(PathBuf::as_path)
         .chain([Path::new("/proc"), Path::new("/sys/devices/system")])
     {
-        let mut open = Vec::new();
-        around(tree, &plan.hide, &mut open)?;
-        for path in &open {
-            rules = rules.add(path, read)?;
+        if plan.hide.iter().any(|path| is_below(path, tree)) {
+            rules = rules.add_around(tree, &plan.hide, read)?;
+        } else {
+            rules = rules.add(tree, read)?;
         }
     }
     for tree in plan.writable().chain(plan.caches.iter().map(|cache| &cache.tree)) {
@@ -141,9 +146,61 @@ impl Rules {
         if access.is_empty() || kind == FileType::Symlink {
             return Ok(self);
         }
+        self.grant(fd, access)
+    }
+
+    fn grant(self, fd: OwnedFd, access: BitFlags<AccessFs>) -> io::Result<Self> {
         let created =
             self.created.add_rule(PathBeneath::new(fd, access)).map_err(io::Error::other)?;
         Ok(Self { created, ..self })
+    }
+
+    /// Adds rules for a folder without what is hidden in it, in as few parts as possible.
+    fn add_around(
+        mut self,
+        folder: &Path,
+        hidden: &[PathBuf],
+        access: BitFlags<AccessFs>,
+    ) -> io::Result<Self> {
+        let on_files = access & AccessFs::from_file(self.abi);
+        // The names in this folder that are hidden, or lead to something hidden.
+        let inside = hidden.iter().filter_map(|path| path.strip_prefix(folder).ok());
+        let mut names: HashMap<&OsStr, bool> = HashMap::new();
+        for path in inside {
+            let mut parts = path.iter();
+            if let Some(name) = parts.next() {
+                *names.entry(name).or_default() |= parts.next().is_none();
+            }
+        }
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let handle = rustix::fs::open(folder, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        for entry in Dir::read_from(&handle)? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            match names.get(name) {
+                _ if name == "." || name == ".." => continue,
+                Some(true) => continue,
+                Some(false) => {
+                    self = self.add_around(&folder.join(name), hidden, access)?;
+                    continue;
+                }
+                None => {}
+            }
+            let access = match entry.file_type() {
+                FileType::Symlink => continue,
+                FileType::Directory => access,
+                FileType::Unknown => {
+                    self = self.add(&folder.join(name), access)?;
+                    continue;
+                }
+                _ => on_files,
+            };
+            // One that is gone meanwhile needs no rule.
+            if let Ok(fd) = openat(&handle, name, flags, Mode::empty()) {
+                self = self.grant(fd, access)?;
+            }
+        }
+        Ok(self)
     }
 }
 
@@ -152,22 +209,4 @@ fn open(path: &Path) -> io::Result<(OwnedFd, FileType)> {
         rustix::fs::open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     let kind = FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode);
     Ok((fd, kind))
-}
-
-/// The tree without what is hidden in it, in as few parts as possible.
-fn around(tree: &Path, hidden: &[PathBuf], open: &mut Vec<PathBuf>) -> io::Result<()> {
-    if !hidden.iter().any(|path| path.starts_with(tree)) {
-        open.push(tree.to_owned());
-        return Ok(());
-    }
-    if hidden.iter().any(|path| path == tree) {
-        return Ok(());
-    }
-    for entry in fs::read_dir(tree)? {
-        let entry = entry?;
-        if !entry.file_type()?.is_symlink() {
-            around(&entry.path(), hidden, open)?;
-        }
-    }
-    Ok(())
 }

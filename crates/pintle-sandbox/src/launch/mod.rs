@@ -12,6 +12,7 @@
 //! A stage that cannot do all of it runs nothing: it says why on the command's stderr and on the control socket, and
 //! exits with [`NOT_RUN`].
 
+mod filter;
 mod inner;
 mod landlock;
 mod loopback;

@@ -14,12 +14,12 @@ use nix::{
     unistd::pivot_root,
 };
 use rustix::{
-    fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, mkdirat, openat, openat2},
+    fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstat, mkdirat, openat, openat2},
     mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree},
 };
 
 use super::{Refusal, Step};
-use crate::plan::{Cache, Plan};
+use crate::plan::{Cache, Plan, is_below};
 
 /// Where the new root is built. Every system has this folder.
 const ROOT: &str = "/tmp";
@@ -31,8 +31,9 @@ const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 /// What every process needs of `/sys`: how many processors there are.
 const SYSTEM_FACTS: &str = "/sys/devices/system";
 
-/// What covers hidden files, in the new root until it is entered.
-const BLANK: &str = ".hidden";
+/// What covers hidden files and folders, in the new root until it is entered.
+const BLANK_FILE: &str = ".hidden-file";
+const BLANK_FOLDER: &str = ".hidden-folder";
 
 /// The folders that a process may write whatever its plan says.
 const OWN: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", "/dev/pts"];
@@ -52,12 +53,14 @@ pub(super) fn enter(plan: &Plan) -> Result<(), Refusal> {
         // this one has put in its place.
         for above in plan.writable_above(path) {
             if !pinned.contains(&above) {
-                let folder = root.folder(above).step(above.display())?;
-                root.attach(&clone_of(&folder).step(above.display())?, above)?;
+                pin(&root.folder(above).step(above.display())?, above)?;
                 pinned.push(above);
             }
         }
-        source.mount(path, &root)?;
+        match source {
+            Source::Cover => cover(path, plan, &root)?,
+            _ => source.mount(path, &root)?,
+        }
     }
     close_hidden(plan, &root)?;
     root.enter()?;
@@ -144,14 +147,10 @@ impl Source {
             Self::Tree(tree) => {
                 let kind = kind_of(tree).step(path.display())?;
                 let point = if kind.is_dir() { root.folder(path) } else { root.file(path) };
-                point.step(path.display())?;
-                root.attach(tree, path)
+                attach(tree, &point.step(path.display())?, path)
             }
-            Self::Itself => {
-                let found = root.find(path).step(path.display())?;
-                root.attach(&clone_of(&found).step(path.display())?, path)
-            }
-            Self::Cover => root.cover(path),
+            Self::Itself => pin(&root.find(path).step(path.display())?, path),
+            Self::Cover => Ok(()),
             Self::Cache(cache) => new("overlay", flags, Some(&cache.options())),
             Self::Memory => new("tmpfs", flags, Some("mode=1777")),
             Self::Processes => new("proc", flags | MsFlags::MS_NOEXEC, None),
@@ -253,34 +252,16 @@ impl NewRoot {
         Ok((self.folder(parent)?, Path::new(name)))
     }
 
-    fn attach(&self, tree: &OwnedFd, at: &Path) -> Result<(), Refusal> {
-        let to = self.find(at).step(at.display())?;
-        let flags =
-            MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-        move_mount(tree, "", &to, "", flags).step(format_args!("mount {}", at.display()))
-    }
-
-    /// Covers what must not be read. The cover of a file lies in the new root: a folder that outlives the call could hold
-    /// a link to the very secret in its place.
-    fn cover(&self, path: &Path) -> Result<(), Refusal> {
-        use rustix::io::Errno;
-
-        let found = match self.find(path) {
-            // Not in the view, or behind a link that an earlier process has put into its copy of a cache.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => return Ok(()),
-            found => found.step(path.display())?,
-        };
-        if kind_of(&found).step(path.display())?.is_dir() {
-            let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-            let options = Some("mode=700,size=64k");
-            return mount(Some("tmpfs"), &by_handle(&found), Some("tmpfs"), flags, options)
-                .step(path.display());
+    /// What covers hidden files or folders, made when it is needed first. It lies in the new root: a folder that outlives
+    /// the call could hold a link to the very secret in its place.
+    fn blank(&self, is_folder: bool) -> rustix::io::Result<OwnedFd> {
+        let path = Path::new(if is_folder { BLANK_FOLDER } else { BLANK_FILE });
+        if let Ok(found) = self.find(path) {
+            return clone_of(&found);
         }
-        let blank = Path::new(BLANK);
-        let made = self.file(blank).step("a hidden file")?;
-        rustix::fs::chmod(by_handle(&made), Mode::empty()).step("a hidden file")?;
-        let cover = self.find(blank).and_then(|cover| clone_of(&cover)).step("a hidden file")?;
-        self.attach(&cover, path)
+        let made = if is_folder { self.folder(path) } else { self.file(path) }?;
+        rustix::fs::chmod(by_handle(&made), Mode::empty())?;
+        clone_of(&made)
     }
 
     /// Makes it the root of this process.
@@ -292,17 +273,48 @@ impl NewRoot {
     }
 }
 
-/// Hidden folders can be passed through to what is reopened below them, and not listed.
-fn close_hidden(plan: &Plan, root: &NewRoot) -> Result<(), Refusal> {
-    let _ = rustix::fs::unlinkat(&root.0, BLANK, rustix::fs::AtFlags::empty());
-    for path in &plan.hide {
-        let Ok(found) = root.find(path) else { continue };
-        if kind_of(&found).step(path.display())?.is_dir() {
-            rustix::fs::chmod(by_handle(&found), Mode::from_raw_mode(0o111))
-                .step(path.display())?;
-        }
+/// Covers what must not be read.
+fn cover(path: &Path, plan: &Plan, root: &NewRoot) -> Result<(), Refusal> {
+    use rustix::io::Errno;
+
+    let found = match root.find(path) {
+        // Not in the view, or behind a link that an earlier process has put into its copy of a cache.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => return Ok(()),
+        found => found.step(path.display())?,
+    };
+    let is_folder = kind_of(&found).step(path.display())?.is_dir();
+    if is_folder && is_reopened(path, plan) {
+        let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+        let options = Some("mode=700,size=64k");
+        return mount(Some("tmpfs"), &by_handle(&found), Some("tmpfs"), flags, options)
+            .step(path.display());
     }
+    attach(&root.blank(is_folder).step("a cover")?, &found, path)
+}
+
+fn is_reopened(path: &Path, plan: &Plan) -> bool {
+    plan.reopened.iter().any(|tree| is_below(tree, path))
+}
+
+/// Hidden folders with something that is reopened can be passed through to that, and not listed.
+fn close_hidden(plan: &Plan, root: &NewRoot) -> Result<(), Refusal> {
+    for path in plan.hide.iter().filter(|path| is_reopened(path, plan)) {
+        let found = root.find(path).step(path.display())?;
+        rustix::fs::chmod(by_handle(&found), Mode::from_raw_mode(0o111)).step(path.display())?;
+    }
+    let _ = rustix::fs::unlinkat(&root.0, BLANK_FILE, AtFlags::empty());
+    let _ = rustix::fs::unlinkat(&root.0, BLANK_FOLDER, AtFlags::REMOVEDIR);
     Ok(())
+}
+
+/// Mounts a folder or file onto itself.
+fn pin(found: &OwnedFd, path: &Path) -> Result<(), Refusal> {
+    attach(&clone_of(found).step(path.display())?, found, path)
+}
+
+fn attach(tree: &OwnedFd, to: &OwnedFd, path: &Path) -> Result<(), Refusal> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    move_mount(tree, "", to, "", flags).step(format_args!("mount {}", path.display()))
 }
 
 /// Makes every mount read-only that the process may not write. A mount keeps the flags that it has: the kernel refuses
@@ -313,7 +325,7 @@ fn read_only(plan: &Plan) -> Result<(), Refusal> {
         let mut fields = line.split(' ').skip(4);
         let (Some(point), Some(options)) = (fields.next(), fields.next()) else { continue };
         let point = PathBuf::from(unescape(point));
-        if may_write(plan, &point) {
+        if may_write(plan, &point) || options.split(',').any(|option| option == "ro") {
             continue;
         }
         let mut flags = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY;

@@ -47,8 +47,10 @@ pub(super) fn drop_capabilities() -> Result<(), Refusal> {
     if held.effective.contains(CapabilitySet::SETPCAP) {
         for bit in 0..=LAST_CAPABILITY {
             let one = CapabilitySet::from_bits_retain(1 << bit);
-            // The kernel refuses those it does not know.
-            let _ = rustix::thread::remove_capability_from_bounding_set(one);
+            // The kernel refuses those it does not know, and knows none after them.
+            if rustix::thread::remove_capability_from_bounding_set(one).is_err() {
+                break;
+            }
         }
     }
     let none = CapabilitySets {

@@ -1,17 +1,14 @@
 //! seccomp: the calls that neither a mount nor Landlock can refuse.
 
-use std::collections::BTreeMap;
+use seccompiler::apply_filter;
 
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen as Len, SeccompCmpOp as Op,
-    SeccompCondition as Condition, SeccompFilter, SeccompRule, TargetArch, apply_filter,
+use super::{
+    filter::{Filter, Test},
+    landlock,
 };
-
-use super::landlock;
 use crate::{control::Layers, plan::Plan, policy::Network};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// No build needs these, and each is a way out or a wide piece of kernel.
 const NEVER: &[i64] = &[
@@ -78,8 +75,8 @@ const FCHMODAT2: i64 = 452;
 const OPEN_TREE_ATTR: i64 = 467;
 
 /// Of `setpriority` and `ioprio_set`: every process of a user.
-const PRIO_USER: u64 = 2;
-const IOPRIO_WHO_USER: u64 = 3;
+const PRIO_USER: u32 = 2;
+const IOPRIO_WHO_USER: u32 = 3;
 
 const NEW_NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWUSER,
@@ -92,60 +89,51 @@ const NEW_NAMESPACES: [libc::c_int; 7] = [
 ];
 
 /// Set-user-id: of no use to the process itself, but the bit outlives it.
-const SET_USER_ID: u64 = 0o4000;
+const SET_USER_ID: u32 = 0o4000;
 
 /// Restricts this process. Comes last: the calls that set the sandbox up are among those that are refused.
 pub(super) fn restrict(plan: &Plan, layers: Layers) -> Result<(), Error> {
-    let namespaces = layers.namespaces;
-    let mut denied: Rules = NEVER.iter().map(|call| (*call, vec![])).collect();
-    denied.insert(OPEN_TREE_ATTR, vec![]);
-    // Input into a terminal. Only the low half of the number counts (CVE-2019-10063).
-    let requests = [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD, libc::TIOCCONS];
-    denied.insert(libc::SYS_ioctl, any(requests.iter().map(|request| equals(1, *request)))?);
-    // One bit at a time: any of them is too much.
-    let clones = NEW_NAMESPACES.iter().map(|flag| has_bit(0, u64::from(flag.unsigned_abs())));
-    denied.insert(libc::SYS_clone, any(clones)?);
-    set_id_bits(&mut denied)?;
-    denied.insert(libc::SYS_socket, sockets(may_have_unix_sockets(plan, layers))?);
-    denied.insert(libc::SYS_socketpair, vec![rule(vec![differs(0, libc::AF_UNIX)?])?]);
-    if !namespaces {
-        shared_with_the_host(&mut denied)?;
+    let mut filter = Filter::default();
+    // The calls that programs make most come first.
+    for (call, argument) in SETS_MODE {
+        filter.refuse_if(*call, &[Test::HasBit(*argument, SET_USER_ID)], libc::EPERM);
     }
-    apply_filter(&build(denied, libc::EPERM)?)?;
-    apply_filter(&build(UNKNOWN.iter().map(|call| (*call, vec![])).collect(), libc::ENOSYS)?)?;
-    if !namespaces && plan.network != Network::Direct {
-        // The words that everyone knows: "Network is unreachable".
-        let families = [libc::AF_INET, libc::AF_INET6];
-        let inet = any(families.iter().map(|family| equals(0, family.unsigned_abs().into())))?;
-        apply_filter(&build(BTreeMap::from([(libc::SYS_socket, inet)]), libc::ENETUNREACH)?)?;
+    // Input into a terminal.
+    for request in [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD, libc::TIOCCONS] {
+        let request = u32::try_from(request)?;
+        filter.refuse_if(libc::SYS_ioctl, &[Test::Equals(1, request)], libc::EPERM);
     }
-    #[cfg(target_arch = "x86_64")]
-    apply_filter(&no_x32())?;
-    Ok(())
+    let namespaces = NEW_NAMESPACES.iter().fold(0, |bits, flag| bits | flag.cast_unsigned());
+    filter.refuse_if(libc::SYS_clone, &[Test::HasBit(0, namespaces)], libc::EPERM);
+    sockets(&mut filter, plan, layers);
+    if !layers.namespaces {
+        shared_with_the_host(&mut filter);
+    }
+    for call in UNKNOWN {
+        filter.refuse(*call, libc::ENOSYS);
+    }
+    for call in NEVER.iter().chain(&[OPEN_TREE_ATTR]) {
+        filter.refuse(*call, libc::EPERM);
+    }
+    Ok(apply_filter(&filter.program()?)?)
 }
 
-/// Calls that make a file set-id.
-fn set_id_bits(denied: &mut Rules) -> Result<(), Error> {
-    let mut calls = vec![
-        (libc::SYS_fchmod, 1),
-        (libc::SYS_fchmodat, 2),
-        (FCHMODAT2, 2),
-        (libc::SYS_openat, 3),
-        (libc::SYS_mknodat, 2),
-    ];
+/// Calls that can make a file set-user-id, and their argument with the mode.
+const SETS_MODE: &[(i64, u8)] = &[
+    (libc::SYS_openat, 3),
     #[cfg(target_arch = "x86_64")]
-    calls.extend([
-        (libc::SYS_chmod, 1),
-        (libc::SYS_open, 2),
-        (libc::SYS_creat, 1),
-        (libc::SYS_mknod, 1),
-    ]);
-    for (call, argument) in calls {
-        let bit = Condition::new(argument, Len::Dword, Op::MaskedEq(SET_USER_ID), SET_USER_ID)?;
-        denied.insert(call, vec![rule(vec![bit])?]);
-    }
-    Ok(())
-}
+    (libc::SYS_open, 2),
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (FCHMODAT2, 2),
+    (libc::SYS_mknodat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+];
 
 /// What only a namespace tells apart from the host's own. The numbers of shared memory, semaphores and queues can be
 /// guessed: they need not be looked up first.
@@ -165,8 +153,10 @@ const SHARED_WITH_THE_HOST: &[i64] = &[
     libc::SYS_mq_unlink,
 ];
 
-fn shared_with_the_host(denied: &mut Rules) -> Result<(), Error> {
-    denied.extend(SHARED_WITH_THE_HOST.iter().map(|call| (*call, vec![])));
+fn shared_with_the_host(filter: &mut Filter) {
+    for call in SHARED_WITH_THE_HOST {
+        filter.refuse(*call, libc::EPERM);
+    }
     // Limits and priorities of others: zero is the process itself.
     for (call, argument) in [
         (libc::SYS_prlimit64, 0),
@@ -174,17 +164,17 @@ fn shared_with_the_host(denied: &mut Rules) -> Result<(), Error> {
         (libc::SYS_sched_setscheduler, 0),
         (libc::SYS_sched_setattr, 0),
         (libc::SYS_sched_setparam, 0),
+        (libc::SYS_setpriority, 1),
+        (libc::SYS_ioprio_set, 1),
     ] {
-        denied.insert(call, vec![rule(vec![differs(argument, 0)?])?]);
+        filter.refuse_if(call, &[Test::Differs(argument, 0)], libc::EPERM);
     }
     // Here zero may also be the user: all of its processes.
     for (call, whole_user) in
         [(libc::SYS_setpriority, PRIO_USER), (libc::SYS_ioprio_set, IOPRIO_WHO_USER)]
     {
-        let rules = any([differs(1, 0), equals(0, whole_user)].into_iter())?;
-        denied.insert(call, rules);
+        filter.refuse_if(call, &[Test::Equals(0, whole_user)], libc::EPERM);
     }
-    Ok(())
 }
 
 /// Unix sockets by path need a view in which the host's are covered. Those without a path need a network of their own, or
@@ -201,71 +191,32 @@ fn may_have_unix_sockets(plan: &Plan, layers: Layers) -> bool {
 
 /// The socket families that are refused: all but these. AF_VSOCK reaches the host of a virtual machine, AF_ALG and
 /// AF_PACKET the kernel.
-fn sockets(unix: bool) -> Result<Vec<SeccompRule>, Error> {
-    let mut others = vec![
-        differs(0, libc::AF_INET)?,
-        differs(0, libc::AF_INET6)?,
-        differs(0, libc::AF_NETLINK)?,
-    ];
-    if unix {
-        others.push(differs(0, libc::AF_UNIX)?);
-    }
-    let mut rules = vec![
-        rule(others)?,
-        // Of netlink only routes: programs list their interfaces.
-        rule(vec![
-            equals(0, libc::AF_NETLINK.unsigned_abs().into())?,
-            differs(2, libc::NETLINK_ROUTE)?,
-        ])?,
-    ];
-    for family in [libc::AF_INET, libc::AF_INET6] {
-        let raw =
-            Condition::new(1, Len::Dword, Op::MaskedEq(0xf), libc::SOCK_RAW.unsigned_abs().into())?;
-        rules.push(rule(vec![equals(0, family.unsigned_abs().into())?, raw])?);
-    }
-    Ok(rules)
-}
-
-fn rule(conditions: Vec<Condition>) -> Result<SeccompRule, Error> {
-    Ok(SeccompRule::new(conditions)?)
-}
-
-/// A rule for each condition: one of them is enough.
-fn any(
-    conditions: impl Iterator<Item = Result<Condition, Error>>,
-) -> Result<Vec<SeccompRule>, Error> {
-    conditions.map(|condition| rule(vec![condition?])).collect()
-}
-
-fn equals(argument: u8, value: u64) -> Result<Condition, Error> {
-    Ok(Condition::new(argument, Len::Dword, Op::Eq, value)?)
-}
-
-fn differs(argument: u8, value: libc::c_int) -> Result<Condition, Error> {
-    Ok(Condition::new(argument, Len::Dword, Op::Ne, value.unsigned_abs().into())?)
-}
-
-fn has_bit(argument: u8, bit: u64) -> Result<Condition, Error> {
-    Ok(Condition::new(argument, Len::Qword, Op::MaskedEq(bit), bit)?)
-}
-
-fn build(rules: Rules, errno: i32) -> Result<BpfProgram, Error> {
-    let arch = match cfg!(target_arch = "aarch64") {
-        true => TargetArch::aarch64,
-        false => TargetArch::x86_64,
-    };
-    let refused = SeccompAction::Errno(errno.unsigned_abs());
-    Ok(SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)?.try_into()?)
-}
-
-/// The second set of numbers for the same calls: a list of numbers alone would be walked around.
-#[cfg(target_arch = "x86_64")]
-fn no_x32() -> BpfProgram {
-    let op = |code, jt, jf, k| seccompiler::sock_filter { code, jt, jf, k };
-    vec![
-        op(0x20, 0, 0, 0),                                         // load the number
-        op(0x45, 0, 1, 0x4000_0000),                               // is the x32 bit set?
-        op(0x06, 0, 0, 0x0005_0000 | libc::ENOSYS.unsigned_abs()), // then there is no such call
-        op(0x06, 0, 0, 0x7fff_0000),                               // else go on
+fn sockets(filter: &mut Filter, plan: &Plan, layers: Layers) {
+    let [unix, inet, inet6, netlink, route, raw] = [
+        libc::AF_UNIX,
+        libc::AF_INET,
+        libc::AF_INET6,
+        libc::AF_NETLINK,
+        libc::NETLINK_ROUTE,
+        libc::SOCK_RAW,
     ]
+    .map(i32::unsigned_abs);
+    let mut others = vec![inet, inet6, netlink];
+    if may_have_unix_sockets(plan, layers) {
+        others.push(unix);
+    }
+    let others: Vec<Test> = others.into_iter().map(|family| Test::Differs(0, family)).collect();
+    filter.refuse_if(libc::SYS_socket, &others, libc::EPERM);
+    // Of netlink only routes: programs list their interfaces.
+    let no_route = [Test::Equals(0, netlink), Test::Differs(2, route)];
+    filter.refuse_if(libc::SYS_socket, &no_route, libc::EPERM);
+    for family in [inet, inet6] {
+        let is_raw = [Test::Equals(0, family), Test::Masked(1, 0xf, raw)];
+        filter.refuse_if(libc::SYS_socket, &is_raw, libc::EPERM);
+        if !layers.namespaces && plan.network != Network::Direct {
+            // The words that everyone knows: "Network is unreachable".
+            filter.refuse_if(libc::SYS_socket, &[Test::Equals(0, family)], libc::ENETUNREACH);
+        }
+    }
+    filter.refuse_if(libc::SYS_socketpair, &[Test::Differs(0, unix)], libc::EPERM);
 }

@@ -256,7 +256,7 @@ fn what_the_process_needs_and_does_not_find_runs_nothing() {
                 let mut large = marking.clone();
                 large.args.extend((0..100).map(|_| "x".repeat(100_000).into()));
                 let error = run(held.clone(), &large).unwrap_err().to_string();
-                assert!(error.contains("10") && error.contains("does not fit"), "{error}");
+                assert!(error.contains("order of 10") && error.contains("too long"), "{error}");
 
                 fs::rename(world.workspace(), world.root.join("gone")).unwrap();
                 let start = runtime().block_on(async {
