@@ -7,9 +7,9 @@ use crate::step::{Failed, Step, Steps, root};
 /// Debian packages that the tests need, as `(command that shows it is there, package)`. Installed only if missing.
 ///
 /// A C compiler for SQLite, the shell grammar and the TLS library; Node and Python for the worker libraries and a real
-/// MCP server; `prlimit`, `setsid` and `unshare` for hooks that misbehave; `ip` for a network of a test's own; `git` and `jq` for
-/// everyday commands.
-const DEBIAN_PACKAGES: [(&str, &str); 8] = [
+/// MCP server; `prlimit`, `setsid` and `unshare` for hooks that misbehave; the rest for attacks on the sandbox and for work
+/// that has to go on in it.
+const DEBIAN_PACKAGES: [(&str, &str); 15] = [
     ("cc", "build-essential"),
     ("git", "git"),
     ("ip", "iproute2"),
@@ -18,6 +18,13 @@ const DEBIAN_PACKAGES: [(&str, &str); 8] = [
     ("npm", "npm"),
     ("python3", "python3"),
     ("unshare", "util-linux"),
+    ("bwrap", "bubblewrap"),
+    ("chattr", "e2fsprogs"),
+    ("curl", "curl"),
+    ("gdb", "gdb"),
+    ("ps", "procps"),
+    ("setcap", "libcap2-bin"),
+    ("strace", "strace"),
 ];
 
 /// npm packages that the tests need.
@@ -25,20 +32,27 @@ const TEST_NPM_FOLDER: &str = "crates/pintle-tools/tests/mcp";
 
 /// What `cargo xtask test` needs.
 pub(crate) fn for_tests(steps: &mut Steps) -> Result<(), Failed> {
-    let there = |command: &str| Step::new("which", &[command]).works();
-    let missing: Vec<_> = DEBIAN_PACKAGES
-        .iter()
-        .filter(|(command, _)| !there(command))
-        .map(|(_, package)| *package)
-        .collect();
-    if !missing.is_empty() {
-        steps.run(Step::new("apt-get", &["update"]))?;
-        steps.run(Step::new("apt-get", &[&["install", "--yes"], &missing[..]].concat()))?;
-    }
+    debian(&DEBIAN_PACKAGES, steps)?;
     if !Step::cargo(&["nextest", "--version"]).works() {
         steps.run(Step::cargo(&["install", "cargo-nextest", "--locked"]))?;
     }
     npm(TEST_NPM_FOLDER, steps)
+}
+
+/// What the benchmarks of the sandbox need.
+pub(crate) fn bubblewrap(steps: &mut Steps) -> Result<(), Failed> {
+    debian(&[("bwrap", "bubblewrap")], steps)
+}
+
+fn debian(packages: &[(&str, &str)], steps: &mut Steps) -> Result<(), Failed> {
+    let there = |command: &str| Step::new("which", &[command]).works();
+    let missing = packages.iter().filter(|(command, _)| !there(command));
+    let missing: Vec<_> = missing.map(|(_, package)| *package).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    steps.run(Step::new("apt-get", &["update"]))?;
+    steps.run(Step::new("apt-get", &[&["install", "--yes"], &missing[..]].concat()))
 }
 
 /// What `cargo xtask bench` needs: the other hook systems.

@@ -71,6 +71,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failed> {
     if options.peers {
         install::peers(PEERS, &mut steps)?;
     }
+    if options.others {
+        install::bubblewrap(&mut steps)?;
+    }
     steps.run(Step::cargo(&["build", "--release", "-p", "pintle-bench"]))?;
 
     let mut samples = Samples::default();

@@ -78,6 +78,10 @@ impl Again {
             fs::hard_link(program, &copy).or_else(|_| fs::copy(program, &copy).map(drop)).unwrap();
             copy
         };
+        fs::create_dir(folder.path().join("programs")).unwrap();
+        for name in ["tool", "preload"] {
+            bring(&crate::world::program(name), &format!("programs/{name}"));
+        }
         let program = bring(&env::current_exe().unwrap(), "test");
         let launcher = bring(&launcher(), "launcher");
         let said = fs::File::create(folder.path().join("said")).unwrap();

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    hash::{DefaultHasher, Hash, Hasher},
     os::unix::fs::{MetadataExt, PermissionsExt, symlink},
     path::{Path, PathBuf},
     process::Command,
@@ -11,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use pintle_sandbox::{Held, Hosts, Limits, Rights, Settings, Surroundings, Tier};
+use pintle_sandbox::{Held, Hosts, Rights, Settings, Surroundings, Tier};
 use tempfile::TempDir;
 
 use crate::{
@@ -24,31 +25,42 @@ pub(crate) const SECRET: &str = "the-secret-of-the-host";
 
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The programs that attacks need, compiled once.
-static PROGRAMS: LazyLock<TempDir> = LazyLock::new(|| {
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    compile("tool", &["-O1"], folder.path());
-    compile("preload", &["-shared", "-fPIC"], folder.path());
-    folder
+/// The programs that attacks need, compiled once for all tests. Root brings them to a plain user.
+pub(crate) static PROGRAMS: LazyLock<PathBuf> = LazyLock::new(|| {
+    if users::is_prepared() {
+        return users::prepared("programs");
+    }
+    let sources = [
+        ("tool", include_str!("programs/tool.c"), ["-O1", "-pthread"]),
+        ("preload", include_str!("programs/preload.c"), ["-shared", "-fPIC"]),
+    ];
+    let mut hasher = DefaultHasher::new();
+    sources.hash(&mut hasher);
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let programs = place.join(format!("programs-{:x}", hasher.finish()));
+    if !programs.exists() {
+        let folder = tempfile::tempdir_in(place).unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        for (name, source, options) in sources {
+            compile(name, source, &options, folder.path());
+        }
+        // Another test may have been faster.
+        let _ = fs::rename(folder.keep(), &programs);
+    }
+    programs
 });
 
-fn compile(name: &str, options: &[&str], folder: &Path) {
-    let source = match name {
-        "tool" => include_str!("programs/tool.c"),
-        _ => include_str!("programs/preload.c"),
-    };
-    let file = folder.join(name).with_extension("c");
+fn compile(name: &str, source: &str, options: &[&str], folder: &Path) {
+    let (file, program) = (folder.join(name).with_extension("c"), folder.join(name));
     fs::write(&file, source).unwrap();
-    let compiled =
-        Command::new("cc").args(options).arg("-o").arg(folder.join(name)).arg(&file).output();
+    let compiled = Command::new("cc").args(options).arg("-o").args([&program, &file]).output();
     let compiled = compiled.unwrap();
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
 }
 
 /// A program of `programs/`, compiled.
 pub(crate) fn program(name: &str) -> PathBuf {
-    PROGRAMS.path().join(name)
+    PROGRAMS.join(name)
 }
 
 /// Files of the workspace that decide what the agent or its user runs.
@@ -159,11 +171,10 @@ impl World {
             path: Some(PATH.into()),
             protect: ["agent.json", "hooks"].map(|name| self.workspace().join(name)).to_vec(),
             secrets: secrets.into_iter().chain([self.root.join("data")]).collect(),
-            read: vec![self.root.join("tools"), PROGRAMS.path().to_owned()],
+            read: vec![self.root.join("tools"), PROGRAMS.clone()],
             cache_store: Some(self.root.join("data/caches")),
             tmp: Some(self.root.join("data/tmp")),
             hosts: Hosts::Public,
-            limits: Limits { processes: 400, ..Limits::default() },
             ..Settings::default()
         }
     }

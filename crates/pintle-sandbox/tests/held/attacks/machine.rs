@@ -4,7 +4,9 @@ use super::{
     ATTACK, Attack, By, Scene, changes_victim, says_token, survives, token_arrives, try_all,
     withstand,
 };
-use crate::{host, users::as_lone_user};
+use pintle_sandbox::{Limits, Settings};
+
+use crate::{host, users::as_lone_user, world::World};
 
 #[test]
 fn neither_other_processes_nor_the_machine_are_touched() {
@@ -13,8 +15,8 @@ fn neither_other_processes_nor_the_machine_are_touched() {
 }
 
 #[test]
-fn the_other_processes_of_a_user_keep_their_priority() {
-    let test = "attacks::machine::the_other_processes_of_a_user_keep_their_priority";
+fn the_other_processes_of_a_user_are_not_touched() {
+    let test = "attacks::machine::the_other_processes_of_a_user_are_not_touched";
     as_lone_user(test, || try_all(&[WHOLE_USER], 1));
 }
 
@@ -85,8 +87,20 @@ const PROCESSES: &[Attack] = &[
     },
 ];
 
-/// They change every process of their user, so nothing else of it may run meanwhile.
+fn few_processes(world: &World) -> Settings {
+    let limits = Limits { processes: 400, ..Limits::default() };
+    Settings { limits, ..world.settings() }
+}
+
+/// They change every process of their user, or are counted with them, so nothing else of it may run meanwhile.
 const WHOLE_USER: &[Attack] = &[
+    Attack {
+        script: BOMB,
+        name: "more processes than are allowed",
+        by: By::User,
+        settings: few_processes,
+        ..CALL
+    },
     Attack {
         name: "priority of all of a user's processes",
         script: r#": $VICTIM; "$TOOL" priority-of-all 3"#,
@@ -152,11 +166,11 @@ const LIVING_ON: &[Attack] = &[
         open_at_floor: Some("a process that drops both tags is not found without a pid namespace"),
         ..OUTLIVING
     },
-    Attack { script: BOMB, name: "more processes than are allowed", by: By::User, ..CALL },
     Attack {
         script: BOMB,
         name: "more processes than are allowed, as root",
         by: By::Root,
+        settings: few_processes,
         open_at_floor: Some("without a pid namespace no limit of processes binds root"),
         ..CALL
     },
