@@ -102,9 +102,10 @@ impl Held {
 
     fn plan(&self, folder: &Path, slot: Option<&Path>) -> Result<Plan, PlanError> {
         let plan = Plan::new(&self.policy, folder, slot)?;
-        if !self.tier().has_namespaces()
-            || self.tier().has_landlock() && landlock_abi() >= LANDLOCK_SOCKETS
-        {
+        // Otherwise it gets no sockets, or Landlock tells them apart.
+        let may_reach_sockets =
+            self.tier().has_namespaces() && self.policy.network != Network::None;
+        if !may_reach_sockets || self.tier().has_landlock() && landlock_abi() >= LANDLOCK_SOCKETS {
             return Ok(plan);
         }
         let sockets = host_sockets::in_view(&plan);

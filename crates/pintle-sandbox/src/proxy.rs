@@ -5,7 +5,7 @@
 
 use std::{
     io,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -225,7 +225,21 @@ fn is_allowed(host: &str, port: u16, hosts: &Hosts) -> bool {
 
 async fn public_addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     let found = timeout(HANDSHAKE, lookup_host((host, port))).await??;
-    Ok(found.filter(|address| is_public(address.ip())).collect())
+    Ok(found.filter(|address| is_public(address.ip()) && !is_own(*address)).collect())
+}
+
+/// Whether an address is this machine's own, though a public one: a connection to it would come from itself.
+fn is_own(address: SocketAddr) -> bool {
+    let any: IpAddr = match address {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    // Nothing is sent: the kernel only chooses a way.
+    let from = UdpSocket::bind((any, 0)).and_then(|socket| {
+        socket.connect(address)?;
+        socket.local_addr()
+    });
+    from.is_ok_and(|from| from.ip() == address.ip())
 }
 
 /// Whether an address is on the public internet: not this machine, not its network, not a metadata service.
@@ -295,6 +309,12 @@ mod tests {
         for address in ["1.1.1.1", "93.184.216.34", "2606:4700::1111", "2a00:1450:4001::1"] {
             assert!(is_public(address.parse().unwrap()), "{address}");
         }
+    }
+
+    #[test]
+    fn an_address_of_this_machine_is_known_as_its_own() {
+        assert!(is_own("127.0.0.1:9".parse().unwrap()));
+        assert!(!is_own("192.0.2.1:9".parse().unwrap()));
     }
 
     #[test]

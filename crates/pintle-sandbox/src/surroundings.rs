@@ -3,6 +3,7 @@
 use std::{
     ffi::{OsStr, OsString},
     fs,
+    hash::{DefaultHasher, Hash, Hasher},
     os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
 };
@@ -129,7 +130,8 @@ pub struct Settings {
     pub write: Vec<PathBuf>,
     /// The caches; `None` for the usual ones.
     pub caches: Option<Vec<PathBuf>>,
-    /// Where copies of the caches go.
+    /// Where copies of the caches go: one for each workspace and set of rights, so that no command prepares what a hook or
+    /// another project builds with.
     pub cache_store: Option<PathBuf>,
     /// The folder that processes see as `/tmp`.
     pub tmp: Option<PathBuf>,
@@ -208,6 +210,10 @@ impl Surroundings {
         closed_to_others(Path::new(SYSTEM_SETTINGS), &mut hide);
         hide.extend(settings.secrets.iter().cloned());
         let caches = settings.caches.clone().unwrap_or_else(|| in_home(&HOME_CACHES));
+        let mut hasher = DefaultHasher::new();
+        (workspace, &settings.write, &settings.protect).hash(&mut hasher);
+        let own = format!("{:x}", hasher.finish());
+        settings.cache_store = settings.cache_store.map(|store| store.join(own));
         Self { read, write, protect, hide, caches, git_folders, settings }
     }
 

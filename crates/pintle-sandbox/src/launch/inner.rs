@@ -2,7 +2,8 @@
 
 use std::{
     ffi::OsStr,
-    fs, io,
+    fs::{self, File},
+    io,
     os::{
         fd::{AsFd, OwnedFd},
         unix::{ffi::OsStrExt, process::CommandExt},
@@ -18,7 +19,10 @@ use nix::{
     },
     unistd::Pid,
 };
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::FileType,
+};
 
 use super::{NOT_RUN, Refusal, Step, landlock, mounts, privileges, refuse, refuse_on, seccomp};
 use crate::control::{Message, Order};
@@ -31,12 +35,33 @@ pub(super) fn run() -> i32 {
     };
     let [_, _, stderr] = &streams;
     let stderr = stderr.try_clone().ok();
-    let started = set_up(&order).and_then(|()| start(&order, streams));
+    let started = set_up(&order)
+        .and_then(|()| own_devices(streams))
+        .and_then(|streams| start(&order, streams));
     match started {
         Ok(Some(command)) => reap(command),
         Ok(None) => ready(),
         Err(why) => refuse(&why, stderr.as_ref()),
     }
+}
+
+/// The host's `/dev/null` as an open file leads to the host's device, whose mode a root user could change. In its place
+/// comes the one of the view, which is read-only.
+fn own_devices(streams: [OwnedFd; 3]) -> Result<[OwnedFd; 3], Refusal> {
+    let is_device = |stream: &OwnedFd| {
+        let found = rustix::fs::fstat(stream)?;
+        Ok::<_, io::Error>(FileType::from_raw_mode(found.st_mode).is_char_device())
+    };
+    let mut own = Vec::new();
+    for stream in streams {
+        own.push(match is_device(&stream).step("the streams")? {
+            true => {
+                File::options().read(true).write(true).open("/dev/null").step("/dev/null")?.into()
+            }
+            false => stream,
+        });
+    }
+    own.try_into().map_err(|_| "the streams are not three".into())
 }
 
 /// Without namespaces this process becomes the command.

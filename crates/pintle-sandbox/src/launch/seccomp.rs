@@ -204,6 +204,12 @@ fn sockets(filter: &mut Filter, plan: &Plan, layers: Layers) {
     let mut others = vec![inet, inet6, netlink];
     if may_have_unix_sockets(plan, layers) {
         others.push(unix);
+    } else {
+        // One end of a pair of datagram sockets can be connected to another place. The kernel takes a raw one for such.
+        for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW].map(i32::unsigned_abs) {
+            let pair = [Test::Masked(1, 0xf, kind)];
+            filter.refuse_if(libc::SYS_socketpair, &pair, libc::EPERM);
+        }
     }
     let others: Vec<Test> = others.into_iter().map(|family| Test::Differs(0, family)).collect();
     filter.refuse_if(libc::SYS_socket, &others, libc::EPERM);

@@ -337,6 +337,56 @@ fn process_1_cannot_be_made_to_speak_for_the_command() {
     );
 }
 
+#[test]
+fn a_command_carries_nothing_along() {
+    as_each_user(
+        "holes::a_command_carries_nothing_along",
+        |_| {},
+        || {
+            for tier in TIERS {
+                let world = World::new();
+                let script = "ls /proc/self/fd | tr '\\n' ' '; grep -E '^(Cap|NoNew|Seccomp:)' /proc/self/status";
+                let outcome = world.run(&world.held(tier, Rights::Build), script);
+                let none = "0000000000000000";
+                let expected = format!(
+                    "0 1 2 3 CapInh:\t{none}\nCapPrm:\t{none}\nCapEff:\t{none}\nCapBnd:\t{none}\nCapAmb:\t{none}\n\
+                 NoNewPrivs:\t1\nSeccomp:\t2\n"
+                );
+                // Without a user namespace only root could give up what a program may gain; nothing gains it anyway.
+                let bounds = |text: &str| -> Vec<String> {
+                    let lines = text.lines().filter(|line| !line.starts_with("CapBnd"));
+                    lines.map(str::to_owned).collect()
+                };
+                match tier {
+                    Tier::Floor => {
+                        assert_eq!(bounds(&outcome.output), bounds(&expected), "{tier:?}")
+                    }
+                    _ => assert_eq!(outcome.output, expected, "{tier:?}"),
+                }
+            }
+        },
+    );
+}
+
+// What one command leaves in its copy of a cache, another project's build or a hook's linter would run.
+#[test]
+fn copies_of_caches_are_not_shared_by_other_workspaces_or_other_rights() {
+    let world = World::new();
+    let other = world.root.join("home/other");
+    fs::create_dir(&other).unwrap();
+    let poison = "echo evil > ~/.cargo/config.toml && cat ~/.cargo/config.toml";
+    let same = held(Tier::Full, world.settings()).unwrap();
+    assert_eq!(world.run(&same, poison).output, "evil\n");
+    assert_eq!(world.run(&same, "cat ~/.cargo/config.toml").output, "evil\n");
+    let hook = Settings { write: vec![other.clone()], ..world.settings() };
+    let elsewhere =
+        Settings { workspace: other, read: vec![world.workspace()], ..world.settings() };
+    for settings in [hook, elsewhere] {
+        let outcome = world.run(&held(Tier::Full, settings).unwrap(), "cat ~/.cargo/config.toml");
+        assert_eq!(outcome.output, "before", "{outcome:?}");
+    }
+}
+
 // Arguments and environment travel in one message: a NUL would end one text and begin another.
 #[test]
 fn an_argument_with_a_nul_byte_does_not_become_a_variable() {

@@ -227,7 +227,7 @@ pub(crate) fn tool(arguments: &[&str]) -> Option<String> {
 type Maker = fn(&mut Host, &World) -> String;
 
 /// What a script can mention, and how it is made.
-const MAKERS: [(&str, Maker); 24] = [
+const MAKERS: [(&str, Maker); 26] = [
     ("PORT4", |host, _| host.listen("127.0.0.1:0")),
     ("PORT6", |host, _| host.listen("[::1]:0")),
     ("UDP4", |host, _| {
@@ -245,11 +245,12 @@ const MAKERS: [(&str, Maker); 24] = [
     }),
     ("WORKSPACE_SOCKET", |host, world| host.listen_at(world.workspace().join("app/socket"))),
     ("TOOLS_SOCKET", |host, world| host.listen_at(world.root.join("tools/socket"))),
-    ("DATAGRAM_SOCKET", |host, world| {
-        let path = world.home().join("letters/datagrams");
-        let socket = UnixDatagram::bind(&path).unwrap();
-        socket.set_nonblocking(true).unwrap();
-        host.hear(move |heard| socket.recv(heard));
+    ("DATAGRAM_SOCKET", |host, world| host.receive_at(world.home().join("letters/datagrams"))),
+    ("DATAGRAMS_INSIDE", |host, world| host.receive_at(world.workspace().join("datagrams"))),
+    ("ATTRIBUTES", |_, world| {
+        let path = world.home().join("letters/plan.txt");
+        let flags = rustix::fs::XattrFlags::empty();
+        rustix::fs::setxattr(&path, "user.secret", SECRET.as_bytes(), flags).unwrap();
         path.display().to_string()
     }),
     ("ABSTRACT", |host, _| {
@@ -345,6 +346,13 @@ impl Host {
     fn listen_at(&mut self, path: PathBuf) -> String {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         self.hear_unix(UnixListener::bind(&path).unwrap());
+        path.display().to_string()
+    }
+
+    fn receive_at(&mut self, path: PathBuf) -> String {
+        let socket = UnixDatagram::bind(&path).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        self.hear(move |heard| socket.recv(heard));
         path.display().to_string()
     }
 

@@ -31,6 +31,16 @@ s.send(os.environ[\"TOKEN\"].encode())'"
     };
 }
 
+const PAIR: &str = r#"python3 -I -c '
+import os, socket
+s = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0]
+s.sendto(os.environ["TOKEN"].encode(), os.environ["DATAGRAM_SOCKET"])'"#;
+
+const PAIR_INSIDE: &str = r#"python3 -I -c '
+import os, socket
+s = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0]
+s.sendto(os.environ["TOKEN"].encode(), os.environ["DATAGRAMS_INSIDE"])'"#;
+
 const SOCKETS: &[Attack] = &[
     Attack {
         name: "TCP",
@@ -122,6 +132,13 @@ socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(question, ("127.0.0.1", 
 import os, socket
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 s.sendto(os.environ["TOKEN"].encode(), os.environ["DATAGRAM_SOCKET"])'"#,
+        ..REACH
+    },
+    Attack { name: "a datagram from one end of a pair", script: PAIR, ..REACH },
+    Attack {
+        name: "a datagram from one end of a pair into the workspace",
+        script: PAIR_INSIDE,
+        rights: Rights::Workspace,
         ..REACH
     },
     Attack {

@@ -182,6 +182,14 @@ const FILES: &[Attack] = &[
         settings: data_inside,
         ..ATTACK
     },
+    Attack {
+        name: "attributes of a file",
+        script: r#"python3 -IS -c '
+import os
+print(os.getxattr(os.environ["ATTRIBUTES"], "user.secret"))'"#,
+        open_at_floor: Some("Landlock does not see modes, times and attributes"),
+        ..ATTACK
+    },
     Attack { name: "the host's /tmp", script: r#"cat "$HOST_TMP""#, ..ATTACK },
     Attack { name: "the host's shared memory folder", script: r#"cat "$HOST_SHM""#, ..ATTACK },
     Attack {

@@ -37,9 +37,18 @@ fn changes_mode_of_device(_: &Scene<'_>) -> bool {
 
 /// And puts it right.
 fn changes_times_of_device(_: &Scene<'_>) -> bool {
-    let changed = fs::metadata("/dev/zero").unwrap().mtime() == 0;
+    has_times_changed("/dev/zero")
+}
+
+/// And puts it right.
+fn changes_times_of_stdin(_: &Scene<'_>) -> bool {
+    has_times_changed("/dev/null")
+}
+
+fn has_times_changed(device: &str) -> bool {
+    let changed = fs::metadata(device).unwrap().mtime() == 0;
     let now = fs::FileTimes::new().set_modified(std::time::SystemTime::now());
-    fs::File::options().write(true).open("/dev/zero").unwrap().set_times(now).unwrap();
+    fs::File::options().write(true).open(device).unwrap().set_times(now).unwrap();
     changed
 }
 
@@ -233,6 +242,14 @@ os.setxattr(os.environ["LETTERS"] + "/note", "system.posix_acl_access", acl)'"#,
         name: "times of a device",
         script: "touch -d @0 /dev/zero",
         witness: changes_times_of_device,
+        by: By::Root,
+        open_at_floor: METADATA_IS_OPEN,
+        ..OUTSIDE
+    },
+    Attack {
+        name: "times of a device that the host has opened",
+        script: "touch -d @0 /dev/stdin",
+        witness: changes_times_of_stdin,
         by: By::Root,
         open_at_floor: METADATA_IS_OPEN,
         ..OUTSIDE
