@@ -1,6 +1,6 @@
 //! R17.7: zone `network` goes through the proxy, which reaches public hosts only and records each of them.
 //!
-//! The public host is an address on the loopback of a network namespace that the test makes: nothing leaves the machine.
+//! The public host is in a network namespace that the test makes: nothing leaves the machine.
 
 use std::process::Command;
 
@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::support::World;
 
 const PUBLIC: &str = "93.184.216.34";
+const CLIENT: &str = "93.184.216.1";
 
 /// Plays one command in zone `network` on a machine that has a web server at a public address, and gives its events.
 fn fetch(world: &World, url: &str, settings: &str) -> Vec<Value> {
@@ -22,8 +23,13 @@ fn fetch(world: &World, url: &str, settings: &str) -> Vec<Value> {
     let input = json!({ "command": get, "zone": "network", "why": "the test" });
     let call = json!({ "toolCalls": [{ "id": "t1", "name": "terminal", "input": input }] });
     let model = world.script("script.json", &json!([call, { "text": "done" }]));
-    let line = "ip link set lo up && ip addr add \"$PUBLIC/32\" dev lo && \
-                { python3 -m http.server 80 --bind \"$PUBLIC\" --directory site >/dev/null 2>&1 & } && server=$! && \
+    // Two machines with a cable between them: the proxy refuses a machine's own addresses, public ones too.
+    let line = "ip link set lo up && ip link add here type veth peer name there && \
+                { unshare --net sh -c 'until ip link set there up 2>/dev/null; do sleep 0.02; done; \
+                    ip addr add \"$PUBLIC/24\" dev there; \
+                    exec python3 -m http.server 80 --bind \"$PUBLIC\" --directory site' >/dev/null 2>&1 & } && server=$! && \
+                until [ \"$(readlink /proc/$server/ns/net)\" != \"$(readlink /proc/self/ns/net)\" ]; do sleep 0.02; done; \
+                ip link set there netns $server && ip addr add \"$CLIENT/24\" dev here && ip link set here up && \
                 until python3 -c \"import socket; socket.create_connection(('$PUBLIC', 80), 1)\" 2>/dev/null; do sleep 0.05; done; \
                 \"$@\"; kill $server";
     let mut machine = Command::new("unshare");
@@ -37,7 +43,12 @@ fn fetch(world: &World, url: &str, settings: &str) -> Vec<Value> {
         env!("CARGO_BIN_EXE_pintle"),
     ]);
     machine.args(world.arguments(&["chat", "--json", "-q", "go", "--model", &model]));
-    machine.env_clear().envs(world.environment()).env("PUBLIC", PUBLIC).current_dir(world.file(""));
+    machine
+        .env_clear()
+        .envs(world.environment())
+        .env("PUBLIC", PUBLIC)
+        .env("CLIENT", CLIENT)
+        .current_dir(world.file(""));
     let said = world.said(machine.output().unwrap());
     let events: Vec<Value> =
         said.out.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
