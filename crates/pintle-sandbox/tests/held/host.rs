@@ -165,6 +165,7 @@ impl Victim {
         let address = u64::from_str_radix(address.trim().trim_start_matches("0x"), 16).unwrap();
         let mut victim = Self { process: RefCell::new(process), address, before: String::new() };
         victim.before = victim.state();
+        assert_ne!(victim.before, DEAD, "the victim lives before the attack");
         victim
     }
 
@@ -176,7 +177,7 @@ impl Victim {
     fn state(&self) -> String {
         let id = self.id();
         if self.process.borrow_mut().try_wait().unwrap().is_some() {
-            return "dead".into();
+            return DEAD.into();
         }
         let read =
             |name: &str| fs::read_to_string(format!("/proc/{id}/{name}")).unwrap_or_default();
@@ -186,8 +187,11 @@ impl Victim {
         let status = read("status");
         let allowed = status.lines().find(|line| line.starts_with("Cpus_allowed:")).unwrap_or("");
         let mut memory = [0; 64];
-        let opened = fs::File::open(format!("/proc/{id}/mem")).unwrap();
-        opened.read_at(&mut memory, self.address).unwrap();
+        let opened = fs::File::open(format!("/proc/{id}/mem"));
+        // A process that is just ending has no memory any more.
+        if opened.and_then(|opened| opened.read_at(&mut memory, self.address)).is_err() {
+            return DEAD.into();
+        }
         let io = Command::new("ionice").args(["-p", &id.to_string()]).output().unwrap();
         format!(
             "{is_stopped} {} {} {} {allowed} {} {} {} {}",
@@ -209,6 +213,9 @@ impl Victim {
         })
     }
 }
+
+/// The state of a victim that is gone.
+const DEAD: &str = "dead";
 
 impl Drop for Victim {
     fn drop(&mut self) {
