@@ -57,15 +57,24 @@ fn debian(packages: &[(&str, &str)], steps: &mut Steps) -> Result<(), Failed> {
 
 /// What `cargo xtask bench` needs: the other hook systems.
 pub(crate) fn peers(folder: &str, steps: &mut Steps) -> Result<(), Failed> {
+    debian(&[("node", "nodejs"), ("npm", "npm"), ("python3", "python3")], steps)?;
     npm(folder, steps)?;
     let folder = root().join(folder);
     let python = folder.join(".venv/bin/python");
-    if is_newer(&folder.join("requirements.txt"), &python) {
-        steps.run(Step::new("python3", &["-m", "venv", ".venv"]).inside(folder.clone()))?;
-        let pip = [".venv/bin/pip", "install", "--quiet", "--requirement", "requirements.txt"];
-        steps.run(Step::new("python3", &pip).inside(folder))?;
+    let in_venv = |arguments: &[&str]| {
+        Step::new(python.display().to_string(), arguments).inside(folder.clone())
+    };
+    let fresh = !is_newer(&folder.join("requirements.txt"), &python);
+    if fresh && in_venv(&["-c", "import pluggy"]).works() {
+        return Ok(());
     }
-    Ok(())
+    // Debian's python3 cannot make virtual environments by itself.
+    if !Step::new("python3", &["-c", "import ensurepip"]).works() {
+        steps.run(Step::new("apt-get", &["update"]))?;
+        steps.run(Step::new("apt-get", &["install", "--yes", "python3-venv"]))?;
+    }
+    steps.run(Step::new("python3", &["-m", "venv", "--clear", ".venv"]).inside(folder.clone()))?;
+    steps.run(in_venv(&["-m", "pip", "install", "--quiet", "--requirement", "requirements.txt"]))
 }
 
 /// `npm ci` where there is a `package.json` and what it asks for is missing or older than the lock.

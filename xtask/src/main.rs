@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 mod bench;
+mod dist;
 mod install;
 mod step;
 mod test;
@@ -19,7 +20,9 @@ Usage: cargo xtask <COMMAND>
 Commands:
   test    Installs what the tests need, then checks everything: format, lints, tests, docs, examples
   bench   Measures the engine beside other hook systems and writes docs/benchmarks.md
+  dist    Packs the program for others: binary, completions, man pages, licences, checksums
   update  Rewrites the generated files (schemas, the page of points)
+  pictures  Draws the pictures of the README from what the program prints
   fuzz    Feeds the output parser of command hooks anything at all (needs a nightly compiler)
 
 Examples:
@@ -68,11 +71,15 @@ fn run(arguments: &[&str]) -> Result<(), Failed> {
         ["update", "--help" | "-h"] => help(UPDATE_HELP),
         ["test"] => test::run(),
         ["bench", options @ ..] => bench::run(&bench::Options::parse(options)?),
+        ["dist"] => dist::run(None),
+        ["dist", "--help" | "-h"] => help(dist::HELP),
+        ["dist", "--program", program] => dist::run(Some(program)),
         ["update"] => update(),
+        ["pictures"] => pictures(),
         ["fuzz"] => fuzz("60"),
         ["fuzz", "--help" | "-h"] => help(FUZZ_HELP),
         ["fuzz", "--seconds", seconds] => fuzz(seconds),
-        [command @ ("test" | "update"), option, ..] => Err(Failed(format!(
+        [command @ ("test" | "update" | "dist"), option, ..] => Err(Failed(format!(
             "`{command}` takes no `{option}`; see `cargo xtask {command} --help`"
         ))),
         [unknown, ..] => {
@@ -97,6 +104,16 @@ fn update() -> Result<(), Failed> {
         Step::cargo(&["nextest", "run", "-p", "pintle-profile", "the_schema"])
             .env("PINTLE_UPDATE", "1"),
     )?;
+    steps.close();
+    Ok(())
+}
+
+/// The test that compares the pictures with the program's output draws them too.
+fn pictures() -> Result<(), Failed> {
+    let mut steps = Steps::default();
+    let test =
+        Step::cargo(&["nextest", "run", "-p", "pintle-cli", "--test", "program", "pictures::"]);
+    steps.run(test.env("PINTLE_UPDATE", "1"))?;
     steps.close();
     Ok(())
 }

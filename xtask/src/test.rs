@@ -1,8 +1,8 @@
 //! `cargo xtask test`: the one command that says whether the repository is sound.
 
 use crate::{
-    install,
-    step::{Failed, Step, Steps},
+    dist, install,
+    step::{Failed, Step, Steps, root},
 };
 
 pub(crate) const HELP: &str = "\
@@ -10,14 +10,19 @@ Installs what the tests need, then checks everything; stops at the first failure
 
 Usage: cargo xtask test
 
-It begins with the tiers of the sandbox that this machine has. Where one is missing, the tests of the sandbox cannot run:
-they are left out, named, and the whole fails at its end. Then it runs, in this order:
+It runs, in this order:
   cargo fmt --all --check
   cargo clippy --workspace --all-targets -- -D warnings
+  cargo nextest run --workspace --no-run
+  pintle-sandbox-launcher --tiers            (the tiers of the sandbox that this machine has)
   cargo nextest run --workspace
   cargo test --workspace --doc
   cargo doc --workspace --no-deps            (warnings denied)
-  cargo run -p pintle --example tour         (and own_point)
+  the examples tour, own_point and custom_channel
+  cargo package                              (every public crate)
+  cargo xtask dist --program target/debug/pintle
+
+Where a tier is missing, the tests of the sandbox cannot run: they are left out, named, and the whole fails at its end.
 
 Examples:
   cargo xtask test
@@ -27,11 +32,36 @@ Examples:
 /// The tests that need every tier of the sandbox.
 const SANDBOX_TESTS: &str = "package(pintle-sandbox) and binary(held)";
 
+/// Every public crate as a registry would get it. That each builds is what the other steps show.
+const PACKAGE: [&str; 11] = [
+    "package",
+    "--quiet",
+    "--locked",
+    "--no-verify",
+    "--allow-dirty",
+    "--workspace",
+    "--exclude",
+    "pintle-bench",
+    "--exclude",
+    "xtask",
+    "--offline",
+];
+
 pub(crate) fn run() -> Result<(), Failed> {
     let mut steps = Steps::default();
     install::for_tests(&mut steps)?;
-    let tiers = Step::cargo(&["run", "--quiet", "--package", "pintle-sandbox", "--", "--tiers"]);
-    let tiers = tiers.read()?;
+    for step in [
+        Step::cargo(&["fmt", "--all", "--check"]),
+        Step::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+        Step::cargo(&["nextest", "run", "--workspace", "--no-run"]),
+    ] {
+        steps.run(step)?;
+    }
+    // What the tests have built is started as it is: `cargo run -p` would build it again, with fewer features.
+    let built = |name: &str, arguments: &[&str]| {
+        Step::new(root().join("target/debug").join(name).display().to_string(), arguments)
+    };
+    let tiers = built("pintle-sandbox-launcher", &["--tiers"]).read()?;
     println!("Tiers of the sandbox on this machine:\n{tiers}");
     let missing: Vec<&str> = tiers.lines().filter(|line| !line.ends_with(": yes")).collect();
     let without = format!("not ({SANDBOX_TESTS})");
@@ -40,17 +70,18 @@ pub(crate) fn run() -> Result<(), Failed> {
         tests.extend(["-E", &without]);
     }
     for step in [
-        Step::cargo(&["fmt", "--all", "--check"]),
-        Step::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
         Step::cargo(&tests),
         Step::cargo(&["test", "--workspace", "--doc"]),
         Step::cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"),
-        Step::cargo(&["run", "--quiet", "-p", "pintle", "--example", "tour"]),
-        Step::cargo(&["run", "--quiet", "-p", "pintle", "--example", "own_point"]),
+        built("examples/tour", &[]),
+        built("examples/own_point", &[]),
+        built("examples/custom_channel", &[]),
+        Step::cargo(&PACKAGE),
     ] {
         steps.run(step)?;
     }
     steps.close();
+    dist::run(Some("target/debug/pintle"))?;
     match missing.is_empty() {
         true => Ok(()),
         false => Err(Failed(format!(

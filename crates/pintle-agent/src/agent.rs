@@ -7,22 +7,20 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use pintle::{Cx, Envelope, Hooks, RecordSink, points::PersonalitySwitched};
-use pintle_policy::Zone;
-use serde_json::json;
 use tokio_util::task::TaskTracker;
 
 use crate::{
     approver::{Approver, NoOneToAsk},
     event::RunEvent,
     interceptor::Interceptors,
-    llm::{Llm, ToolSpec},
+    llm::Llm,
     personality::{Personalities, Personality, UnknownPersonality},
     policy::{Limits, Policy},
     prompt::PromptPart,
-    run::{self, Ask, Run},
-    store::{Session, Store, StoreError},
+    run::{self, Run, RunRequest, delegate_spec},
+    store::{Claim, Session, Store, StoreError},
     tool::Tool,
-    toolbox::{DuplicateTool, Kind, ToolBox},
+    toolbox::{DuplicateTool, ToolBox, ToolKind},
 };
 
 /// An agent. A clone is another handle to the same one.
@@ -48,14 +46,14 @@ pub(crate) struct Inner {
     /// What still runs after a run's `done`: the process waits for it before it exits.
     pub(crate) background: TaskTracker,
     /// The sessions this process has run already.
-    pub(crate) met: Mutex<HashMap<String, Met>>,
+    pub(crate) sessions: Mutex<HashMap<String, SessionState>>,
     /// Personalities that `personality_switched` put in place of the configured one.
     pub(crate) substitutes: Mutex<HashMap<String, Personality>>,
 }
 
 /// What an agent remembers of a session while it lives.
 #[derive(Default)]
-pub(crate) struct Met {
+pub(crate) struct SessionState {
     /// Runs of the session take turns.
     turn: Arc<tokio::sync::Mutex<()>>,
     /// Whether `session_start` was fired.
@@ -105,7 +103,7 @@ impl Agent {
                 observer: None,
                 watch: None,
                 background: TaskTracker::new(),
-                met: Mutex::default(),
+                sessions: Mutex::default(),
                 substitutes: Mutex::default(),
             },
             duplicate: None,
@@ -115,14 +113,14 @@ impl Agent {
     /// Starts a run. It goes on by itself; dropping the [`Run`] stops it.
     ///
     /// Runs of one session take turns, in the order they were started: a run begins when the one before it is done.
-    pub fn run(&self, ask: Ask) -> Run {
-        run::start(self.clone(), ask)
+    pub fn run(&self, request: RunRequest) -> Run {
+        run::start(self.clone(), request)
     }
 
     /// Goes on with a run whose process died while a person was being asked. The call runs at most once, whoever
     /// resumes it (R11.6).
     pub fn resume(&self, session_id: &str) -> Run {
-        self.run(Ask::going_on(session_id))
+        self.run(RunRequest::resume(session_id))
     }
 
     /// The agent's registry.
@@ -150,7 +148,8 @@ impl Agent {
     /// Makes the session speak as another personality, and fires `personality_switched`.
     ///
     /// # Errors
-    /// When there is no such personality, a handler registered fail-closed failed, or the store did.
+    /// When there is no such personality, another process runs in the session, a handler registered fail-closed failed, or
+    /// the store did.
     pub async fn switch_personality(&self, session: &Session, to: &str) -> Result<(), SwitchError> {
         let envelope = Envelope {
             platform: session.platform.clone(),
@@ -159,12 +158,15 @@ impl Agent {
             ts: run::now_ms(),
             ..Envelope::default()
         };
-        self.switch(session, to, envelope, None).await
+        let _turn = self.turn_in(&session.id).lock_owned().await;
+        let claim = self.inner.store.claim(session).await?;
+        self.switch(&claim, session, to, envelope, None).await
     }
 
     /// The same within a run, whose envelope and events it then belongs to.
     pub(crate) async fn switch(
         &self,
+        claim: &Claim,
         session: &Session,
         to: &str,
         envelope: Envelope,
@@ -177,14 +179,14 @@ impl Agent {
             personality_id: Some(to.to_string()),
             ..envelope
         };
-        let mut cx = Cx::new(envelope, personality.plugin_gate());
+        let mut cx = Cx::new(envelope, personality.plugin_filter());
         if let Some(witness) = witness {
             cx = cx.observed_by(witness);
         }
         let from = session.personality.clone();
-        let switched = || PersonalitySwitched { from, to: to.to_string() };
+        let switched = || PersonalitySwitched::default().from(from).to(to);
         let merged = self.inner.hooks.fire_modifying(&cx, switched).await?;
-        self.inner.store.set_personality(&session.id, to).await?;
+        self.inner.store.set_personality(claim, to).await?;
         let mut substitutes = self.inner.substitutes.lock().unwrap_or_else(PoisonError::into_inner);
         match merged.patch.personality {
             Some(config) => substitutes.insert(session.id.clone(), Personality::new(to, config)?),
@@ -195,19 +197,22 @@ impl Agent {
 
     /// The turn that a run of this session has to wait for.
     pub(crate) fn turn_in(&self, session_id: &str) -> Arc<tokio::sync::Mutex<()>> {
-        let mut met = self.inner.met.lock().unwrap_or_else(PoisonError::into_inner);
-        met.entry(session_id.to_string()).or_default().turn.clone()
+        let mut sessions = self.inner.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.entry(session_id.to_string()).or_default().turn.clone()
     }
 
     /// Whether this is the first run of the session here. It is true once: whoever asks fires `session_start`.
     pub(crate) fn starts(&self, session_id: &str) -> bool {
-        let mut met = self.inner.met.lock().unwrap_or_else(PoisonError::into_inner);
-        let session = met.entry(session_id.to_string()).or_default();
+        let mut sessions = self.inner.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = sessions.entry(session_id.to_string()).or_default();
         !std::mem::replace(&mut session.started, true)
     }
 
     /// Who speaks in this session.
-    pub(crate) fn personality(&self, session: &Session) -> Result<Personality, UnknownPersonality> {
+    ///
+    /// # Errors
+    /// When the session names a personality that this agent does not have.
+    pub fn personality(&self, session: &Session) -> Result<Personality, UnknownPersonality> {
         let substitutes = self.inner.substitutes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(substitute) = substitutes.get(&session.id) {
             return Ok(substitute.clone());
@@ -303,21 +308,7 @@ impl AgentBuilder {
     /// # Errors
     /// When two tools have one name.
     pub fn build(mut self) -> Result<Agent, DuplicateTool> {
-        let delegate = ToolSpec {
-            name: "delegate".into(),
-            description: "Hands a task to a sub-agent and returns its answer.".into(),
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "task": { "type": "string", "minLength": 1, "description": "What to do, with all it needs to know." },
-                    "personality": { "type": "string", "description": "Who the sub-agent is to be." }
-                },
-                "required": ["task"],
-                "additionalProperties": false
-            }),
-        };
-        let zone = Zone::of_tool(&delegate.name);
-        self.inner.tools.insert(Kind::Delegate, delegate, zone)?;
+        self.inner.tools.insert(ToolKind::Delegate, delegate_spec())?;
         match self.duplicate {
             Some(duplicate) => Err(duplicate),
             None => Ok(Agent { inner: Arc::new(self.inner) }),

@@ -1,12 +1,16 @@
 //! Asking a person.
 
 use futures_util::future::{BoxFuture, FutureExt};
+use pintle_policy::Zone;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::rule::{ApprovalRule, StandingRule};
+use crate::{
+    rule::{ApprovalRule, StandingRule},
+    store::Claim,
+};
 
-/// Whoever can say yes or no to a tool call.
+/// Who can approve or deny a tool call.
 pub trait Approver: Send + Sync + 'static {
     /// The rules that stand in this session; without one, those that stand in every session (R11.7). The judge compares
     /// the call with them before anybody is asked.
@@ -14,26 +18,14 @@ pub trait Approver: Send + Sync + 'static {
         std::future::ready(Vec::new()).boxed()
     }
 
-    /// Writes the question down before anybody is asked, so that it survives a crash (R11.4). It may be settled
-    /// already: there is no one to ask.
-    fn prepare(&self, _request: &ApprovalRequest) -> BoxFuture<'static, Prepared> {
+    /// Stores the question under the run's claim before a person is asked, so that it survives a crash (R11.4). It may be
+    /// settled already: there is no one to ask.
+    fn prepare<'a>(
+        &'a self,
+        _claim: &'a Claim,
+        _request: &'a ApprovalRequest,
+    ) -> BoxFuture<'a, Prepared> {
         std::future::ready(Prepared::Ask).boxed()
-    }
-
-    /// Uses up a yes, right before the tool runs with exactly these arguments. Only the first use is `true`.
-    fn consume(&self, _approval_id: &str, _args_hash: &str) -> BoxFuture<'static, bool> {
-        std::future::ready(true).boxed()
-    }
-
-    /// The calls of this session whose question is still open or answered but not acted on: a run that died while
-    /// it waited can be resumed with them.
-    fn open_calls(&self, _session_id: &str) -> BoxFuture<'static, Vec<String>> {
-        std::future::ready(Vec::new()).boxed()
-    }
-
-    /// Calls off every open question of this session: the conversation has gone on.
-    fn withdraw(&self, _session_id: &str) -> BoxFuture<'static, ()> {
-        std::future::ready(()).boxed()
     }
 
     /// Asks, and waits for the answer. The run is cancelled by dropping the future.
@@ -43,14 +35,14 @@ pub trait Approver: Send + Sync + 'static {
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'static, ApprovalOutcome>;
 }
 
-/// What writing a question down came to.
+/// What preparing a question came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Prepared {
-    /// It is written down under its own id, or under the id it had before a crash: ask.
+    /// Ask. The question is not stored, and does not survive a crash.
     Ask,
-    /// The same, for a question that an earlier run had asked under another id.
-    AskAs(String),
-    /// Nobody needs to be asked, or nobody can be.
+    /// Ask. The question is in the agent's store under this id; an approval is used up with the call's intent.
+    Stored(String),
+    /// The outcome is known without asking.
     Settled(ApprovalOutcome),
 }
 
@@ -72,12 +64,16 @@ pub struct ApprovalRequest {
     pub args: Value,
     /// Their hash: an answer is bound to it.
     pub args_hash: String,
+    /// How far the call reaches.
+    pub zone: Zone,
     /// Why it has to be asked.
     pub reason: String,
     /// When the question lapses, in milliseconds since 1970.
     pub expires_at: u64,
     /// What a person may approve beyond this call; the question shows it in words (R11.7).
     pub rule: Option<ApprovalRule>,
+    /// No call of this answer has begun, so the run may be parked until a person answers.
+    pub can_park: bool,
 }
 
 /// What became of a question. Everything but `Approved` blocks (R11.5).
@@ -99,6 +95,8 @@ pub enum ApprovalOutcome {
     Expired,
     /// The question was withdrawn.
     Cancelled,
+    /// The run ends here without an answer. A run with the same id goes on when there is one.
+    Parked,
     /// There is nobody who could be asked.
     NoOneToAsk,
 }
@@ -111,6 +109,7 @@ impl ApprovalOutcome {
             Self::Denied { .. } => "denied",
             Self::Expired => "expired",
             Self::Cancelled => "cancelled",
+            Self::Parked => "parked",
             Self::NoOneToAsk => "no_one_to_ask",
         }
     }

@@ -9,7 +9,7 @@ use pintle_sandbox::Grant;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::message::ToolCall;
+use crate::ToolCall;
 
 /// A call that interceptors and `before_tool_call` may still change.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,7 +74,7 @@ impl FinalCall {
 
     /// The same call as a second attempt, which may do this on top of what the first one could (R11.8).
     pub(crate) fn with_grants(&self, grants: Vec<Grant>) -> Self {
-        Self { id: format!("{}.2", self.model_id).into(), grants: grants.into(), ..self.clone() }
+        Self { id: second_attempt(&self.model_id).into(), grants: grants.into(), ..self.clone() }
     }
 
     /// What a person granted, or is about to be asked for.
@@ -95,6 +95,11 @@ impl FinalCall {
     pub fn args_hash(&self) -> String {
         args_hash(&self.question())
     }
+}
+
+/// The id of a call's second attempt.
+pub(crate) fn second_attempt(model_id: &str) -> String {
+    format!("{model_id}.2")
 }
 
 /// The SHA-256 of the arguments' canonical JSON: keys sorted at every depth, no white space.

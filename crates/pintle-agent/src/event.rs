@@ -7,6 +7,8 @@ use pintle_sandbox::{HostUse, ProtectedChange, Refused};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use crate::ToolCall;
+
 /// One event of a run: on the wire one JSON object with `type`, `ts` and the envelope.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunEvent {
@@ -27,12 +29,20 @@ pub enum RunEventKind {
     RunStart {
         /// What its requests go to.
         model: String,
+        /// The message that began it.
+        prompt: String,
     },
     /// More text of the answer.
     #[serde(rename = "text.delta")]
     TextDelta {
         /// The text.
         text: String,
+    },
+    /// The model asks for tools: all calls of one message, in its order, before anything is judged.
+    #[serde(rename = "tool.calls")]
+    ToolCalls {
+        /// The calls.
+        calls: Vec<CallMade>,
     },
     /// A tool starts. It has its [`RunEventKind::ToolEnd`].
     #[serde(rename = "tool.start")]
@@ -148,9 +158,28 @@ pub enum RunEventKind {
         input_tokens: u64,
         /// Tokens written.
         output_tokens: u64,
+        /// Of the tokens read, those that came from the provider's cache.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_read_tokens: Option<u64>,
         /// The price, when it is known.
         #[serde(skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
+        /// How long it took.
+        duration_ms: u64,
+    },
+    /// A model request failed in a way that may pass, and is made again after a wait.
+    #[serde(rename = "retry")]
+    Retry {
+        /// A short code.
+        code: String,
+        /// What happened.
+        message: String,
+        /// Which attempt comes next, counted from 1.
+        attempt: u32,
+        /// How many there are at most.
+        attempts: u32,
+        /// How long it waits before.
+        wait_ms: u64,
     },
     /// Something failed for good.
     #[serde(rename = "error")]
@@ -168,6 +197,25 @@ pub enum RunEventKind {
         /// How the run ended.
         outcome: RunOutcome,
     },
+}
+
+/// A tool call as the model made it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallMade {
+    /// The call.
+    pub tool_call_id: String,
+    /// The tool.
+    pub tool_name: String,
+    /// Its arguments, which hooks may still change.
+    pub args: Value,
+}
+
+impl CallMade {
+    pub(crate) fn of(call: &ToolCall) -> Self {
+        let (tool_call_id, tool_name) = (call.id.clone(), call.name.clone());
+        Self { tool_call_id, tool_name, args: call.input.clone() }
+    }
 }
 
 /// How a process was held, and what the sandbox saw of it.

@@ -4,17 +4,15 @@ use std::{future::Future, panic::AssertUnwindSafe, sync::Arc, time::Instant};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use glob::Pattern;
-use pintle::{Failure, FailureKind, HandlerRecord, Outcome};
+use pintle::{Failure, FailureKind, HandlerOutcome, HandlerRecord};
 use serde_json::Value;
 
-use crate::call::ProposedCall;
+use crate::call::{FinalCall, ProposedCall};
 
 type Before =
     Arc<dyn Fn(ProposedCall) -> BoxFuture<'static, Result<Intercepted, Failure>> + Send + Sync>;
 type After = Arc<
-    dyn Fn(ProposedCall, String) -> BoxFuture<'static, Result<Option<String>, Failure>>
-        + Send
-        + Sync,
+    dyn Fn(FinalCall, String) -> BoxFuture<'static, Result<Option<String>, Failure>> + Send + Sync,
 >;
 
 /// What a *before* interceptor does with a call.
@@ -68,7 +66,7 @@ impl Interceptors {
         interceptor: F,
     ) -> Result<Self, glob::PatternError>
     where
-        F: Fn(ProposedCall, String) -> Fut + Send + Sync + 'static,
+        F: Fn(FinalCall, String) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Option<String>, Failure>> + Send + 'static,
     {
         let call: After = Arc::new(move |call, result| interceptor(call, result).boxed());
@@ -89,15 +87,17 @@ impl Interceptors {
             let started = Instant::now();
             let answer = caught(|| interceptor(call.clone())).await;
             let (outcome, refused) = match answer {
-                Ok(Intercepted::Keep) => (Outcome::Passed, None),
+                Ok(Intercepted::Keep) => (HandlerOutcome::Passed, None),
                 Ok(Intercepted::Rewrite(args)) => {
                     call.args = args;
-                    (Outcome::Patched, None)
+                    (HandlerOutcome::Patched, None)
                 }
-                Ok(Intercepted::Veto(reason)) => (Outcome::Blocked(reason.clone()), Some(reason)),
+                Ok(Intercepted::Veto(reason)) => {
+                    (HandlerOutcome::Blocked(reason.clone()), Some(reason))
+                }
                 Err(failure) => {
                     let reason = format!("interceptor `{name}` {failure}");
-                    (Outcome::Failed(failure), Some(reason))
+                    (HandlerOutcome::Failed(failure), Some(reason))
                 }
             };
             records.push(record(name, outcome, started));
@@ -111,23 +111,23 @@ impl Interceptors {
     /// The result as the interceptors leave it.
     pub(crate) async fn rewrite(
         &self,
-        call: &ProposedCall,
+        call: &FinalCall,
         result: String,
         records: &mut Vec<HandlerRecord>,
     ) -> String {
         let mut result = result;
         for (name, tools, interceptor) in &self.after {
-            if !tools.matches(&call.tool) {
+            if !tools.matches(call.tool()) {
                 continue;
             }
             let started = Instant::now();
             let outcome = match caught(|| interceptor(call.clone(), result.clone())).await {
-                Ok(None) => Outcome::Passed,
+                Ok(None) => HandlerOutcome::Passed,
                 Ok(Some(rewritten)) => {
                     result = rewritten;
-                    Outcome::Patched
+                    HandlerOutcome::Patched
                 }
-                Err(failure) => Outcome::Failed(failure),
+                Err(failure) => HandlerOutcome::Failed(failure),
             };
             records.push(record(name, outcome, started));
         }
@@ -135,7 +135,7 @@ impl Interceptors {
     }
 }
 
-fn record(name: &Arc<str>, outcome: Outcome, started: Instant) -> HandlerRecord {
+fn record(name: &Arc<str>, outcome: HandlerOutcome, started: Instant) -> HandlerRecord {
     HandlerRecord {
         name: name.clone(),
         plugin: None,

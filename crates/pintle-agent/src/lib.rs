@@ -11,34 +11,42 @@
 mod agent;
 mod approver;
 mod call;
+mod channel;
 mod containment;
 mod event;
 mod interceptor;
 mod llm;
-mod message;
 mod personality;
 mod policy;
 mod prompt;
 mod reminders;
 mod rule;
 mod run;
-mod store;
+mod schema;
+pub mod store;
+pub mod testing;
 mod tool;
 mod toolbox;
+
+pub use pintle::points::{LlmUsage, Message, PersonalityConfig, ToolCall, ToolResult};
+pub use pintle_policy::{ToolSpec, Zone};
 
 pub use agent::{Agent, AgentBuilder, HandlerWatch, Memory, Observer, SwitchError};
 pub use approver::{ApprovalOutcome, ApprovalRequest, Approver, NoOneToAsk, Prepared};
 pub use call::{FinalCall, ProposedCall, args_hash, canonical_json};
+pub use channel::{
+    Attachment, Button, ButtonPress, Channel, ChannelError, ChannelFeatures, ChannelMessage, Inbox,
+    Received, SendError,
+};
 pub use containment::Containment;
-pub use event::{RunEvent, RunEventKind, RunOutcome, SandboxUse};
+pub use event::{CallMade, RunEvent, RunEventKind, RunOutcome, SandboxUse};
 pub use interceptor::{Intercepted, Interceptors};
-pub use llm::{FinishReason, Llm, LlmError, LlmEvent, LlmRequest, LlmResponse, ToolSpec, Usage};
-pub use message::{Message, ToolCall, ToolResult};
+pub use llm::{FinishReason, Llm, LlmError, LlmEvent, LlmRequest, LlmResponse};
 pub use personality::{Personalities, Personality, UnknownPersonality};
 pub use policy::{Limits, Policy};
 pub use prompt::{PreviewError, PromptPart, PromptPreview, SAFETY_PRELUDE};
 pub use rule::{ApprovalRule, StandingRule};
-pub use run::{Ask, Finding, Finished, JudgedStep, PermittedCall, Run};
+pub use run::{Finding, Finished, JudgedStep, PermittedCall, Run, RunRequest, delegate_spec};
 pub use store::{Claim, NewMessage, NewSession, Session, Store, StoreError, StoredMessage};
 pub use tool::{Progress, SandboxLog, Tool, ToolCx, ToolError};
 pub use toolbox::DuplicateTool;

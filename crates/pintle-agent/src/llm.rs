@@ -3,10 +3,9 @@
 use std::{fmt, time::Duration};
 
 use futures_util::stream::BoxStream;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-use crate::message::{Message, ToolCall};
+use pintle::points::{LlmUsage, Message, ToolCall};
+use pintle_policy::ToolSpec;
+use serde::Serialize;
 
 /// Something that writes text: a provider's API, a script, a set of rules.
 ///
@@ -38,18 +37,6 @@ pub struct LlmRequest {
     pub max_tokens: Option<u32>,
 }
 
-/// A tool as the model sees it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ToolSpec {
-    /// Its name, unique among the agent's tools.
-    pub name: String,
-    /// What it does, for the model.
-    pub description: String,
-    /// The JSON Schema of its arguments (an object).
-    pub input_schema: Value,
-}
-
 /// A piece of a response.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LlmEvent {
@@ -67,28 +54,9 @@ pub struct LlmResponse {
     /// The tool calls, in order, each with an id of its own.
     pub tool_calls: Vec<ToolCall>,
     /// What it cost.
-    pub usage: Usage,
+    pub usage: LlmUsage,
     /// Why the model stopped.
     pub finish: FinishReason,
-}
-
-/// Tokens and money.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Usage {
-    /// Tokens read.
-    pub input_tokens: u64,
-    /// Tokens written.
-    pub output_tokens: u64,
-    /// Tokens read from the provider's cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache_read_tokens: Option<u64>,
-    /// Tokens written to the provider's cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache_creation_tokens: Option<u64>,
-    /// The price, when it is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<f64>,
 }
 
 /// Why a model stopped writing.

@@ -3,19 +3,16 @@
 use std::collections::BTreeMap;
 
 use glob::Pattern;
-use pintle::{PluginGate, points::PersonalityConfig};
+use pintle::{PluginFilter, points::PersonalityConfig};
 
 /// A personality: its prompt, the tools it may use, the plugins whose handlers fire for it.
 #[derive(Debug, Clone)]
 pub struct Personality {
     /// Its name.
     pub id: String,
-    /// Its part of the system prompt.
-    pub prompt: String,
+    config: PersonalityConfig,
     /// The tools it may use; `None` is all of them.
-    pub tools: Option<Vec<Pattern>>,
-    /// The plugins whose handlers fire for it; `None` is none (R4.3).
-    pub plugins: Option<Vec<String>>,
+    tools: Option<Vec<Pattern>>,
 }
 
 impl Personality {
@@ -27,11 +24,14 @@ impl Personality {
         id: impl Into<String>,
         config: PersonalityConfig,
     ) -> Result<Self, glob::PatternError> {
-        let tools = config
-            .tools
-            .map(|globs| globs.iter().map(|glob| Pattern::new(glob)).collect())
-            .transpose()?;
-        Ok(Self { id: id.into(), prompt: config.prompt, tools, plugins: config.plugins })
+        let parse = |globs: &Vec<String>| globs.iter().map(|glob| Pattern::new(glob)).collect();
+        let tools = config.tools.as_ref().map(parse).transpose()?;
+        Ok(Self { id: id.into(), config, tools })
+    }
+
+    /// Its part of the system prompt.
+    pub fn prompt(&self) -> &str {
+        &self.config.prompt
     }
 
     /// Whether it may use this tool.
@@ -39,9 +39,9 @@ impl Personality {
         self.tools.as_ref().is_none_or(|globs| globs.iter().any(|glob| glob.matches(tool)))
     }
 
-    /// Whose handlers fire for it.
-    pub fn plugin_gate(&self) -> PluginGate {
-        PluginGate::only(self.plugins.iter().flatten())
+    /// The plugins whose handlers fire for it: without a list, none (R4.3).
+    pub fn plugin_filter(&self) -> PluginFilter {
+        PluginFilter::only(self.config.plugins.iter().flatten())
     }
 }
 

@@ -3,15 +3,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pintle::{
-    Cx, Envelope, FireError, FireRecord, Merged, RecordSink,
-    points::{BeforePromptBuild, HistoryMessage, HistoryRole, HistoryToolCall, PromptPatch},
+    Cx, Envelope, FireError, FireRecord, Merged,
+    points::{BeforePromptBuild, PromptPatch},
 };
 use serde::Serialize;
 
 use crate::{
-    Agent,
+    Agent, Message,
     agent::Inner,
-    message::Message,
     personality::{Personality, UnknownPersonality},
 };
 
@@ -93,12 +92,14 @@ impl Inner {
             None => Vec::new(),
             Some(memory) => memory.recall(subject.session_id, subject.prompt).await,
         };
-        let Personality { id, prompt, .. } = subject.personality;
-        let personality = PromptPart { part: "personality", by: id.clone(), text: prompt.clone() };
+        let Personality { id, .. } = subject.personality;
+        let text = subject.personality.prompt().to_string();
+        let personality = PromptPart { part: "personality", by: id.clone(), text };
         let base = PromptBase { personality, context: self.context.clone(), memory };
-        let payload = || BeforePromptBuild {
-            history: history(subject.history),
-            system: joined(&base.clone().assemble(&Merged::default())),
+        let payload = || {
+            BeforePromptBuild::default()
+                .history(subject.history.to_vec())
+                .system(joined(&base.clone().assemble(&Merged::default())))
         };
         let merged = self.hooks.fire_modifying(cx, payload).await?;
         Ok(base.assemble(&merged))
@@ -111,7 +112,7 @@ pub struct PromptPreview {
     /// The parts, in the order they are sent.
     pub parts: Vec<PromptPart>,
     /// The fire of `before_prompt_build`: who won which key, and who lost.
-    pub record: Option<FireRecord>,
+    pub record: Option<Arc<FireRecord>>,
 }
 
 /// Why a prompt cannot be shown.
@@ -134,16 +135,13 @@ impl Agent {
         &self,
         personality: Option<&str>,
     ) -> Result<PromptPreview, PreviewError> {
-        #[derive(Default)]
-        struct Last(Mutex<Option<FireRecord>>);
-        impl RecordSink for Last {
-            fn record(&self, record: &FireRecord) {
-                *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(record.clone());
-            }
-        }
         let personalities = &self.inner.personalities;
         let personality = personalities.get(personality.unwrap_or(personalities.default_id()))?;
-        let last = Arc::new(Last::default());
+        let last = Arc::new(Mutex::new(None));
+        let keep = last.clone();
+        let sink = move |record: Arc<FireRecord>| {
+            *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(record);
+        };
         let envelope = Envelope {
             personality_id: Some(personality.id.clone()),
             platform: "cli".into(),
@@ -151,45 +149,10 @@ impl Agent {
             ts: crate::run::now_ms(),
             ..Envelope::default()
         };
-        let cx = Cx::new(envelope, personality.plugin_gate()).observed_by(last.clone());
+        let cx = Cx::new(envelope, personality.plugin_filter()).observed_by(Arc::new(sink));
         let subject = Subject { personality, session_id: "", prompt: "", history: &[] };
         let parts = self.inner.prompt_parts(&cx, subject).await?;
-        let record = last.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let record = last.lock().unwrap_or_else(PoisonError::into_inner).take();
         Ok(PromptPreview { parts, record })
     }
-}
-
-fn history(messages: &[Message]) -> Vec<HistoryMessage> {
-    let plain = |role, text: &str| HistoryMessage {
-        role,
-        text: text.to_string(),
-        tool_calls: Vec::new(),
-        tool_call_id: None,
-        is_error: None,
-    };
-    let mut history = Vec::with_capacity(messages.len());
-    for message in messages {
-        match message {
-            Message::User { text } => history.push(plain(HistoryRole::User, text)),
-            Message::Assistant { text, tool_calls } => {
-                let tool_calls = tool_calls.iter().map(|call| HistoryToolCall {
-                    id: call.id.clone(),
-                    name: call.name.clone(),
-                    input: call.input.clone(),
-                });
-                history.push(HistoryMessage {
-                    tool_calls: tool_calls.collect(),
-                    ..plain(HistoryRole::Assistant, text)
-                });
-            }
-            Message::ToolResults { results } => {
-                history.extend(results.iter().map(|result| HistoryMessage {
-                    tool_call_id: Some(result.tool_call_id.clone()),
-                    is_error: Some(result.is_error),
-                    ..plain(HistoryRole::Tool, &result.content)
-                }))
-            }
-        }
-    }
-    history
 }

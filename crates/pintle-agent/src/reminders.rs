@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use pintle::GateOutcome;
+use pintle::HandlerVerdict;
 
-use crate::message::Message;
+use crate::Message;
 
 /// The most of one fragment's text that reaches the model.
 const FRAGMENT_CAP: usize = 4 * 1024;
@@ -21,22 +21,18 @@ pub(crate) struct Reminders {
 
 impl Reminders {
     /// Keeps what a gate's handlers had to say.
-    pub(crate) fn take_in(&mut self, point: &str, outcome: &GateOutcome) {
-        for block in &outcome.blocks {
-            self.add(format!("Hook {} blocked at {point}: {}", block.handler, block.reason));
-            self.add_words(&block.handler, &block.words);
-        }
-        for note in &outcome.notes {
-            self.add_words(&note.handler, &note.words);
-        }
-    }
-
-    fn add_words(&mut self, handler: &str, words: &pintle::Words) {
-        if let Some(output) = &words.output {
-            self.add(format!("Hook {handler} says: {output}"));
-        }
-        if let Some(context) = &words.additional_context {
-            self.add(context.clone());
+    pub(crate) fn take_in(&mut self, point: &str, verdicts: &[HandlerVerdict]) {
+        let (blocks, notes): (Vec<_>, Vec<_>) = verdicts.iter().partition(|said| said.is_block());
+        for said in blocks.into_iter().chain(notes) {
+            if said.is_block() {
+                self.add(format!("Hook {} blocked at {point}: {}", said.handler, said.reason));
+            }
+            if let Some(output) = &said.output {
+                self.add(format!("Hook {} says: {output}", said.handler));
+            }
+            if let Some(context) = &said.additional_context {
+                self.add(context.clone());
+            }
         }
     }
 
@@ -97,13 +93,12 @@ fn capped(text: &str, cap: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use pintle::Verdict;
+
     use super::*;
 
-    fn noted(context: &str) -> GateOutcome {
-        let words = pintle::Words { output: None, additional_context: Some(context.into()) };
-        let mut outcome = GateOutcome::default();
-        outcome.notes.push(pintle::Note { handler: "h".into(), words });
-        outcome
+    fn noted(context: &str) -> [HandlerVerdict; 1] {
+        [HandlerVerdict::new("h", Verdict::allow().with_context(context))]
     }
 
     // R7.3

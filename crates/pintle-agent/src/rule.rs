@@ -3,8 +3,8 @@
 use std::{fmt, path::Path};
 
 use pintle_policy::{
-    Guard, GuardKind, Reach, Zone,
-    guard::{judge_all, rule_for_line, rule_kind},
+    Guard, GuardKind, Reach, ToolSpec, Zone,
+    guard::{judge_all, rule_for_line},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,21 +21,29 @@ pub struct ApprovalRule {
     /// What its calls must fit: an allow rule of a guard for commands or paths. A tool that takes neither has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow: Option<String>,
+    /// How `allow` is written, where that is known: it is shown by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<GuardKind>,
     /// The widest zone in which it holds.
     pub zone: Zone,
 }
 
 impl ApprovalRule {
     /// Whether it covers a call that reaches this far: every command of a line fits it, and so does every path.
-    pub(crate) fn covers(&self, call: &FinalCall, reach: &Reach, zone: Zone) -> bool {
-        let fits =
-            |guards: Vec<Guard>| judge_all(&guards, &self.tool, call.args(), reach).is_none();
-        self.tool == call.tool() && zone <= self.zone && self.guards().is_some_and(fits)
+    pub(crate) fn covers(
+        &self,
+        tool: &ToolSpec,
+        call: &FinalCall,
+        reach: &Reach,
+        zone: Zone,
+    ) -> bool {
+        let fits = |guards: Vec<Guard>| judge_all(&guards, tool, call.args(), reach).is_none();
+        self.tool == tool.name && zone <= self.zone && self.guards(tool).is_some_and(fits)
     }
 
-    fn guards(&self) -> Option<Vec<Guard>> {
+    fn guards(&self, tool: &ToolSpec) -> Option<Vec<Guard>> {
         let allow = |kind, rule: &str| Guard::new("*", kind, &[rule.to_owned()], &[], "").ok();
-        match (rule_kind(&self.tool), &self.allow) {
+        match (tool.rule_kind(), &self.allow) {
             // A command is approved for the workspace: elsewhere the same words mean something else.
             (Some(GuardKind::Shell), Some(rule)) => {
                 Some(vec![allow(GuardKind::Shell, rule)?, allow(GuardKind::Path, "**")?])
@@ -47,24 +55,32 @@ impl ApprovalRule {
     }
 
     /// The rule to offer with the question about a call; none where a rule would say too little about what runs.
-    pub(crate) fn offered(call: &FinalCall, reach: &Reach, zone: Zone) -> Option<Self> {
-        let allow = match rule_kind(call.tool()) {
+    pub(crate) fn offered(
+        tool: &ToolSpec,
+        call: &FinalCall,
+        reach: &Reach,
+        zone: Zone,
+    ) -> Option<Self> {
+        let kind = tool.rule_kind();
+        let allow = match kind {
             Some(GuardKind::Shell) => {
                 Some(rule_for_line(call.args().get("command").and_then(Value::as_str)?)?)
             }
-            Some(_) => Some(rule_for_path(reach, zone)?),
+            Some(_) => Some(rule_for_path(tool, reach, zone)?),
             // Its name does not say where on this machine it would reach.
             None if zone > Zone::External => return None,
             None => None,
         };
-        let rule = Self { tool: call.tool().to_owned(), allow, zone };
-        rule.covers(call, reach, zone).then_some(rule)
+        let rule = Self { tool: tool.name.clone(), allow, kind, zone };
+        rule.covers(tool, call, reach, zone).then_some(rule)
     }
 }
 
 /// The folder of a file in the workspace; of a file elsewhere, the file.
-fn rule_for_path(reach: &Reach, zone: Zone) -> Option<String> {
-    let real = reach.path("path")?.ok()?;
+fn rule_for_path(tool: &ToolSpec, reach: &Reach, zone: Zone) -> Option<String> {
+    // One rule cannot speak of two paths.
+    let [field] = tool.paths.as_deref()? else { return None };
+    let real = reach.path(field)?.ok()?;
     let inside = real.strip_prefix(reach.workspace().ok()?).ok();
     let folder = inside.and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty());
     let rule = match folder.filter(|_| zone < Zone::Machine) {
@@ -78,7 +94,7 @@ fn rule_for_path(reach: &Reach, zone: Zone) -> Option<String> {
 /// As it is shown: `git push *`, `edit_file src/**`, `mcp__tracker__close`.
 impl fmt::Display for ApprovalRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.allow, rule_kind(&self.tool)) {
+        match (&self.allow, self.kind) {
             (Some(allow), Some(GuardKind::Shell)) => f.write_str(allow),
             (Some(allow), _) => write!(f, "{} {allow}", self.tool),
             (None, _) => f.write_str(&self.tool),

@@ -3,27 +3,19 @@
 use std::{path::PathBuf, sync::Arc};
 
 use futures_util::future::BoxFuture;
-use pintle_policy::Zone;
+use pintle_policy::ToolSpec;
 use pintle_sandbox::Grant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{PermittedCall, event::SandboxUse, llm::ToolSpec};
+use crate::{PermittedCall, event::SandboxUse};
 
 /// Something the model can ask for.
 ///
 /// `run` takes a [`PermittedCall`], which only the judge can make: a tool cannot be run around the gates. A tool that
 /// opens files takes their paths from [`PermittedCall::reach`], not from the arguments.
 pub trait Tool: Send + Sync + 'static {
-    /// Its name, description and arguments.
-    fn spec(&self) -> &ToolSpec;
-
-    /// The least zone any call of it is in. The call's input can raise it, never lower it.
-    fn zone(&self) -> Zone;
-
-    /// Whether it starts processes. Then its calls are held to their zone, and [`PermittedCall::confinement`] says how.
-    fn starts_processes(&self) -> bool {
-        false
-    }
+    /// What it says of itself. It is asked once, when the agent is built.
+    fn spec(&self) -> ToolSpec;
 
     /// Runs it. Dropping the future stops it and everything it started.
     fn run(&self, call: PermittedCall, cx: ToolCx)

@@ -1,32 +1,38 @@
 //! The tools an agent has, each with its checked schema.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use jsonschema::Validator;
-use pintle_policy::{Zone, tool_meant};
+use pintle_policy::{ToolSpec, tool_meant};
 use serde_json::Value;
 
-use crate::{llm::ToolSpec, personality::nearest, tool::Tool};
+use crate::{personality::nearest, schema::Schema, tool::Tool};
 
 /// A tool, or the one thing that only the loop itself can do: delegate.
 #[derive(Clone)]
-pub(crate) enum Kind {
+pub(crate) enum ToolKind {
     Tool(Arc<dyn Tool>),
     Delegate,
 }
 
-pub(crate) struct Known {
-    pub(crate) kind: Kind,
+impl fmt::Debug for ToolKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tool(_) => f.write_str("Tool"),
+            Self::Delegate => f.write_str("Delegate"),
+        }
+    }
+}
+
+pub(crate) struct RegisteredTool {
+    pub(crate) kind: ToolKind,
     pub(crate) spec: ToolSpec,
-    pub(crate) zone: Zone,
-    pub(crate) starts_processes: bool,
     /// An unusable schema refuses every call of its tool: it cannot say what it would run.
-    validator: Result<Validator, String>,
+    schema: Result<Schema, String>,
 }
 
 /// The tools by name.
 #[derive(Default)]
-pub(crate) struct ToolBox(BTreeMap<String, Known>);
+pub(crate) struct ToolBox(BTreeMap<String, RegisteredTool>);
 
 /// Two tools have one name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -35,43 +41,38 @@ pub struct DuplicateTool(pub String);
 
 impl ToolBox {
     pub(crate) fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), DuplicateTool> {
-        let (spec, zone) = (tool.spec().clone(), tool.zone());
-        self.insert(Kind::Tool(tool), spec, zone)
+        let spec = tool.spec();
+        self.insert(ToolKind::Tool(tool), spec)
     }
 
-    pub(crate) fn insert(
-        &mut self,
-        kind: Kind,
-        spec: ToolSpec,
-        zone: Zone,
-    ) -> Result<(), DuplicateTool> {
+    pub(crate) fn insert(&mut self, kind: ToolKind, spec: ToolSpec) -> Result<(), DuplicateTool> {
         if self.0.contains_key(&spec.name) {
             return Err(DuplicateTool(spec.name));
         }
-        let validator =
-            jsonschema::validator_for(&spec.input_schema).map_err(|error| error.to_string());
-        let starts_processes = matches!(&kind, Kind::Tool(tool) if tool.starts_processes());
-        let known = Known { kind, spec, zone, starts_processes, validator };
-        self.0.insert(known.spec.name.clone(), known);
+        let schema = Schema::new(&spec.input_schema);
+        self.0.insert(spec.name.clone(), RegisteredTool { kind, spec, schema });
         Ok(())
     }
 
+    pub(crate) fn get(&self, tool: &str) -> Option<&RegisteredTool> {
+        self.0.get(tool)
+    }
+
     /// The tool, if there is one and the arguments fit it.
-    pub(crate) fn check(&self, tool: &str, args: &Value) -> Result<&Known, String> {
+    pub(crate) fn check(&self, tool: &str, args: &Value) -> Result<&RegisteredTool, String> {
         let Some(known) = self.0.get(tool) else {
-            let names = || self.0.keys().map(String::as_str);
-            let hint = tool_meant(tool, names())
-                .or_else(|| nearest(tool, names()))
+            let hint = tool_meant(tool, self.iter().map(|known| &known.spec))
+                .or_else(|| nearest(tool, self.0.keys().map(String::as_str)))
                 .map(|name| format!("; did you mean `{name}`?"))
                 .unwrap_or_default();
             return Err(format!("there is no tool `{tool}`{hint}"));
         };
-        let validator = known.validator.as_ref().map_err(|error| {
+        let schema = known.schema.as_ref().map_err(|error| {
             format!(
                 "the schema of `{tool}` is not usable, so no call of it can be checked: {error}"
             )
         })?;
-        let problems: Vec<_> = validator.iter_errors(args).map(|error| describe(&error)).collect();
+        let problems = schema.problems(args);
         if problems.is_empty() {
             Ok(known)
         } else {
@@ -79,12 +80,12 @@ impl ToolBox {
         }
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Known> {
+    /// Whether an interrupted call of this tool may be run again.
+    pub(crate) fn is_repeatable(&self, tool: &str) -> bool {
+        self.0.get(tool).is_some_and(|known| known.spec.repeatable)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &RegisteredTool> {
         self.0.values()
     }
-}
-
-fn describe(error: &jsonschema::ValidationError<'_>) -> String {
-    let place = error.instance_path().to_string();
-    if place.is_empty() { error.to_string() } else { format!("{error} (at {place})") }
 }

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use pintle::{
-    Claiming, Cx, Envelope, Event, Gate, Hooks, Modifying, PluginGate, RegisterError, Verdict,
+    Claiming, Cx, Envelope, Event, Gate, Hooks, Modifying, PluginFilter, RegisterError, Verdict,
     Void, claim, patch, point,
 };
 
@@ -60,7 +60,7 @@ point! {
 }
 
 /// A context that reaches `plugins`.
-pub fn reaching(plugins: PluginGate) -> Cx {
+pub fn reaching(plugins: PluginFilter) -> Cx {
     Cx::new(Envelope::default(), plugins)
 }
 

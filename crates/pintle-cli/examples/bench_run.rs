@@ -14,26 +14,21 @@
 )]
 
 use std::{
-    collections::HashMap,
     path::Path,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
-use futures_util::{
-    FutureExt, StreamExt,
-    future::{BoxFuture, join_all},
-    stream::BoxStream,
-};
+use futures_util::{StreamExt, future::join_all, stream::BoxStream};
 use pintle::{
-    Cx, DynEvent, Envelope, Event, Failure, Hooks, ModelKind, PluginGate, Verdict, points::*,
+    Cx, DynEvent, Envelope, Event, Failure, Hooks, ModelKind, PluginFilter, Verdict, points::*,
 };
 use pintle_agent::{
-    Agent, Ask, Llm, LlmError, LlmEvent, LlmRequest, NewMessage, NewSession, Personalities,
-    Personality, Policy, RunOutcome, Session, Store, StoreError, StoredMessage,
+    Agent, Llm, LlmError, LlmEvent, LlmRequest, Personalities, Personality, Policy, RunOutcome,
+    RunRequest, Store, testing::MemoryStore,
 };
 use pintle_exec::{WebhookOptions, WebhookQueue, WebhookSpec};
 use pintle_llm::Offline;
@@ -66,7 +61,8 @@ async fn measure() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("notes.txt"), "hooks you can rely on\n").unwrap();
 
-    let in_memory: Arc<dyn Store> = Arc::new(InMemory::default());
+    // With no disk to wait for, hooks have nothing to hide behind.
+    let in_memory: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let sqlite: Arc<dyn Store> =
         Arc::new(SqliteStore::open(folder.path().join("hooks.db")).await.unwrap());
     let none = ("the same run with no hooks", Hooks::new());
@@ -144,7 +140,7 @@ fn print_growth(what: &str, sessions: usize, value: f64, unit: &str, base: f64) 
 }
 
 fn agent(workspace: &Path, hooks: Hooks, llm: Arc<dyn Llm>, store: Arc<dyn Store>) -> Agent {
-    let config = PersonalityConfig { prompt: "You are brief.".into(), ..Default::default() };
+    let config = PersonalityConfig::default().prompt("You are brief.");
     let personalities = Personalities::new(Personality::new("default", config).unwrap());
     Agent::builder(hooks, llm, store, personalities, Policy::standard(workspace))
         .tools(builtin(TerminalConfig::default(), &Background::default()))
@@ -160,11 +156,11 @@ fn all_bound() -> Hooks {
             $(hooks.$register(|_: Event<$Point>| async { $answer }).unwrap();)*
         };
     }
-    bind!(register_void, (), SessionStart, BeforeLlmCall, AfterLlmCall, AfterToolCall);
+    bind!(register_void, (), SessionOpened, BeforeLlmCall, AfterLlmCall, AfterToolCall);
     bind!(register_void, (), ToolEndWithPath, AgentDone, SubagentSpawned, SubagentEnded);
     bind!(register_modifying, None, BeforePromptBuild, BeforeToolCall, PersonalitySwitched);
     bind!(register_modifying, None, SubagentSpawning);
-    bind!(register_gate, Verdict::allow(), SessionStarted, UserPromptSubmit, ModelPre, ModelPost);
+    bind!(register_gate, Verdict::allow(), RunStart, UserPromptSubmit, ModelPre, ModelPost);
     bind!(register_gate, Verdict::allow(), ToolPre, ToolPost, SessionEnd, ErrorRaised);
     hooks
 }
@@ -172,7 +168,7 @@ fn all_bound() -> Hooks {
 /// One run in a new conversation, its last handlers included.
 async fn timed(agent: &Agent) -> Duration {
     let started = Instant::now();
-    let finished = agent.run(Ask::in_new_session("bench", "read notes.txt")).finish().await;
+    let finished = agent.run(RunRequest::in_new_session("bench", "read notes.txt")).finish().await;
     let took = started.elapsed();
     assert_eq!(finished.outcome, RunOutcome::EndTurn, "{}", finished.text);
     took
@@ -187,9 +183,9 @@ async fn webhooks_to_nobody(folder: &Path) -> (WebhookQueue, Hooks) {
         let webhook = queue.webhook(WebhookSpec::new("http://127.0.0.1:9/", "bench")).unwrap();
         hooks.register_dyn(point.name, ModelKind::Gate, webhook).unwrap();
     }
-    let cx = Cx::new(Envelope::default(), PluginGate::All);
+    let cx = Cx::new(Envelope::default(), PluginFilter::All);
     for _ in 0..1000 {
-        let _ = hooks.fire_gate(&cx, || SessionEnd { reason: "end_turn".into() }).await;
+        let _ = hooks.fire_gate(&cx, || SessionEnd::default().reason("end_turn")).await;
     }
     (queue, hooks)
 }
@@ -284,7 +280,7 @@ async fn runs_per_second(workspace: &Path, sessions: usize) -> f64 {
     let conversation = || async {
         let key = format!("bench:{}", next.fetch_add(1, Ordering::Relaxed));
         for _ in 0..RUNS {
-            let finished = agent.run(Ask::new(&key, "read notes.txt")).finish().await;
+            let finished = agent.run(RunRequest::new(&key, "read notes.txt")).finish().await;
             assert_eq!(finished.outcome, RunOutcome::EndTurn, "{}", finished.text);
         }
     };
@@ -309,11 +305,11 @@ async fn kib_per_session(sessions: usize) -> f64 {
     let llm = Arc::new(Parked { arrived, wait });
     let agent = agent(folder.path(), Hooks::new(), llm, Arc::new(store));
     // Threads and caches come up with the first run, and stay.
-    let first = agent.run(Ask::new("first", "hello"));
+    let first = agent.run(RunRequest::new("first", "hello"));
     arrivals.wait_for(|arrived| *arrived == 1).await.unwrap();
     let before = resident_kib();
     let runs: Vec<_> =
-        (0..sessions).map(|n| agent.run(Ask::new(format!("bench:{n}"), "hello"))).collect();
+        (0..sessions).map(|n| agent.run(RunRequest::new(format!("bench:{n}"), "hello"))).collect();
     arrivals.wait_for(|arrived| *arrived == sessions + 1).await.unwrap();
     let after = resident_kib();
     go.send_replace(true);
@@ -349,91 +345,5 @@ impl Llm for Parked {
         futures_util::stream::once(parked)
             .flat_map(move |_| Offline.stream(request.clone()))
             .boxed()
-    }
-}
-
-/// Conversations in memory: with no disk to wait for, hooks have nothing to hide behind.
-#[derive(Default)]
-struct InMemory {
-    sessions: Mutex<HashMap<String, (Session, Vec<StoredMessage>)>>,
-    next: AtomicU64,
-}
-
-type Stored<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
-
-impl InMemory {
-    fn with<T>(
-        &self,
-        id: &str,
-        use_it: impl FnOnce(&mut (Session, Vec<StoredMessage>)) -> T,
-    ) -> Result<T, StoreError> {
-        let mut sessions = self.sessions.lock().unwrap();
-        sessions.get_mut(id).map(use_it).ok_or_else(|| StoreError::NoSuchSession(id.to_string()))
-    }
-}
-
-fn ready<'a, T: Send + 'a>(value: Result<T, StoreError>) -> Stored<'a, T> {
-    std::future::ready(value).boxed()
-}
-
-impl Store for InMemory {
-    fn open(&self, new: NewSession) -> Stored<'_, Session> {
-        let sessions = self.sessions.lock().unwrap();
-        let found = sessions.values().map(|(session, _)| session).filter(|s| s.key == new.key);
-        match found.max_by_key(|session| session.created_at).cloned() {
-            Some(session) => ready(Ok(session)),
-            None => {
-                drop(sessions);
-                self.create(new)
-            }
-        }
-    }
-
-    fn create(&self, new: NewSession) -> Stored<'_, Session> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let session = Session {
-            id: format!("session-{number}"),
-            key: new.key,
-            platform: new.platform,
-            personality: new.personality,
-            parent: new.parent,
-            created_at: number,
-            updated_at: number,
-            message_count: 0,
-        };
-        let entry = (session.clone(), Vec::new());
-        self.sessions.lock().unwrap().insert(session.id.clone(), entry);
-        ready(Ok(session))
-    }
-
-    fn session(&self, id: &str) -> Stored<'_, Option<Session>> {
-        ready(Ok(self.with(id, |(session, _)| session.clone()).ok()))
-    }
-
-    fn sessions(&self) -> Stored<'_, Vec<Session>> {
-        let sessions = self.sessions.lock().unwrap();
-        ready(Ok(sessions.values().map(|(session, _)| session.clone()).collect()))
-    }
-
-    fn set_personality(&self, id: &str, personality: &str) -> Stored<'_, ()> {
-        let personality = Some(personality.to_string());
-        ready(self.with(id, |(session, _)| session.personality = personality))
-    }
-
-    fn append(&self, id: &str, messages: Vec<NewMessage>) -> Stored<'_, ()> {
-        ready(self.with(id, |(session, history)| {
-            session.message_count += messages.len() as u64;
-            let stored =
-                |new: NewMessage| StoredMessage { run_id: new.run_id, at: 0, message: new.message };
-            history.extend(messages.into_iter().map(stored));
-        }))
-    }
-
-    fn history(&self, id: &str) -> Stored<'_, Vec<StoredMessage>> {
-        ready(self.with(id, |(_, history)| history.clone()))
-    }
-
-    fn delete(&self, id: &str) -> Stored<'_, bool> {
-        ready(Ok(self.sessions.lock().unwrap().remove(id).is_some()))
     }
 }

@@ -11,7 +11,7 @@ use crate::problem::Problem;
 const MARK: Option<u64> = Some(u64::MAX - 1);
 
 /// From now on an agent lives in this process.
-pub(crate) fn house_an_agent() {
+pub(crate) fn mark_as_agent() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -23,12 +23,14 @@ pub(crate) fn house_an_agent() {
 }
 
 /// What a person does must not be done by what an agent runs, not even by a script it wrote.
-pub(crate) fn refuse_agents(does: &str) -> Result<(), Problem> {
+pub(crate) fn refuse_agents(action: &str) -> Result<(), Problem> {
     #[cfg(target_os = "linux")]
     // Whoever carries the mark can lower it, and nothing else: any limit at all is the mark.
     if rustix::process::getrlimit(rustix::process::Resource::Locks).maximum.is_some() {
-        let what = format!("this is run by an agent, and only a person {does}");
-        return Err(Problem::new(what).hint("run it in a terminal that no agent has opened"));
+        return Err(Problem::new(format!(
+            "only a person may {action}, and an agent runs this command"
+        ))
+        .fix("run it in a terminal of your own"));
     }
     Ok(())
 }

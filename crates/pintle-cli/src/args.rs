@@ -1,23 +1,63 @@
 //! What can be said on the command line.
 
+mod approvals;
+mod gateway;
+mod hooks;
+mod sessions;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use self::{
+    approvals::{Approvals, ApprovalsCommand},
+    gateway::{Messages, MessagesCommand, Serve},
+    hooks::{Explain, Hooks, HooksCommand},
+    sessions::{Sessions, SessionsCommand},
+};
 use crate::in_force::Found;
 
-/// An agent whose hooks you can rely on: every point fires, a guard that fails blocks, and nothing is silent.
+/// An AI agent whose guards hold. A guard that fails blocks, and you can see it.
 #[derive(Parser)]
-#[command(name = "pintle", version, after_help = "First time here? Try:\n  pintle demo")]
+#[command(name = "pintle", version, max_term_width = 80)]
 pub(crate) struct Cli {
-    /// Where sessions and records are kept [default: PINTLE_DATA, or the platform's data folder]
-    #[arg(long, global = true, value_name = "DIR")]
+    /// Use the profile in this folder [default: PINTLE_PROFILE, or the nearest]
+    #[arg(long, global = true, value_name = "DIR", help_heading = COMMON)]
+    pub(crate) profile: Option<PathBuf>,
+    /// Use no profile
+    #[arg(long, global = true, conflicts_with = "profile", help_heading = COMMON)]
+    pub(crate) no_profile: bool,
+    /// Keep all state in this folder [default: PINTLE_DATA, or the platform's]
+    #[arg(long, global = true, value_name = "DIR", help_heading = COMMON)]
     pub(crate) data: Option<PathBuf>,
-    /// Machine-readable output
-    #[arg(long, global = true)]
+    /// Print JSON for programs
+    #[arg(long, global = true, help_heading = COMMON)]
     pub(crate) json: bool,
+    /// Use colours: always, never or auto
+    #[arg(
+        long, global = true, value_name = "WHEN", default_value = "auto", help_heading = COMMON,
+        hide_default_value = true, hide_possible_values = true
+    )]
+    pub(crate) color: When,
+    /// Print errors and questions only
+    #[arg(long, global = true, conflicts_with = "verbose", help_heading = COMMON)]
+    pub(crate) quiet: bool,
+    /// Print more; -vv prints all
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = COMMON)]
+    pub(crate) verbose: u8,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
+}
+
+/// The heading of what every command takes.
+const COMMON: &str = "Common options";
+
+#[derive(clap::ValueEnum, Clone, Copy)]
+#[value(rename_all = "lower")]
+pub(crate) enum When {
+    Always,
+    Never,
+    Auto,
 }
 
 #[derive(Subcommand)]
@@ -25,71 +65,130 @@ pub(crate) enum Command {
     Demo(Demo),
     Init(Init),
     Chat(Chat),
-    Doctor(Doctor),
-    Sessions(Sessions),
+    Serve(Serve),
+    Messages(Messages),
+    Explain(Explain),
     Hooks(Hooks),
-    Trace(Trace),
     Trust(Trust),
     Approvals(Approvals),
+    Runs(Runs),
+    Trace(Trace),
+    Doctor(Doctor),
+    Sessions(Sessions),
+    Completions(Completions),
+    Man(Man),
 }
 
+/// The commands of the overview, under the headings of what they are for.
+pub(crate) const GROUPS: [(&str, &[&str]); 4] = [
+    ("Start", &["demo", "init", "chat"]),
+    ("Guard", &["explain", "hooks", "trust", "approvals"]),
+    ("Look", &["runs", "trace"]),
+    ("Manage", &["serve", "messages", "doctor", "sessions", "completions", "man"]),
+];
+
 impl Command {
-    /// Who the agent is, of the commands that put one together from the profile in force.
+    /// Who the agent is, of the commands that name one.
     pub(crate) fn who(&mut self) -> Option<&mut Who> {
         match self {
             Self::Chat(chat) => Some(&mut chat.who),
+            Self::Serve(serve) => Some(&mut serve.who),
             Self::Doctor(doctor) => Some(&mut doctor.who),
-            Self::Hooks(Hooks { command }) => match command {
-                HooksCommand::List { who }
-                | HooksCommand::Fire { who, .. }
-                | HooksCommand::Explain { who, .. } => Some(who),
-                HooksCommand::Lint { .. } | HooksCommand::Schema { .. } => None,
-            },
+            Self::Explain(explain) => Some(&mut explain.who),
+            Self::Hooks(hooks) => {
+                let command = hooks.command.get_or_insert_with(HooksCommand::default);
+                match command {
+                    HooksCommand::List { who, .. } | HooksCommand::Fire { who, .. } => Some(who),
+                    HooksCommand::Explain(explain) => Some(&mut explain.who),
+                    HooksCommand::Lint { .. } | HooksCommand::Schema { .. } => None,
+                }
+            }
+            Self::Approvals(Approvals {
+                command:
+                    Some(ApprovalsCommand::Approve { who, .. } | ApprovalsCommand::Deny { who, .. }),
+            }) => Some(who),
             _ => None,
         }
     }
+
+    /// The folder of a command that looks at a profile without being an agent.
+    pub(crate) fn folder(&mut self) -> Option<&mut Option<PathBuf>> {
+        match self {
+            Self::Trust(trust) => Some(&mut trust.dir),
+            Self::Hooks(Hooks { command: Some(HooksCommand::Lint { dir }) }) => Some(dir),
+            _ => None,
+        }
+    }
+
+    /// Whether an agent is put together from the profile in force.
+    pub(crate) fn is_of_an_agent(&self) -> bool {
+        !matches!(self, Self::Approvals(_))
+    }
 }
 
-/// Play a short conversation offline: hooks fire, a destructive command is blocked, an approval is asked
+/// See it work, offline, in 30 seconds
 #[derive(Args)]
-#[command(after_help = "Example:\n  pintle demo --yes")]
+#[command(after_help = "Examples:
+  pintle demo --yes
+  NO_COLOR=1 pintle demo --yes
+
+See also: pintle trace, pintle init")]
 pub(crate) struct Demo {
-    /// Answer the approval with yes instead of asking
+    /// Answer the question with yes, and do not pause
     #[arg(long)]
     pub(crate) yes: bool,
 }
 
-/// Write a sample profile: agent.json, a personality, a hook script
+/// Write a profile: agent.json, a personality, a hook
 #[derive(Args)]
-#[command(after_help = "Example:\n  pintle init my-agent && pintle chat --profile my-agent")]
+#[command(after_help = "Examples:
+  pintle init my-agent
+  pintle chat --profile my-agent -q 'list .'
+
+See also: pintle hooks lint, pintle trust")]
 pub(crate) struct Init {
-    /// The folder to write to; made if it is not there
-    #[arg(default_value = ".", value_name = "DIR")]
+    /// The folder to write to; it is created if needed
+    #[arg(default_value = ".", value_name = "DIR", hide_default_value = true)]
     pub(crate) dir: PathBuf,
 }
 
-/// Talk to the agent, or ask one question
+/// Talk to the agent; -q TEXT asks one question
 #[derive(Args)]
-#[command(
-    after_help = "Examples:\n  pintle chat\n  pintle chat -q 'list .'\n  pintle chat --profile . --session mine\n  pintle chat --json -q 'list .' | grep tool.end\n  pintle chat --model anthropic/claude-sonnet-4-5   # wants ANTHROPIC_API_KEY
+#[command(after_help = "Examples:
+  pintle chat
+  pintle chat -q 'list .'
+  pintle chat --continue
+  pintle chat --json -q 'list .' | grep tool.end
+  pintle chat --model anthropic/claude-sonnet-4-5   # wants ANTHROPIC_API_KEY
 
+A conversation is new unless --continue, --session or /resume says otherwise.
 A person at the terminal is asked before a call that needs a yes. Lines of a
 pipe are messages, never answers: there, `pintle approvals` answers.
+Ctrl-C clears the line or stops the run; twice on an empty line it leaves (exit
+code 130). SIGTERM and SIGHUP stop the run in order, give its last hooks 8
+seconds, and leave (143 and 129).
 
-Ctrl-C stops a run, twice the program (exit code 130). SIGTERM and SIGHUP stop
-the run in order, give its last hooks 8 seconds, and leave (143 and 129)."
-)]
+See also: pintle sessions, pintle trace, pintle approvals")]
 pub(crate) struct Chat {
     /// Ask this, print only the answer, and exit
     #[arg(short, long = "question", value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) question: Option<String>,
-    /// Go on with the conversation of this name [default: the current folder's]
+    /// Go on with the conversation of this name
     #[arg(long, value_name = "KEY")]
     pub(crate) session: Option<String>,
-    /// Begin a new conversation
+    /// Go on with the newest conversation of this folder
+    #[arg(short, long = "continue", conflicts_with = "new")]
+    pub(crate) continues: bool,
+    /// Begin a new conversation, also under the name of --session
     #[arg(long)]
     pub(crate) new: bool,
-    /// Without a terminal: wait until somebody answers with `pintle approvals`, instead of denying
+    /// Exit with 5 when a call was blocked
+    #[arg(long)]
+    pub(crate) fail_on_block: bool,
+    /// A message belongs to -q
+    #[arg(hide = true)]
+    pub(crate) text: Vec<String>,
+    /// Without a terminal: wait until `pintle approvals` answers
     #[arg(long)]
     pub(crate) wait_for_approval: bool,
     #[command(flatten)]
@@ -99,229 +198,123 @@ pub(crate) struct Chat {
 /// Who the agent is and what writes its text.
 #[derive(Args, Clone, Default)]
 pub(crate) struct Who {
-    /// A folder with an agent.json [default: PINTLE_PROFILE, or the nearest one here or above]
-    #[arg(long, value_name = "DIR")]
+    #[arg(skip)]
     pub(crate) profile: Option<PathBuf>,
-    /// No profile, whatever is there
-    #[arg(long, conflicts_with = "profile")]
+    #[arg(skip)]
     pub(crate) no_profile: bool,
     #[arg(skip)]
     pub(crate) found: Found,
-    /// Which of the profile's personalities to be
+    /// Be this one of the profile's personalities
     #[arg(long, value_name = "NAME")]
     pub(crate) personality: Option<String>,
-    /// `offline`, `scripted:FILE`, or PROVIDER/NAME [default: PINTLE_MODEL, the profile's, or offline]
+    /// Use `offline`, `scripted:FILE` or PROVIDER/NAME [default: PINTLE_MODEL]
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
 }
 
-/// Check the set-up
+/// Check the set-up; changes nothing
 #[derive(Args)]
-#[command(after_help = "Examples:\n  pintle doctor\n  pintle doctor --show-prompt --profile .")]
+#[command(after_help = "Examples:
+  pintle doctor
+  pintle doctor --show-prompt --profile .
+
+See also: pintle hooks list, pintle explain")]
 pub(crate) struct Doctor {
-    /// Print the assembled system prompt: each part, and who contributed it
+    /// Print the system prompt: each part, and who contributed it
     #[arg(long)]
     pub(crate) show_prompt: bool,
     #[command(flatten)]
     pub(crate) who: Who,
 }
 
-/// Look at conversations
+/// List runs, newest first
 #[derive(Args)]
-#[command(
-    after_help = "Examples:\n  pintle sessions list\n  pintle chat --session mine -q 'list .'\n  pintle sessions show mine"
-)]
-pub(crate) struct Sessions {
-    #[command(subcommand)]
-    pub(crate) command: SessionsCommand,
+#[command(after_help = "Examples:
+  pintle runs
+  pintle runs --blocked --json
+
+See also: pintle trace, pintle sessions")]
+pub(crate) struct Runs {
+    /// All of them, not only the newest 20
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Only runs in which a call was blocked
+    #[arg(long)]
+    pub(crate) blocked: bool,
 }
 
-#[derive(Subcommand)]
-pub(crate) enum SessionsCommand {
-    /// All conversations, newest first
-    #[command(after_help = "Example:\n  pintle sessions list --json")]
-    List,
-    /// One conversation, for reading
-    #[command(
-        after_help = "Example:\n  pintle chat --session mine -q 'list .'\n  pintle sessions show mine"
-    )]
-    Show {
-        /// Its id, the start or end of it, or its key
-        session: String,
-    },
-    /// One conversation as JSON, on standard output
-    #[command(
-        after_help = "Example:\n  pintle chat --session mine -q 'list .'\n  pintle sessions export mine > conversation.json"
-    )]
-    Export {
-        /// Its id, the start or end of it, or its key
-        session: String,
-    },
-    /// Remove one conversation
-    #[command(
-        after_help = "Example:\n  pintle chat --session mine -q 'list .'\n  pintle sessions delete mine"
-    )]
-    Delete {
-        /// Its id, the start or end of it, or its key
-        session: String,
-    },
-}
-
-/// Look at hooks
+/// Show a run as a waterfall
 #[derive(Args)]
-#[command(after_help = "Examples:\n  pintle hooks list\n  pintle hooks schema tool.pre")]
-pub(crate) struct Hooks {
-    #[command(subcommand)]
-    pub(crate) command: HooksCommand,
-}
+#[command(after_help = "Examples:
+  pintle chat -q 'list .'
+  pintle trace
+  pintle trace --json
 
-#[derive(Subcommand)]
-pub(crate) enum HooksCommand {
-    /// Every hook that is bound: point, model, source, order
-    #[command(after_help = "Example:\n  pintle hooks list --profile .")]
-    List {
-        #[command(flatten)]
-        who: Who,
-    },
-    /// Everything that is wrong with a profile, at once
-    #[command(after_help = "Example:\n  pintle hooks lint .")]
-    Lint {
-        /// The profile's folder
-        #[arg(default_value = ".", value_name = "DIR")]
-        dir: PathBuf,
-    },
-    /// Fire one point with a payload of yours, and show who ran, who won and what was decided
-    #[command(
-        after_help = "Examples:\n  echo '{\"prompt\": \"hi\"}' | pintle hooks fire user.prompt.submit --payload -\n  echo '{\"model\": \"offline\", \"newSession\": true}' > start.json\n  pintle hooks fire session.start --payload start.json --profile .
-
-Hooks alone are asked. Whether a call may run is for `tools`, `policies` and
-zones to say as well: `pintle hooks explain` goes through all of it."
-    )]
-    Fire {
-        /// The point's name
-        point: String,
-        /// A file with the payload as JSON; `-` is standard input
-        #[arg(long, value_name = "FILE")]
-        payload: PathBuf,
-        /// Reach these plugins' handlers only, separated by commas [default: all]
-        #[arg(long, value_name = "A,B", value_delimiter = ',')]
-        plugins: Option<Vec<String>>,
-        #[command(flatten)]
-        who: Who,
-    },
-    /// What would happen to a tool call, step by step, without running it
-    #[command(
-        after_help = "Examples:\n  pintle hooks explain --tool terminal --args '{\"command\": \"git push\"}'\n  pintle hooks explain --profile . --tool read_file --args '{\"path\": \".env\"}'
-
-The tool is not run, and observers (log, save_json, webhook) are only shown.
-Command hooks do run, as their answer is part of the judgement; so do the
-profile's MCP servers, as only they know their tools."
-    )]
-    Explain {
-        /// The tool's name
-        #[arg(long)]
-        tool: String,
-        /// Its arguments as JSON
-        #[arg(long, value_name = "JSON")]
-        args: String,
-        #[command(flatten)]
-        who: Who,
-    },
-    /// The points, or the JSON Schema of one point's payload and result
-    #[command(after_help = "Example:\n  pintle hooks schema before_tool_call")]
-    Schema {
-        /// A point's name; without one, all points are listed
-        point: Option<String>,
-    },
-}
-
-/// Show the last run, or a given one, as a waterfall
-#[derive(Args)]
-#[command(after_help = "Example:\n  pintle chat -q 'list .'\n  pintle trace")]
+See also: pintle runs, pintle sessions show")]
 pub(crate) struct Trace {
-    /// The run's id, or the start or end of it
+    /// The run's id [default: the newest run that is not a sub-agent's]
     pub(crate) run: Option<String>,
 }
 
-/// Show what changed in a profile since it was trusted, and trust it as it is now
+/// Review and trust what changed in a profile
 #[derive(Args)]
-#[command(
-    after_help = "Example:\n  pintle trust .            # what changed\n  pintle trust . --accept   # and run it"
-)]
+#[command(after_help = "Examples:
+  pintle trust . --accept
+  pintle trust --json
+
+See also: pintle hooks lint, pintle init")]
 pub(crate) struct Trust {
-    /// The profile's folder
-    #[arg(default_value = ".", value_name = "DIR")]
-    pub(crate) dir: PathBuf,
-    /// Trust it as it is now
+    /// The profile's folder [default: --profile, or this folder]
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Trust it as it is now, without asking
     #[arg(long)]
     pub(crate) accept: bool,
 }
 
-/// See what waits for a person's yes, and answer it
+/// Print a completion script for your shell
 #[derive(Args)]
-#[command(
-    after_help = "Examples:\n  pintle approvals\n  pintle approvals approve 3f9c21d0   # an id of that list\n  pintle approvals deny 3f9c21d0 --reason 'not on a Friday'
+#[command(after_help = "Examples:
+  pintle completions bash > pintle.bash
+  pintle completions zsh > _pintle
+  pintle completions fish > pintle.fish
 
-You answer as the system's user you are, and as `operator`: whoever runs pintle.
-Where pintle.toml names `approvers`, one of these has to be among them."
-)]
-pub(crate) struct Approvals {
-    /// Without one: `list`
-    #[command(subcommand)]
-    pub(crate) command: Option<ApprovalsCommand>,
+Where shells look for it:
+  bash  ~/.local/share/bash-completion/completions/pintle
+  zsh   a folder of $fpath, as _pintle
+  fish  ~/.config/fish/completions/pintle.fish
+
+See also: pintle man")]
+pub(crate) struct Completions {
+    pub(crate) shell: clap_complete::Shell,
 }
 
-#[derive(Subcommand)]
-pub(crate) enum ApprovalsCommand {
-    /// What waits for an answer, or was approved when its run had stopped
-    #[command(after_help = "Example:\n  pintle approvals list --all --json")]
-    List {
-        /// Answered and lapsed ones too
-        #[arg(long)]
-        all: bool,
-    },
-    /// One question, with its full arguments
-    #[command(after_help = "Example:\n  pintle approvals show 3f9c21d0")]
-    Show {
-        /// Its id, or the start or end of it
-        id: String,
-    },
-    /// Say yes. If the run that asked is gone, it goes on now, in its own folder and with its own profile
-    #[command(after_help = "Example:\n  pintle approvals approve 3f9c21d0
+/// Write the man pages to a folder
+#[derive(Args)]
+#[command(after_help = "Examples:
+  pintle man man1
+  pintle man ~/.local/share/man/man1   # where `man pintle` finds them
 
-A run that goes on has its call judged again, by the profile, the guards and the
-level of now. If they refuse it, that is said, and the exit code is 3; it is 1
-when the answer did not count.")]
-    Approve {
-        /// Its id, or the start or end of it
-        id: String,
-        /// And to the rule that the question offers, until the session's program ends
-        #[arg(long)]
-        session: bool,
-        /// And to the rule that the question offers, for good: it is written to pintle.toml
-        #[arg(long, conflicts_with = "session")]
-        always: bool,
-        #[command(flatten)]
-        who: Who,
-    },
-    /// Say no. The model is told why
-    #[command(after_help = "Example:\n  pintle approvals deny 3f9c21d0 --reason 'not on a Friday'")]
-    Deny {
-        /// Its id, or the start or end of it
-        id: String,
-        /// Words for the model
-        #[arg(long, allow_hyphen_values = true)]
-        reason: Option<String>,
-        #[command(flatten)]
-        who: Who,
-    },
-    /// The rules by which calls run without a question, and who approved them
-    #[command(after_help = "Examples:\n  pintle approvals rules\n  pintle approvals rules --json
+See also: pintle completions")]
+pub(crate) struct Man {
+    /// The folder to write to; it is created if needed
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+}
 
-`pintle approvals rules --revoke 2` takes the second one back.")]
-    Rules {
-        /// Take back the rule of this number
-        #[arg(long, value_name = "N")]
-        revoke: Option<usize>,
-    },
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_overview_names_every_command_once() {
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+        let command = Cli::command();
+        let mut named: Vec<&str> = command.get_subcommands().map(|it| it.get_name()).collect();
+        grouped.sort_unstable();
+        named.sort_unstable();
+        assert_eq!(grouped, named);
+    }
 }

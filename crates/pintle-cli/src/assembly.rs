@@ -1,38 +1,44 @@
 //! An agent put together from what the command line, the environment and the profile say.
 
-use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::Path,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use pintle::{
     Event, Hooks, Verdict,
     points::{SubagentEnded, ToolPre},
 };
-use pintle_agent::{Agent, HandlerWatch, Llm, SwitchError, Tool, ToolSpec};
+use pintle_actions::{BUILT_IN, Bound, Host, LogLevel, NO_BYTECODE, Webhooks, trust::Trust};
+use pintle_agent::{Agent, Approver, HandlerWatch, Llm, Store, SwitchError, Tool, ToolSpec};
 use pintle_exec::{EndpointStats, KeptWebhooks};
-use pintle_policy::shell;
-use pintle_profile::{KnownTool, Operator, Profile, variable_of};
-use pintle_store::SqliteStore;
+use pintle_gateway::GatewayApprover;
+use pintle_policy::{Zone, shell};
+use pintle_profile::{Operator, Profile, variable_of};
 use pintle_tools::{Background, McpLimits, McpServer, McpTransport, TerminalConfig};
-use serde_json::Value;
 
 use crate::{
-    agents::house_an_agent,
+    agents::mark_as_agent,
     args::Who,
-    bindings::{self, Bound, Trust, Webhooks},
-    chat::{Asked, Ears, StoredApprover, tell_of_the_end},
+    chat::{Approvers, AskVia, AskedAbout, StoredApprover, tell_of_the_end},
     containment,
-    environment::Environment,
+    environment::{DATABASE, Environment},
     origin::origin_of,
     out::{self, tell},
     problem::Problem,
     profile::{self, Plan},
     recorder::Recorder,
-    shown::{text, yellow},
+    secrets,
+    shown::{dim, red, text, yellow},
+    store,
 };
+use tempfile::TempDir;
 
 /// An agent, with what outlives its runs.
 pub(crate) struct Assembled {
     pub(crate) agent: Agent,
-    pub(crate) store: SqliteStore,
+    pub(crate) store: Arc<dyn Store>,
     pub(crate) model: String,
     servers: Vec<McpServer>,
     pub(crate) bound: Bound,
@@ -41,24 +47,40 @@ pub(crate) struct Assembled {
     pub(crate) operator: Operator,
     /// What holds the processes it starts.
     pub(crate) held: containment::Held,
+    /// Where the store is, if it is there for a moment only.
+    _scratch: Option<TempDir>,
+    /// What its questions are put together with.
+    pub(crate) asked_about: AskedAbout,
 }
 
 /// What a command adds to the agent it needs.
 #[derive(Default)]
 pub(crate) struct Extras {
     /// Who can be asked; nobody unless said.
-    pub(crate) ears: Ears,
+    pub(crate) ask_via: AskVia,
     pub(crate) watch: Option<HandlerWatch>,
     pub(crate) hooks: Option<Hooks>,
     /// Starts no server: for commands that only look.
     pub(crate) only_looks: bool,
+    /// Creates no file or folder that stays.
+    pub(crate) leaves_no_trace: bool,
     pub(crate) webhooks: Webhooks,
+    /// For a demo, which changes nothing of the operator's.
+    pub(crate) keeps_no_rules: bool,
+    /// The store, when the caller has opened it.
+    pub(crate) store: Option<Arc<dyn Store>>,
+    /// Questions go through the gateway: here is its approver put.
+    pub(crate) gateway: Option<Arc<OnceLock<GatewayApprover>>>,
 }
 
 impl Extras {
     /// For a command that looks at hooks, and tells nobody.
     pub(crate) fn mute() -> Self {
         Self { webhooks: Webhooks::Mute, ..Self::default() }
+    }
+
+    pub(crate) fn without_trace() -> Self {
+        Self { leaves_no_trace: true, ..Self::mute() }
     }
 }
 
@@ -97,7 +119,17 @@ impl Assembled {
         };
         let model = model.as_deref().unwrap_or("offline");
         let llm = pintle_llm::open(model, &environment.llm_settings())?;
-        let store = SqliteStore::open(environment.database()?).await?;
+        let exists = || environment.data().is_some_and(|data| data.join(DATABASE).exists());
+        if extras.leaves_no_trace && !exists() {
+            let scratch = tempfile::tempdir_in(&environment.temporary)?;
+            let store = store::open_at(scratch.path().join(DATABASE)).await?;
+            let parts = Self::from_parts(environment, plan, (model, llm), store, extras).await?;
+            return Ok(Self { _scratch: Some(scratch), ..parts });
+        }
+        let store = match &extras.store {
+            Some(store) => store.clone(),
+            None => store::open(environment).await?,
+        };
         Self::from_parts(environment, plan, (model, llm), store, extras).await
     }
 
@@ -106,28 +138,36 @@ impl Assembled {
         environment: &Environment,
         plan: Plan,
         (said, llm): (&str, Arc<dyn Llm>),
-        store: SqliteStore,
+        store: Arc<dyn Store>,
         extras: Extras,
     ) -> Result<Self, Problem> {
-        house_an_agent();
+        mark_as_agent();
         can_hold_the_cost_limit(environment, &plan, said)?;
         let workspace = &plan.policy.workspace;
-        let held =
+        let mut held =
             containment::Held::new(environment, &plan.operator, plan.profile.as_ref(), workspace)?;
-        if let Some(warning) = held.warning().filter(|_| !extras.only_looks) {
+        held.leaves_no_trace = extras.leaves_no_trace;
+        let looks = extras.only_looks || extras.leaves_no_trace;
+        if let Some(warning) = held.warning().filter(|_| !looks) {
             tell!("{}: {}", yellow("warning"), warning);
         }
         let hooks = extras.hooks.unwrap_or_default();
         bind_built_ins(&hooks)?;
         let bound = match &plan.profile {
-            Some(profile) => bindings::bind(
-                environment,
-                &plan.operator,
-                profile,
-                extras.webhooks,
-                &hooks,
-                &held,
-            )?,
+            Some(profile) => {
+                let confine = |zone: Zone, state: Option<&Path>| {
+                    held.of_program(profile, zone, state, None).map_err(Problem::into_bind_error)
+                };
+                let data = environment.data_dir()?;
+                let host = Host {
+                    secrets: secrets::known(environment, &plan.operator, Some(profile)),
+                    variables: environment.variables().collect(),
+                    log: Arc::new(log),
+                    confine: &confine,
+                    ..Host::new(&BUILT_IN, profile, &plan.operator, &data)
+                };
+                pintle_actions::bind(&host, extras.webhooks, &hooks)?
+            }
             None => Bound::default(),
         };
         if !bound.disabled.is_empty() {
@@ -153,11 +193,24 @@ impl Assembled {
         };
         let model = llm.name().to_string();
         let origin = origin_of(&plan, said);
-        let asked = Asked { approvers: plan.approvers, here: environment.names() };
-        // A demo has a store of its own, and changes nothing of the operator's.
-        let is_beside = |file: &PathBuf| file.parent() == store.path().parent();
-        let rules_file = environment.operator_file().filter(is_beside);
-        let approver = StoredApprover::new(store.clone(), extras.ears, asked, origin, rules_file);
+        let asked = Approvers { approvers: plan.approvers, here: environment.names() };
+        let rules_file = environment.operator_file().filter(|_| !extras.keeps_no_rules);
+        let scrubber = secrets::scrubber(environment, &plan.operator, plan.profile.as_ref());
+        let asked_about = AskedAbout {
+            workspace: plan.policy.workspace.clone(),
+            scrubber: Arc::new(scrubber),
+            rules_file: rules_file.clone(),
+        };
+        let approvers = asked.approvers.clone();
+        let stored = StoredApprover::new(store.clone(), extras.ask_via, asked, origin, rules_file);
+        let approver: Arc<dyn Approver> = match &extras.gateway {
+            None => Arc::new(stored),
+            Some(place) => {
+                let approver = GatewayApprover::new(store.clone(), approvers);
+                let approver = approver.rule_book(Arc::new(stored));
+                Arc::new(place.get_or_init(|| approver).clone())
+            }
+        };
         // With `--json` whoever reads the events has them to the last.
         let (recorder, json) = (Recorder::new(store.clone()), environment.json);
         let terminal = TerminalConfig {
@@ -171,28 +224,39 @@ impl Assembled {
         if let Some(profile) = &plan.profile
             && servers.len() == profile.mcp_servers.len()
         {
-            for warning in profile::check_tools(environment, profile, &known(&tools))? {
+            for warning in profile::check_tools(profile, &known(&tools))? {
                 tell!("{}: {}", yellow("warning"), warning);
             }
         }
         let policy = held.applied_to(plan.policy);
-        let mut builder =
-            Agent::builder(hooks, llm, Arc::new(store.clone()), plan.personalities, policy)
-                .limits(plan.limits)
-                .approver(Arc::new(approver))
-                .tools(tools)
-                .observer(move |event| {
-                    recorder.record(event);
-                    if !json {
-                        tell_of_the_end(event);
-                    }
-                });
+        let mut builder = Agent::builder(hooks, llm, store.clone(), plan.personalities, policy)
+            .limits(plan.limits)
+            .approver(approver)
+            .tools(tools)
+            .observer(move |event| {
+                recorder.record(event);
+                if !json {
+                    tell_of_the_end(event);
+                }
+            });
         if let Some(watch) = extras.watch {
             builder = builder.watch_handlers(move |point, handler| watch(point, handler));
         }
         let agent = builder.build().map_err(Problem::new)?;
         let (profile, operator) = (plan.profile, plan.operator);
-        Ok(Self { agent, store, model, servers, bound, profile, operator, held })
+        let _scratch = None;
+        Ok(Self {
+            agent,
+            store,
+            model,
+            servers,
+            bound,
+            profile,
+            operator,
+            held,
+            asked_about,
+            _scratch,
+        })
     }
 
     /// Waits for everything that still runs, in order.
@@ -228,16 +292,9 @@ fn trouble(stats: &EndpointStats) -> Vec<String> {
         .collect()
 }
 
-/// All tools, also the one that the agent brings itself, as far as a profile speaks of them.
-pub(crate) fn known(tools: &[Arc<dyn Tool>]) -> Vec<KnownTool> {
-    let fields = |spec: &ToolSpec| match spec.input_schema.get("properties") {
-        Some(Value::Object(fields)) => Some(fields.keys().cloned().collect()),
-        _ => None,
-    };
-    let known = |spec: &ToolSpec| KnownTool { name: spec.name.clone(), fields: fields(spec) };
-    let of_delegate = BTreeSet::from(["task", "personality"].map(str::to_owned));
-    let own = KnownTool { name: "delegate".into(), fields: Some(of_delegate) };
-    tools.iter().map(|tool| known(tool.spec())).chain([own]).collect()
+/// All tools, also the one that the agent brings itself.
+pub(crate) fn known(tools: &[Arc<dyn Tool>]) -> Vec<ToolSpec> {
+    tools.iter().map(|tool| tool.spec()).chain([pintle_agent::delegate_spec()]).collect()
 }
 
 /// A limit on cost needs a price. Whoever set one would rather not start than find out by the bill that it did nothing:
@@ -248,13 +305,12 @@ fn can_hold_the_cost_limit(
     model: &str,
 ) -> Result<(), Problem> {
     match plan.limits.max_cost_usd {
-        Some(limit) if !pintle_llm::has_price(model, &environment.llm_settings()) => {
-            Err(Problem::new(format!(
-                "the profile's `maxCostUsd` ({limit}) cannot be held: what `{model}` costs is not known here"
-            ))
-            .hint("use a model with a list price at its provider's own address")
-            .hint("or take `maxCostUsd` out of agent.json: `maxTurns` and `maxSeconds` hold for every model"))
-        }
+        Some(limit) if !pintle_llm::has_price(model, &environment.llm_settings()) => Err(
+            Problem::new(format!("cannot limit the cost of `{model}` to {limit} USD (maxCostUsd)"))
+                .cause("the price of this model is not known")
+                .fix("use a model with a list price, at its provider's own address")
+                .fix("or replace `maxCostUsd` in agent.json by `maxTurns` or `maxSeconds`"),
+        ),
         _ => Ok(()),
     }
 }
@@ -291,6 +347,16 @@ fn end_with_sub_agents(hooks: &Hooks, background: &Background) -> Result<(), Pro
     registrar.register_void(end).map(drop).map_err(Problem::new)
 }
 
+/// Prints a line of the `log` action.
+fn log(level: LogLevel, line: &str) {
+    match level {
+        LogLevel::Debug => tell!("{}", dim(text!("debug {}", line))),
+        LogLevel::Info => tell!("{}  {}", dim("info"), line),
+        LogLevel::Warn => tell!("{}  {}", yellow("warn"), line),
+        LogLevel::Error => tell!("{} {}", red("error"), line),
+    }
+}
+
 async fn connect_servers(
     environment: &Environment,
     plan: &Plan,
@@ -302,17 +368,18 @@ async fn connect_servers(
         return Ok(servers);
     };
     // Whom a downloaded profile talks to, and what it starts, is seen by somebody first.
-    let trust = Trust::read(environment, profile)?;
+    let trust = Trust::read(&environment.data_dir()?, profile)?;
     let doubted = |why| {
-        Problem::new(format!("the MCP servers of this profile are not trusted: {why}"))
-            .hint(trust.way_out())
+        Problem::new("the MCP servers of this profile are not trusted, so it does not start")
+            .cause(why)
+            .fix(trust.way_out())
     };
     let seen = trust.look().map_err(doubted)?;
     for (name, server) in &profile.mcp_servers {
         let transport = match (&server.command, &server.url) {
             (Some(command), _) => {
                 let mut env = environment.passed_on();
-                let (name, value) = bindings::NO_BYTECODE;
+                let (name, value) = NO_BYTECODE;
                 env.push((name.to_owned(), value.to_owned()));
                 for (name, value) in &server.env {
                     let value = match variable_of(value) {
@@ -324,7 +391,7 @@ async fn connect_servers(
                 let (command, args) = (command.clone(), server.args.clone());
                 let cwd = environment.absolute(&profile.dir)?;
                 let said = plan.operator.sandbox.mcp.get(name);
-                let zone = said.and_then(|said| said.zone).unwrap_or(server.zone).zone();
+                let zone = said.and_then(|said| said.zone).unwrap_or(server.zone);
                 let hosts = said.and_then(|said| said.hosts.as_ref());
                 let confinement = held.of_program(profile, zone, None, hosts)?;
                 McpTransport::Stdio { command, args, env, cwd, confinement }

@@ -3,6 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
+    thread,
     time::Duration,
 };
 
@@ -17,13 +18,26 @@ use tempfile::TempDir;
 use crate::{environment::Environment, problem::Problem, protection};
 
 /// How long the sandbox may take to be tried.
-const TRIAL: Duration = Duration::from_secs(5);
+pub(crate) const TRIAL: Duration = Duration::from_secs(5);
+
+/// What this machine can hold, tried now.
+pub(crate) fn tier_here(environment: &Environment) -> Tier {
+    let mode = environment.settings().ok().and_then(Result::ok).map(|it| it.sandbox.mode);
+    match mode {
+        Some(SandboxMode::Off) => Tier::None,
+        _ => Sandbox::probe(&environment.launcher, TRIAL).tier(),
+    }
+}
 
 /// What holds the processes of an agent, and the folders they need while it lives.
 pub(crate) struct Held {
     pub(crate) sandbox: Sandbox,
     mode: SandboxMode,
     settings: Settings,
+    /// No folder is created for a hook.
+    pub(crate) leaves_no_trace: bool,
+    /// Of the agent itself; a program of the profile has its own.
+    surroundings: Arc<Surroundings>,
     /// The `/tmp` of every confined process of this session.
     _temporary: TempDir,
 }
@@ -37,27 +51,40 @@ impl Held {
         workspace: &Path,
     ) -> Result<Self, Problem> {
         let mode = operator.sandbox.mode;
-        let sandbox = match mode {
-            SandboxMode::Off => Sandbox::none("`mode = \"off\"` in pintle.toml"),
-            SandboxMode::Ask | SandboxMode::Required => {
-                Sandbox::probe(&environment.launcher, TRIAL)
-            }
-        };
-        if mode == SandboxMode::Required && sandbox.tier() == Tier::None {
-            let why = sandbox.why_not_full().unwrap_or_default();
-            let problem = Problem::new(format!(
-                "there is no sandbox here ({why}), and pintle.toml has `mode = \"required\"`"
-            ));
-            return Err(what_helps(&sandbox).into_iter().fold(problem, Problem::hint));
-        }
         let temporary = tempfile::Builder::new()
             .prefix("pintle-")
             .tempdir_in(&environment.temporary)
-            .map_err(|error| Problem::new(format!("no temporary folder can be made: {error}")))?;
+            .map_err(|error| {
+                let place = environment.temporary.display();
+                Problem::io(format!("cannot create a temporary folder in {place}"), &error)
+                    .fix("choose another place with TMPDIR")
+            })?;
         let data = environment.data().map(|data| environment.absolute(data)).transpose()?;
         let settings =
             settings(environment, &operator.sandbox, profile, workspace, data, temporary.path());
-        Ok(Self { sandbox, mode, settings, _temporary: temporary })
+        // Both take milliseconds, and every command waits for them.
+        let (sandbox, surroundings) = thread::scope(|scope| {
+            let looking = scope.spawn(|| Surroundings::new(settings.clone()));
+            let sandbox = match mode {
+                SandboxMode::Off => Sandbox::none("`mode = \"off\"` in pintle.toml"),
+                SandboxMode::Ask | SandboxMode::Required => {
+                    Sandbox::probe(&environment.launcher, TRIAL)
+                }
+            };
+            let looked = looking.join();
+            (sandbox, looked.unwrap_or_else(|_| Surroundings::new(settings.clone())))
+        });
+        let surroundings = Arc::new(surroundings);
+        if mode == SandboxMode::Required && sandbox.tier() == Tier::None {
+            let why = sandbox.why_not_full().unwrap_or_default();
+            let problem = Problem::new(
+                "this machine has no sandbox, and pintle.toml has `mode = \"required\"`",
+            )
+            .cause(why);
+            return Err(what_helps(&sandbox).into_iter().fold(problem, Problem::fix));
+        }
+        let leaves_no_trace = false;
+        Ok(Self { sandbox, mode, settings, leaves_no_trace, surroundings, _temporary: temporary })
     }
 
     /// What is said at every start, if it is not the usual (R17.3).
@@ -80,7 +107,7 @@ impl Held {
 
     /// The policy of an agent whose calls are held by this, and whose file tools keep off the same paths.
     pub(crate) fn applied_to(&self, policy: Policy) -> Policy {
-        let surroundings = Arc::new(Surroundings::new(self.settings.clone()));
+        let surroundings = Arc::clone(&self.surroundings);
         let (protected, secret) =
             (surroundings.protected().to_vec(), surroundings.secrets().to_vec());
         let containment = match self.mode {
@@ -104,7 +131,7 @@ impl Held {
         let mut settings = self.settings.clone();
         settings.protect = protection::own_files(profile);
         settings.write.push(profile.dir.clone());
-        if let Some(state) = state {
+        if let Some(state) = state.filter(|_| !self.leaves_no_trace) {
             std::fs::create_dir_all(state)?;
             settings.write.push(state.to_owned());
         }
@@ -129,8 +156,9 @@ impl Held {
         }
         let policy = Surroundings::new(settings).policy(rights);
         self.sandbox.hold(policy).map(Confinement::Held).map_err(|gap| {
-            Problem::new(format!("the programs of this profile cannot be confined: {gap}"))
-                .hint("`\"sandbox\": \"none\"` on the hook, or `\"zone\": \"machine\"` on the server, runs it without a sandbox")
+            Problem::new("the sandbox cannot hold the programs of this profile")
+                .cause(gap)
+                .fix("to run one without a sandbox: `\"sandbox\": \"none\"` on the hook, or `\"zone\": \"machine\"` on the server")
         })
     }
 }

@@ -10,30 +10,47 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::profile::built_in_tools;
+use anstream::ColorChoice;
 use nix::unistd::{Uid, User};
+use pintle_agent::store::OPERATOR;
 use pintle_llm::{ProviderConfig, Settings, key_variable, providers};
 use pintle_profile::{OPERATOR_FILE, Operator, OperatorEnv, ProfileErrors};
 use pintle_sandbox::Launcher;
-use pintle_store::OPERATOR;
 
-use crate::{args::Cli, problem::Problem};
+use crate::{
+    args::{Cli, When},
+    out::columns_of,
+    problem::Problem,
+    term,
+};
 
 /// What a tool's process gets to see of our environment; nothing else, so that no key leaks into it.
 const PASSED_ON: [&str; 6] = ["PATH", "HOME", "LANG", "TMPDIR", "TERM", "USER"];
 
+/// The database in the data folder.
+pub(crate) const DATABASE: &str = "pintle.db";
+
 pub(crate) struct Environment {
     data: Option<PathBuf>,
+    /// The folder to work in; the current one unless this says otherwise.
+    works_in: Option<PathBuf>,
     /// What starts confined processes.
     pub(crate) launcher: Launcher,
     /// Where what is needed for a moment is kept.
     pub(crate) temporary: PathBuf,
     pub(crate) json: bool,
+    /// Only errors and questions are shown.
+    pub(crate) quiet: bool,
+    /// How much more than usual is shown.
+    pub(crate) verbose: u8,
     pub(crate) model: Option<String>,
     pub(crate) profile: Option<PathBuf>,
     variables: BTreeMap<String, String>,
     /// The name of the system's user that runs this, as the system knows it: no variable can say otherwise.
     user: Option<String>,
     pub(crate) stdin_is_terminal: bool,
+    pub(crate) stdout_is_terminal: bool,
     pub(crate) stderr_is_terminal: bool,
 }
 
@@ -48,22 +65,63 @@ impl Environment {
         });
         Self {
             data,
+            works_in: None,
             launcher,
             json: cli.json,
+            quiet: cli.quiet,
+            verbose: cli.verbose,
             model: set(&variables, "PINTLE_MODEL").map(str::to_string),
             profile: path("PINTLE_PROFILE"),
             temporary: path("TMPDIR").unwrap_or_else(|| "/tmp".into()),
             variables,
             user: User::from_uid(Uid::current()).ok().flatten().map(|user| user.name),
             stdin_is_terminal: std::io::stdin().is_terminal(),
+            stdout_is_terminal: std::io::stdout().is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
         }
+    }
+
+    /// The same for a demo: with folders of its own, and scripts that may run.
+    pub(crate) fn for_demo(&self, data: PathBuf, works_in: PathBuf) -> Self {
+        let mut variables = self.variables.clone();
+        variables.insert("PINTLE_ALLOW_COMMAND_HOOKS".to_owned(), "1".to_owned());
+        variables.remove("PINTLE_DISABLE_HOOKS");
+        Self {
+            data: Some(data),
+            works_in: Some(works_in),
+            launcher: self.launcher.clone(),
+            temporary: self.temporary.clone(),
+            model: None,
+            profile: None,
+            variables,
+            user: self.user.clone(),
+            ..*self
+        }
+    }
+
+    /// Settles colours and characters for everything that is printed.
+    pub(crate) fn set_up_terminal(&self, cli: &Cli) {
+        match cli.color {
+            When::Always => ColorChoice::Always,
+            When::Never => ColorChoice::Never,
+            When::Auto => ColorChoice::Auto,
+        }
+        .write_global();
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|it| self.variable(it));
+        let is_utf8 = |locale: &str| locale.to_lowercase().replace('-', "").ends_with("utf8");
+        // Where no locale is named, in a container for example, terminals show UTF-8 all the same.
+        let ascii = locale.is_some_and(|locale| !is_utf8(locale));
+        term::set_ascii(ascii || self.variable("PINTLE_ASCII").is_some_and(|it| it != "0"));
     }
 
     /// Whether a person sees what is being waited for.
     pub(crate) fn shows_waiting(&self) -> bool {
         let moves = self.variable("TERM").is_some_and(|terminal| terminal != "dumb");
-        self.stderr_is_terminal && moves && !self.json
+        self.stderr_is_terminal
+            && moves
+            && !self.json
+            && !self.quiet
+            && self.variable("CI").is_none()
     }
 
     /// Who the person here is, when questions are answered: their name at this machine, and whoever runs the program.
@@ -71,26 +129,34 @@ impl Environment {
         self.user.iter().cloned().chain([OPERATOR.to_string()]).collect()
     }
 
-    /// The folder all state lives in, made if it is not there.
+    /// The folder all state lives in.
     pub(crate) fn data_dir(&self) -> Result<PathBuf, Problem> {
-        let data = self.data.clone().ok_or_else(|| {
+        self.data.clone().ok_or_else(|| {
             Problem::new("there is no home folder to keep data in")
-                .hint("say where: `--data DIR` or PINTLE_DATA")
-        })?;
+                .fix("choose a folder with --data DIR or PINTLE_DATA")
+        })
+    }
+
+    /// The same, created if it is not there.
+    pub(crate) fn create_data_dir(&self) -> Result<PathBuf, Problem> {
+        let data = self.data_dir()?;
         std::fs::create_dir_all(&data).map_err(|error| {
-            Problem::new(format!("the data folder {} cannot be used: {error}", data.display()))
-                .hint("say another one: `--data DIR` or PINTLE_DATA")
+            Problem::io(format!("cannot create the data folder {}", data.display()), &error)
+                .fix("choose another with --data DIR or PINTLE_DATA")
         })?;
         Ok(data)
     }
 
     pub(crate) fn database(&self) -> Result<PathBuf, Problem> {
-        Ok(self.data_dir()?.join("pintle.db"))
+        Ok(self.create_data_dir()?.join(DATABASE))
     }
 
     pub(crate) fn working_dir(&self) -> Result<PathBuf, Problem> {
+        if let Some(folder) = &self.works_in {
+            return Ok(folder.clone());
+        }
         std::env::current_dir()
-            .map_err(|error| Problem::new(format!("the current folder cannot be used: {error}")))
+            .map_err(|error| Problem::io("cannot use the current folder", &error))
     }
 
     pub(crate) fn home(&self) -> Option<&Path> {
@@ -146,13 +212,14 @@ impl Environment {
     pub(crate) fn settings(&self) -> Result<Result<Operator, ProfileErrors>, Problem> {
         let file = self.operator_text().map_err(|error| {
             let path = self.operator_file().unwrap_or_default();
-            Problem::new(format!("{} cannot be read: {error}", path.display()))
-                .hint("it is a text in UTF-8; nothing runs without what the operator says")
+            Problem::io(format!("cannot read {}, so nothing runs", path.display()), &error)
+                .fix("make it a text file in UTF-8 that you may read, or remove it")
         })?;
         let env = OperatorEnv {
             allow_command_hooks: self.variable("PINTLE_ALLOW_COMMAND_HOOKS"),
             disable_hooks: self.variable("PINTLE_DISABLE_HOOKS"),
             webhook_allowlist: self.variable("PINTLE_WEBHOOK_ALLOWLIST"),
+            tools: &built_in_tools(),
         };
         Ok(Operator::new(&file, env))
     }
@@ -181,14 +248,13 @@ impl Environment {
     }
 
     pub(crate) fn bad_settings(&self, errors: &ProfileErrors) -> Problem {
-        let colour = self.stderr_is_terminal && !self.json;
-        let problem = Problem::new("the operator's settings cannot be used").drawn(errors, colour);
+        let problem = Problem::new("pintle.toml has mistakes, so nothing runs").drawn(errors);
         self.where_settings_are(problem)
     }
 
     pub(crate) fn where_settings_are(&self, problem: Problem) -> Problem {
         match self.operator_file().filter(|file| file.exists()) {
-            Some(file) => problem.hint(format!("{OPERATOR_FILE} is {}", file.display())),
+            Some(file) => problem.fix(format!("edit {}", file.display())),
             None => problem,
         }
     }
@@ -214,8 +280,8 @@ impl Environment {
     /// A secret a profile refers to by its variable's name.
     pub(crate) fn secret(&self, name: &str) -> Result<String, Problem> {
         self.variable(name).map(str::to_string).ok_or_else(|| {
-            Problem::new(format!("the profile needs a secret in {name}"))
-                .hint(format!("set {name} and try again"))
+            Problem::new(format!("the profile needs the environment variable {name}"))
+                .fix(format!("export {name}=…"))
         })
     }
 
@@ -227,10 +293,30 @@ impl Environment {
         self.variables.iter().map(|(name, value)| (name.into(), value.into()))
     }
 
+    /// A path as a person here would write it: from this folder, or from home.
+    pub(crate) fn short(&self, path: &Path) -> String {
+        let here = self.working_dir().ok().and_then(|here| path.strip_prefix(here).ok());
+        let home = || path.strip_prefix(self.home()?).ok();
+        match (here, home()) {
+            (Some(rest), _) => format!("./{}", rest.display()),
+            (None, Some(rest)) => format!("~/{}", rest.display()),
+            (None, None) => path.display().to_string(),
+        }
+    }
+
     pub(crate) fn absolute(&self, path: &Path) -> Result<PathBuf, Problem> {
         std::path::absolute(path)
-            .map_err(|error| Problem::new(format!("{}: {error}", path.display())))
+            .map_err(|error| Problem::io(format!("cannot use the path {}", path.display()), &error))
     }
+}
+
+/// Settles how wide lines may be. Help needs it before the command line is read.
+pub(crate) fn set_up_width() {
+    let named = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let of_messages = columns_of(std::io::stderr());
+    let columns = columns_of(std::io::stdout()).or_else(named).or(of_messages);
+    term::set_width(columns.unwrap_or(80));
+    term::set_width_of_messages(of_messages);
 }
 
 /// A variable that is set to something: an empty one counts as not set.

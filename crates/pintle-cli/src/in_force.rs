@@ -7,7 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use pintle_profile::{AGENT_FILE, Action, Profile, Run};
+use pintle_actions::{BUILT_IN, does};
+use pintle_profile::{AGENT_FILE, Profile, typed};
 use rustix::termios::{QueueSelector, tcflush};
 use serde::{Deserialize, Serialize};
 
@@ -15,10 +16,11 @@ use crate::{
     agents::refuse_agents,
     args::Who,
     environment::Environment,
-    out::tell,
+    out::{tell, tell_line},
     problem::Problem,
     profile,
-    shown::{Shown, bold, dim, green, red, text, typed, yellow},
+    shown::{bold, dim, yellow},
+    term::{Diff, width},
 };
 
 /// What was accepted, in the data folder.
@@ -44,7 +46,7 @@ pub(crate) enum Found {
 impl Found {
     pub(crate) fn words(self) -> &'static str {
         match self {
-            Self::Nowhere => "none is named, and there is no agent.json here",
+            Self::Nowhere => "no agent.json here, and none is named",
             Self::Refused => "--no-profile",
             Self::Flag => "by --profile",
             Self::Variable => "by PINTLE_PROFILE",
@@ -60,19 +62,14 @@ impl Found {
     }
 
     /// The profile in force and how it was found, on one line.
-    pub(crate) fn in_force(self, profile: Option<&Profile>) -> String {
+    pub(crate) fn in_force(self, environment: &Environment, profile: Option<&Profile>) -> String {
         let how = self.words();
         match profile {
-            Some(it) => format!("`{}` in {} ({how})", it.name, it.dir.display()),
-            None => format!("none is in force ({how})"),
-        }
-    }
-
-    /// The same without the folder, for a line that has other things to say.
-    pub(crate) fn in_short(self, profile: Option<&Profile>) -> String {
-        match profile {
-            Some(it) => format!("profile {} ({})", it.name, self.words()),
-            None => format!("no profile ({})", self.words()),
+            Some(it) => {
+                let file = environment.short(&it.dir.join(AGENT_FILE));
+                format!("{} · {file}, {how}", it.name)
+            }
+            None => format!("none · {how}"),
         }
     }
 
@@ -85,10 +82,10 @@ impl Found {
         let state = match Accepted::read(environment)?.text_of(profile) {
             Some(text) if text == profile.source => return Ok(()),
             Some(_) => CHANGED,
-            None => "is not accepted yet",
+            None => "is not trusted yet",
         };
-        let state = format!("was {} and {state}", self.words());
-        Err(not_accepted(profile, &state).hint("`--no-profile` goes on without it"))
+        let cause = "a profile found in a folder is used only after a person has reviewed it";
+        Err(not_accepted(environment, profile, state, ", or --no-profile").cause(cause))
     }
 }
 
@@ -105,6 +102,12 @@ pub(crate) fn settle(environment: &Environment, who: &mut Who) -> Result<(), Pro
         offer(environment, &profile, who.found)?;
     }
     Ok(())
+}
+
+/// The profile in force, without asking about it.
+pub(crate) fn look(environment: &Environment, who: &mut Who) -> Result<Option<Profile>, Problem> {
+    (who.found, who.profile) = find(environment, who)?;
+    who.profile.as_deref().map(|dir| profile::load(dir, environment)).transpose()
 }
 
 fn find(environment: &Environment, who: &Who) -> Result<(Found, Option<PathBuf>), Problem> {
@@ -153,8 +156,9 @@ impl Accepted {
     fn read(environment: &Environment) -> Result<Self, Problem> {
         let path = environment.data_dir()?.join(ACCEPTED_FILE);
         let unusable = |error: String| {
-            Problem::new(format!("{} cannot be read: {error}", path.display()))
-                .hint("remove the file, and accept your profiles again")
+            Problem::new(format!("cannot read {}", path.display()))
+                .cause(error)
+                .fix("remove the file, then trust your profiles again with pintle trust")
         };
         match fs::read_to_string(&path) {
             Ok(text) => serde_json::from_str(&text).map_err(|error| unusable(error.to_string())),
@@ -174,8 +178,8 @@ fn key_of(profile: &Profile) -> PathBuf {
 
 /// Records that a person has accepted this profile as it is.
 pub(crate) fn accept(environment: &Environment, profile: &Profile) -> Result<(), Problem> {
-    refuse_agents("accepts a profile")?;
-    let folder = environment.data_dir()?;
+    refuse_agents("trust a profile")?;
+    let folder = environment.create_data_dir()?;
     // One at a time: two that accept two profiles at once must not undo each other.
     let turn = File::create(folder.join("accepted.lock"))?;
     turn.lock()?;
@@ -190,31 +194,30 @@ pub(crate) fn accept(environment: &Environment, profile: &Profile) -> Result<(),
 /// When a person has accepted this profile and it changed since: a run that goes on goes by what was accepted.
 pub(crate) fn unchanged(environment: &Environment, profile: &Profile) -> Result<(), Problem> {
     match Accepted::read(environment)?.text_of(profile) {
-        Some(text) if text != profile.source => Err(not_accepted(profile, CHANGED)),
+        Some(text) if text != profile.source => {
+            Err(not_accepted(environment, profile, CHANGED, ""))
+        }
         _ => Ok(()),
     }
 }
 
-const CHANGED: &str = "changed since it was accepted";
+const CHANGED: &str = "has changed since it was trusted";
 
-fn not_accepted(profile: &Profile, state: &str) -> Problem {
-    let dir = typed(&profile.dir);
-    Problem::new(format!("the {AGENT_FILE} in {} {state}", profile.dir.display())).hint(format!(
-        "`pintle trust {dir} --accept` accepts it as it is now; without `--accept` it is shown"
-    ))
+fn not_accepted(environment: &Environment, profile: &Profile, state: &str, or: &str) -> Problem {
+    let file = environment.short(&profile.dir.join(AGENT_FILE));
+    Problem::new(format!("{file} {state}")).fix(format!("pintle trust {}{or}", typed(&profile.dir)))
 }
 
 fn offer(environment: &Environment, profile: &Profile, found: Found) -> Result<(), Problem> {
     let accepted = Accepted::read(environment)?;
     let before = accepted.text_of(profile);
-    if before == Some(&profile.source) || refuse_agents("accepts a profile").is_err() {
+    if before == Some(&profile.source) || refuse_agents("trust a profile").is_err() {
         return Ok(());
     }
     let state = before.map_or("is new", |_| "changed");
-    tell!("{} profile {} {}", yellow("?"), bold(found.in_force(Some(profile))), state);
-    for line in before.map(|before| changed_lines(before, &profile.source)).unwrap_or_default() {
-        tell!("    {}", line);
-    }
+    tell!("{} profile {} {}", yellow("?"), bold(found.in_force(environment, Some(profile))), state);
+    let before = before.unwrap_or(&profile.source);
+    Diff::between(before, &profile.source).lines(1, 1, width()).iter().for_each(tell_line);
     for (does, what) in summary(profile) {
         tell!("  {:<9} {}", does, what.join(", "));
     }
@@ -229,35 +232,13 @@ fn offer(environment: &Environment, profile: &Profile, found: Found) -> Result<(
     Ok(())
 }
 
-/// The lines between the first and the last that differ.
-fn changed_lines(before: &str, now: &str) -> Vec<Shown> {
-    let (mut old, mut new): (Vec<_>, Vec<_>) = (before.lines().collect(), now.lines().collect());
-    // From the end, then turned round and from the end again: from the top.
-    for _ in 0..2 {
-        while !old.is_empty() && old.last() == new.last() {
-            old.pop();
-            new.pop();
-        }
-        old.reverse();
-        new.reverse();
-    }
-    let gone = old.into_iter().map(|line| red(text!("- {}", line)));
-    gone.chain(new.into_iter().map(|line| green(text!("+ {}", line)))).collect()
-}
-
 /// What a profile does, in a few words each.
-fn summary(profile: &Profile) -> Vec<(&'static str, Vec<String>)> {
+pub(crate) fn summary(profile: &Profile) -> Vec<(&'static str, Vec<String>)> {
     let mut said: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for hook in &profile.hooks {
-        let (does, what) = match &hook.action {
-            Action::Command { run: Run::Shell(line), .. } => ("runs", line.clone()),
-            Action::Command { run: Run::Argv(argv), .. } => ("runs", argv.join(" ")),
-            Action::Webhook { url, .. } => ("sends to", url.to_string()),
-            Action::SaveJson { path } => ("saves to", path.clone()),
-            Action::Approve => ("asks", format!("about {}", tools(&hook.tools))),
-            Action::Log { .. } => ("logs", hook.bucket.name().to_owned()),
-        };
-        said.entry(does).or_default().push(what);
+        if let Some((does, what)) = does(&BUILT_IN, hook) {
+            said.entry(does).or_default().push(what);
+        }
     }
     if !profile.guards.is_empty() {
         said.insert("guards", vec![format!("calls ({} in `policies`)", profile.guards.len())]);
@@ -274,8 +255,4 @@ fn summary(profile: &Profile) -> Vec<(&'static str, Vec<String>)> {
         said.insert("does", vec!["nothing by itself".to_owned()]);
     }
     said.into_iter().collect()
-}
-
-fn tools(globs: &[String]) -> String {
-    if globs.is_empty() { "every call".to_owned() } else { globs.join(", ") }
 }

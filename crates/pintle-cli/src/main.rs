@@ -3,11 +3,11 @@
 mod agents;
 mod args;
 mod assembly;
-mod bindings;
 mod chat;
 mod commands;
 mod containment;
 mod environment;
+mod ids;
 mod in_force;
 mod origin;
 mod out;
@@ -16,28 +16,44 @@ mod profile;
 mod protection;
 mod recorder;
 mod rules_file;
-mod shown;
+mod secrets;
 mod startable;
+mod store;
+mod term;
 
-use std::{io::ErrorKind, process::ExitCode, time::Duration};
+use std::{io, process::ExitCode, time::Duration};
 
-use clap::Parser;
+use clap::{
+    CommandFactory, FromArgMatches,
+    error::{ContextKind, ErrorKind},
+};
 use tokio::signal::unix::{SignalKind, signal};
 
-use args::{Cli, Command};
+use args::{Cli, Command, Who};
 use environment::Environment;
-use problem::Problem;
+use problem::{Problem, WRONG_USAGE};
+use term::shown;
 
 fn main() -> ExitCode {
     // First of all: in a confined process this does not return.
     let launcher = pintle_sandbox::init();
-    let cli = match Cli::try_parse() {
+    // Scripts ask for it often; the parser of all commands takes longer than the answer.
+    if std::env::args_os().skip(1).eq(["--version"]) {
+        out::say!("pintle {}", env!("CARGO_PKG_VERSION"));
+        return ExitCode::SUCCESS;
+    }
+    environment::set_up_width();
+    let mut command = Cli::command();
+    let help = commands::overview::help(&command);
+    command = command.override_help(help);
+    let cli = match command.try_get_matches().and_then(|said| Cli::from_arg_matches(&said)) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
     let environment = Environment::read(&cli, launcher);
+    environment.set_up_terminal(&cli);
     let done = match tokio::runtime::Runtime::new() {
-        Err(error) => Err(Problem::new(format!("the runtime did not start: {error}"))),
+        Err(error) => Err(Problem::io("the runtime did not start", &error)),
         Ok(runtime) => {
             let done = runtime.block_on(run_unless_told(cli, &environment));
             // Dropping what still runs is what ends its processes, so that is waited for, but no file that hangs.
@@ -49,9 +65,9 @@ fn main() -> ExitCode {
         (Err(problem), _) => report(&environment, &problem),
         (Ok(code), None) => code,
         // Whoever reads has had enough: that needs no words.
-        (Ok(_), Some(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::FAILURE,
+        (Ok(_), Some(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
         (Ok(_), Some(error)) => {
-            out::tell!("{}", Problem::new(format!("standard output cannot be written: {error}")));
+            out::tell!("{}", Problem::io("cannot write to standard output", &error));
             ExitCode::FAILURE
         }
     }
@@ -61,12 +77,32 @@ fn main() -> ExitCode {
 fn usage(error: &clap::Error) -> ExitCode {
     let drawn = error.render().ansi().to_string();
     let text = shown::drawn(drawn.trim_end_matches('\n'));
-    if error.use_stderr() {
-        out::tell_line(&text);
-    } else {
-        out::say_line(&text);
+    match wrong_usage(error) {
+        Some(problem) if std::env::args().any(|it| it == "--json") => {
+            out::say!("{}", problem.to_json());
+        }
+        Some(problem) if error.kind() == ErrorKind::InvalidSubcommand => out::tell!("{}", problem),
+        Some(_) => out::tell_line(&text),
+        None => out::say_line(&text),
     }
-    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(WRONG_USAGE))
+}
+
+/// What is wrong with the command line; nothing, when help or the version was asked for.
+fn wrong_usage(error: &clap::Error) -> Option<Problem> {
+    let word = |kind| error.get(kind).map(ToString::to_string);
+    let problem = match word(ContextKind::InvalidSubcommand) {
+        Some(unknown) => match word(ContextKind::SuggestedSubcommand) {
+            Some(near) => format!("no command `{unknown}`; did you mean `{near}`?"),
+            None => format!("no command `{unknown}`"),
+        },
+        None => {
+            let said = error.render().to_string();
+            let first = said.lines().next().unwrap_or_default();
+            first.trim_start_matches("error: ").to_owned()
+        }
+    };
+    error.use_stderr().then(|| Problem::usage(problem).fix("pintle --help lists the commands"))
 }
 
 /// Whoever starts programs of a profile has to end them before it leaves: no signal may end this one on the spot.
@@ -74,10 +110,10 @@ async fn run_unless_told(cli: Cli, environment: &Environment) -> Result<ExitCode
     // Whoever starts this program may ignore SIGCHLD, which it inherits: then nobody could say how a process ended.
     let _listening = signal(SignalKind::child());
     match &cli.command {
-        Command::Doctor(_) => {
+        Some(Command::Doctor(_)) => {
             let mut interrupts = chat::Interrupts::listen();
             interrupts
-                .unless_told(run(cli, environment))
+                .or_stopped(run(cli, environment))
                 .await
                 .unwrap_or_else(|code| Ok(code.into()))
         }
@@ -86,20 +122,38 @@ async fn run_unless_told(cli: Cli, environment: &Environment) -> Result<ExitCode
     }
 }
 
-async fn run(mut cli: Cli, environment: &Environment) -> Result<ExitCode, Problem> {
-    if let Some(who) = cli.command.who() {
-        in_force::settle(environment, who)?;
+async fn run(cli: Cli, environment: &Environment) -> Result<ExitCode, Problem> {
+    let Cli { profile, no_profile, command, .. } = cli;
+    let Some(mut command) = command else {
+        let who = Who { profile, no_profile, ..Who::default() };
+        return commands::overview::run(environment, who).await;
+    };
+    if let Some(dir) = command.folder() {
+        *dir = dir.take().or_else(|| profile.clone());
     }
-    match cli.command {
+    let is_of_an_agent = command.is_of_an_agent();
+    if let Some(who) = command.who() {
+        (who.profile, who.no_profile) = (profile, no_profile);
+        if is_of_an_agent {
+            in_force::settle(environment, who)?;
+        }
+    }
+    match command {
         Command::Demo(demo) => commands::demo::run(environment, demo).await,
         Command::Init(init) => commands::init::run(environment, &init),
         Command::Chat(chat) => chat::run(environment, chat).await,
-        Command::Doctor(doctor) => commands::doctor::run(environment, doctor).await,
-        Command::Sessions(sessions) => commands::sessions::run(environment, sessions).await,
+        Command::Serve(serve) => commands::serve::run(environment, serve).await,
+        Command::Messages(messages) => commands::messages::run(environment, messages).await,
+        Command::Explain(explain) => commands::explain::run(environment, explain).await,
         Command::Hooks(hooks) => commands::hooks::run(environment, hooks).await,
-        Command::Trace(trace) => commands::trace::run(environment, trace).await,
         Command::Trust(trust) => commands::trust::run(environment, &trust),
         Command::Approvals(approvals) => commands::approvals::run(environment, approvals).await,
+        Command::Runs(runs) => commands::trace::list(environment, &runs).await,
+        Command::Trace(trace) => commands::trace::run(environment, trace).await,
+        Command::Doctor(doctor) => commands::doctor::run(environment, doctor).await,
+        Command::Sessions(sessions) => commands::sessions::run(environment, sessions).await,
+        Command::Completions(completions) => commands::completions::run(&completions),
+        Command::Man(man) => commands::completions::man(&man),
     }
 }
 
@@ -109,5 +163,5 @@ fn report(environment: &Environment, problem: &Problem) -> ExitCode {
     } else {
         out::tell!("{}", problem);
     }
-    ExitCode::FAILURE
+    problem.exit_code().into()
 }

@@ -1,11 +1,14 @@
 //! Going on with a run that died: the agent is put together from what its question says it was made of, never from where
 //! the answer happens to be given (P3, R11.6).
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use pintle_agent::{Ask, Store};
+use pintle_agent::store::{Approval, Origin};
+use pintle_agent::{RunRequest, Store};
 use pintle_policy::Level;
-use pintle_store::{Approval, Origin, SqliteStore};
 
 use crate::{
     args::Who,
@@ -14,8 +17,8 @@ use crate::{
     in_force,
     problem::Problem,
     profile::{Model, Plan},
-    shown::typed,
 };
+use pintle_profile::typed;
 
 /// What an agent of this plan is made of; personality and platform are those of a session that names none.
 pub(crate) fn origin_of(plan: &Plan, model: &str) -> Origin {
@@ -50,14 +53,13 @@ fn from_the_root(model: &str) -> String {
 /// When that was not kept, or a flag says otherwise. `--model` may: the one it had may be gone.
 pub(crate) fn known<'a>(approval: &'a Approval, who: &Who) -> Result<&'a Origin, Problem> {
     let Some(origin) = &approval.origin else {
-        return Err(Problem::new(
-            "this question is from an older pintle, which did not keep where and with which profile its run worked",
-        )
-        .hint("`pintle approvals deny ID`, then say it again in the folder it was about"));
+        return Err(Problem::new("this question was asked by an older version of pintle")
+            .cause("that version did not store the folder and the profile of the run")
+            .fix("pintle approvals deny ID, then ask the agent again in its folder"));
     };
     let made_with = |what: &str, was: &str| {
-        Problem::new(format!("the run that asked was made with {what} {was}, and goes on with it"))
-            .hint(format!("leave `--{what}` out; what it was made of cannot be changed"))
+        Problem::new(format!("the run that asked uses the {what} {was}, which cannot be changed"))
+            .fix(format!("leave --{what} out"))
     };
     let other = match &who.profile {
         Some(profile) => origin.profile.as_deref() != Some(&real(profile)),
@@ -83,7 +85,7 @@ pub(crate) async fn assemble(
     environment: &Environment,
     origin: &Origin,
     model: Option<&str>,
-    store: SqliteStore,
+    store: Arc<dyn Store>,
     extras: Extras,
 ) -> Result<Assembled, Problem> {
     let mut plan = Plan::read(environment, origin.profile.as_deref(), Model::Chosen)?;
@@ -95,14 +97,16 @@ pub(crate) async fn assemble(
         && real(&plan.policy.workspace) != origin.workspace
     {
         return Err(Problem::new(format!(
-            "the run that asked worked in {}, and its profile now says {}",
+            "the run that asked worked in {}, but its profile now says {}",
             origin.workspace.display(),
             plan.policy.workspace.display()
         )));
     }
     if !origin.workspace.is_dir() {
         let folder = origin.workspace.display();
-        return Err(Problem::new(format!("the folder the run worked in, {folder}, is gone")));
+        return Err(Problem::new(format!(
+            "the folder in which the run worked no longer exists: {folder}"
+        )));
     }
     plan.policy.workspace.clone_from(&origin.workspace);
     let level = Level::parse(&origin.level)
@@ -111,16 +115,16 @@ pub(crate) async fn assemble(
     plan.personalities.get(&origin.personality)?;
     let model = model.unwrap_or(&origin.model);
     let llm = pintle_llm::open(model, &environment.llm_settings())
-        .map_err(|error| Problem::from(error).hint("`--model` goes on with another one"))?;
+        .map_err(|error| Problem::from(error).fix("continue with another model: --model NAME"))?;
     let assembled = Assembled::from_parts(environment, plan, (model, llm), store, extras).await?;
     if let Some(hook) = assembled.bound.untrusted.first() {
         let dir = origin.profile.as_deref().unwrap_or(Path::new(".")).display();
         let problem = Problem::new(format!(
-            "the profile in {dir} is not trusted as it is now: its hook `{hook}` would not run"
+            "the profile in {dir} has changed since it was trusted, so its hook `{hook}` would block"
         ));
         assembled.close().await;
         let dir = typed(origin.profile.as_deref().unwrap_or(Path::new(".")));
-        return Err(problem.hint(format!("look at it with `pintle trust {dir}`, then `--accept`")));
+        return Err(problem.fix(format!("pintle trust {dir}")));
     }
     Ok(assembled)
 }
@@ -130,11 +134,11 @@ pub(crate) async fn ask(
     assembled: &Assembled,
     approval: &Approval,
     origin: &Origin,
-) -> Result<Ask, Problem> {
+) -> Result<RunRequest, Problem> {
     let session = assembled.store.session(&approval.session_id).await?;
     let speaks_as = session.and_then(|session| session.personality);
     let default = assembled.agent.personalities().default_id();
-    let ask = Ask::going_on(&approval.session_id).on(&origin.platform);
+    let ask = RunRequest::resume(&approval.session_id).on(&origin.platform);
     Ok(match speaks_as.as_deref().unwrap_or(default) == origin.personality {
         true => ask,
         false => ask.as_personality(&origin.personality),

@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::{
     problem::Problem,
     shown::{self, Shown},
+    term::{fit, is_ascii, to_ascii},
 };
 
 /// Something is named once it has been waited for this long.
@@ -26,6 +27,7 @@ static TERMINAL: Mutex<Terminal> =
 
 /// What turns while a person waits.
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const ASCII_FRAMES: [&str; 4] = ["-", "\\", "|", "/"];
 /// To the beginning of the line, and nothing on it.
 const TAKE_AWAY: &str = "\r\x1b[2K";
 
@@ -36,9 +38,17 @@ struct Terminal {
     /// Standard output is in the middle of a line.
     in_line: bool,
     /// Somebody may be typing: what is told goes above what they type.
-    prompt: Option<Sender<String>>,
+    prompt: Option<Prompt>,
     /// The first thing that could not be said on standard output.
     failed: Option<io::Error>,
+}
+
+/// What a person types into.
+enum Prompt {
+    /// The line editor draws it.
+    Editor(Sender<String>),
+    /// A line of ours that waits for a key.
+    Keys(Shown),
 }
 
 /// A line on standard output: what was asked for.
@@ -54,7 +64,7 @@ pub(crate) use {say, tell};
 pub(crate) fn say_line(line: &Shown) {
     let mut terminal = terminal();
     terminal.end_line();
-    terminal.write(&format!("{}\n", line.as_str()));
+    terminal.write(&format!("{}\n", to_ascii(line.as_str())));
 }
 
 pub(crate) fn tell_line(line: &Shown) {
@@ -64,19 +74,26 @@ pub(crate) fn tell_line(line: &Shown) {
     }
     terminal.end_line();
     // There is nowhere left to say that this could not be said.
-    let _ = anstream::stderr().write_all(format!("{}\n", line.as_str()).as_bytes());
+    let _ = anstream::stderr().write_all(format!("{}\n", to_ascii(line.as_str())).as_bytes());
 }
 
 /// A value for machines, on one line of standard output.
 pub(crate) fn say_json(value: &impl Serialize) -> Result<(), Problem> {
-    say_line(&shown::json(value).map_err(Problem::new)?);
+    say_whole(&shown::json(value).map_err(Problem::new)?);
     Ok(())
 }
 
 /// The same over several lines.
 pub(crate) fn say_pretty_json(value: &impl Serialize) -> Result<(), Problem> {
-    say_line(&shown::pretty_json(value).map_err(Problem::new)?);
+    say_whole(&shown::pretty_json(value).map_err(Problem::new)?);
     Ok(())
+}
+
+/// A line that is data: no character of it is replaced.
+pub(crate) fn say_whole(line: &Shown) {
+    let mut terminal = terminal();
+    terminal.end_line();
+    terminal.write(&format!("{}\n", line.as_str()));
 }
 
 /// More text on standard output; its line is not at its end yet.
@@ -100,16 +117,14 @@ pub(crate) fn spin(what: &Shown) {
     if terminal.in_line || terminal.prompt.is_some() {
         return;
     }
-    let frame = FRAMES.get(terminal.turns % FRAMES.len()).copied().unwrap_or_default();
+    let frames = if is_ascii() { &ASCII_FRAMES[..] } else { &FRAMES[..] };
+    let frame = frames.get(terminal.turns % frames.len()).copied().unwrap_or_default();
     terminal.turns += 1;
     terminal.turning = true;
     // It stays on one line, with room for a key or two that the terminal echoes: else it could not be taken away.
     let columns = columns_of_stderr();
-    let line = shown::text!(
-        "{} {}",
-        shown::cyan(frame),
-        shown::dim(what.clone().fit(columns.saturating_sub(8)))
-    );
+    let line =
+        shown::text!("{} {}", shown::cyan(frame), shown::dim(fit(what, columns.saturating_sub(8))));
     let _ = io::stderr().write_all(format!("{TAKE_AWAY}{}", for_stderr(&line)).as_bytes());
 }
 
@@ -117,32 +132,50 @@ pub(crate) fn spin(what: &Shown) {
 pub(crate) fn prompt_opens(above: Option<Sender<String>>) {
     let mut terminal = terminal();
     terminal.still();
-    terminal.prompt = above;
+    terminal.prompt = above.map(Prompt::Editor);
+}
+
+/// Draws a prompt that waits for a key, or draws it anew.
+pub(crate) fn key_prompt_opens(prompt: Shown) {
+    let mut terminal = terminal();
+    terminal.end_line();
+    let _ = io::stderr().write_all(format!("{TAKE_AWAY}{}", for_stderr(&prompt)).as_bytes());
+    terminal.prompt = Some(Prompt::Keys(prompt));
+}
+
+/// The prompt stays, with the key that was pressed.
+pub(crate) fn key_prompt_answered(key: &Shown) {
+    let mut terminal = terminal();
+    if terminal.prompt.take().is_some() {
+        let _ = io::stderr().write_all(format!("{}\n", for_stderr(key)).as_bytes());
+    }
+}
+
+/// The prompt leaves no trace.
+pub(crate) fn key_prompt_gone() {
+    if terminal().prompt.take().is_some() {
+        let _ = io::stderr().write_all(TAKE_AWAY.as_bytes());
+    }
 }
 
 pub(crate) fn prompt_closes() {
     terminal().prompt = None;
 }
 
-/// Leaves a prompt that nobody will answer: below it, and without the marks it asked for around what is pasted.
+/// Leaves a prompt without an answer: below it, and without the marks it asked for around what is pasted.
 pub(crate) fn leave_prompt() {
     terminal().prompt = None;
     let _ = io::stderr().write_all(b"\x1b[?2004l\r\n");
 }
 
-/// The same for one of so many columns that is to leave no trace. The editor has gone to the line below it.
-pub(crate) fn take_prompt_away(columns: usize) {
-    let rows = columns / columns_of_stderr() + 1;
-    let away = format!("\x1b[?2004l{}", format!("\x1b[1A{TAKE_AWAY}").repeat(rows));
-    terminal().prompt = None;
-    let _ = io::stderr().write_all(away.as_bytes());
+fn columns_of_stderr() -> usize {
+    columns_of(io::stderr()).unwrap_or(80)
 }
 
-fn columns_of_stderr() -> usize {
-    match rustix::termios::tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col) {
-        0 => 80,
-        columns => usize::from(columns),
-    }
+/// How wide a terminal is, if this leads to one.
+pub(crate) fn columns_of(stream: impl std::os::fd::AsFd) -> Option<usize> {
+    let columns = rustix::termios::tcgetwinsize(stream).map_or(0, |size| size.ws_col);
+    (columns > 0).then_some(usize::from(columns))
 }
 
 /// Nothing is being waited for.
@@ -207,8 +240,15 @@ impl Terminal {
     }
 
     fn tell_above_prompt(&self, line: &Shown) -> bool {
-        match self.prompt.as_ref().filter(|_| io::stderr().is_terminal()) {
-            Some(prompt) => prompt.send(for_stderr(line) + "\n").is_ok(),
+        if !io::stderr().is_terminal() {
+            return false;
+        }
+        match &self.prompt {
+            Some(Prompt::Editor(editor)) => editor.send(for_stderr(line) + "\n").is_ok(),
+            Some(Prompt::Keys(prompt)) => {
+                let above = format!("{TAKE_AWAY}{}\n{}", for_stderr(line), for_stderr(prompt));
+                io::stderr().write_all(above.as_bytes()).is_ok()
+            }
             None => false,
         }
     }
@@ -216,8 +256,9 @@ impl Terminal {
 
 /// With colours, unless somebody would rather not have them.
 fn for_stderr(line: &Shown) -> String {
+    let line = to_ascii(line.as_str());
     match AutoStream::choice(&io::stderr()) {
-        ColorChoice::Never => strip_str(line.as_str()).to_string(),
-        _ => line.as_str().to_string(),
+        ColorChoice::Never => strip_str(&line).to_string(),
+        _ => line.into_owned(),
     }
 }

@@ -2,30 +2,45 @@
 
 use std::fmt;
 
-use anstyle::{AnsiColor, Style};
 use pintle_profile::{ProfileError, ProfileErrors};
 use serde_json::{Value, json};
 
-use crate::shown::{Show, Shown, cyan, drawn, paragraph, red, text, yellow};
+use crate::{
+    shown::{Show, Shown, bold, cyan, drawn, paragraph, red, text, yellow},
+    term::{width_of_messages, wrap},
+};
 
-/// A failure of a command, with hints.
+/// Why a command failed: `error: what`, `cause: why`, `fix: what to type`.
 #[derive(Debug)]
 pub(crate) struct Problem {
+    code: &'static str,
     what: String,
-    /// Where in a file, as a library has drawn it.
-    drawing: Option<String>,
-    hints: Vec<String>,
-    /// Each error that is drawn, for machines.
-    errors: Vec<Value>,
-    /// What else there is to know of what does not load.
+    cause: Option<String>,
+    fixes: Vec<String>,
+    /// Errors of a file, shown in their lines.
+    errors: Option<Box<ProfileErrors>>,
+    /// What else is odd about a file that does not load.
     warnings: Vec<String>,
 }
+
+/// The exit code of wrong usage.
+pub(crate) const WRONG_USAGE: u8 = 2;
 
 impl Problem {
     /// What it quotes may be a stranger's: nothing in it reaches the terminal as a command to it.
     pub(crate) fn new(what: impl fmt::Display) -> Self {
-        let (hints, errors, warnings) = (Vec::new(), Vec::new(), Vec::new());
-        Self { what: what.to_string(), drawing: None, hints, errors, warnings }
+        let (fixes, warnings) = (Vec::new(), Vec::new());
+        Self { code: "failed", what: what.to_string(), cause: None, fixes, errors: None, warnings }
+    }
+
+    /// The command line itself is wrong.
+    pub(crate) fn usage(what: impl fmt::Display) -> Self {
+        Self { code: "usage", ..Self::new(what) }
+    }
+
+    /// There is nothing of that name.
+    pub(crate) fn not_found(what: impl fmt::Display) -> Self {
+        Self { code: "not_found", ..Self::new(what) }
     }
 
     pub(crate) fn warnings(mut self, warnings: impl IntoIterator<Item = String>) -> Self {
@@ -33,28 +48,64 @@ impl Problem {
         self
     }
 
-    pub(crate) fn hint(mut self, hint: impl fmt::Display) -> Self {
-        self.hints.push(hint.to_string());
+    /// Why, where that adds something.
+    pub(crate) fn cause(mut self, cause: impl fmt::Display) -> Self {
+        self.cause = Some(cause.to_string());
+        self
+    }
+
+    /// An operation that the system refused.
+    pub(crate) fn io(what: impl fmt::Display, error: &std::io::Error) -> Self {
+        Self::new(what).cause(without_number(error))
+    }
+
+    /// What to do about it.
+    pub(crate) fn fix(mut self, fix: impl fmt::Display) -> Self {
+        self.fixes.push(fix.to_string());
         self
     }
 
     /// Shows these in their lines.
-    pub(crate) fn drawn(mut self, errors: &ProfileErrors, colour: bool) -> Self {
-        self.drawing = Some(errors.render(colour));
-        self.errors = errors.errors().iter().map(facts).collect();
-        self
+    pub(crate) fn drawn(mut self, errors: &ProfileErrors) -> Self {
+        self.errors = Some(Box::new(errors.clone()));
+        Self { code: "invalid_file", ..self }
+    }
+
+    /// What failed, why, and what to do about it.
+    pub(crate) fn parts(&self) -> (&str, Option<String>, &[String]) {
+        let one = |ProfileError { file, line, column, message, .. }: &ProfileError| {
+            format!("{file}:{line}:{column}: {message}")
+        };
+        let all =
+            |errors: &ProfileErrors| errors.errors().iter().map(one).collect::<Vec<_>>().join("; ");
+        let cause = self.cause.clone().or_else(|| self.errors.as_deref().map(all));
+        (&self.what, cause, &self.fixes)
+    }
+
+    pub(crate) fn exit_code(&self) -> u8 {
+        if self.code == "usage" { WRONG_USAGE } else { 1 }
     }
 
     pub(crate) fn to_json(&self) -> Value {
-        let drawing = self.drawing.as_ref().map(|drawing| format!("\n{drawing}"));
-        let error = format!("{}{}", self.what, drawing.unwrap_or_default());
-        match self.errors.as_slice() {
-            [] => json!({ "error": error, "hints": self.hints }),
-            errors => {
-                json!({ "error": error, "hints": self.hints, "errors": errors, "warnings": self.warnings })
-            }
+        let fix = (!self.fixes.is_empty()).then(|| self.fixes.join("\n"));
+        let mut error = json!({
+            "code": self.code, "message": self.what, "cause": self.cause, "fix": fix
+        });
+        if let (Some(error), Some(errors)) = (error.as_object_mut(), &self.errors) {
+            error.insert("errors".into(), errors.errors().iter().map(facts).collect());
+            error.insert("warnings".into(), json!(self.warnings));
         }
+        json!({ "error": error })
     }
+}
+
+/// An error of the system in words alone: `no such file or directory`.
+pub(crate) fn without_number(error: &std::io::Error) -> String {
+    let words = error.to_string();
+    let words = words.split(" (os error").next().unwrap_or_default();
+    let mut chars = words.chars();
+    let first = chars.next().map(char::to_lowercase);
+    first.into_iter().flatten().chain(chars).collect()
 }
 
 /// One error of a file, for machines.
@@ -68,25 +119,23 @@ pub(crate) fn facts(error: &ProfileError) -> Value {
     facts
 }
 
-pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
-pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
-pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
-pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
-pub(crate) const DIM: Style = Style::new().dimmed();
-pub(crate) const BOLD: Style = Style::new().bold();
-
 /// Over several lines, and none of them passes for a line of ours.
 impl Show for Problem {
     fn shown(&self) -> Shown {
-        let mut shown = text!("{}: {}", red("error"), paragraph(&self.what, 2));
-        if let Some(drawing) = &self.drawing {
-            shown = text!("{}\n{}", shown, drawn(drawing));
+        let fit = |line: Shown, indent| wrap(&line, width_of_messages(), indent);
+        let mut shown = fit(text!("{}: {}", bold(red("error")), paragraph(&self.what, 2)), 2);
+        if let Some(errors) = &self.errors {
+            // Where there are to be no colours, they are taken away when this is printed.
+            shown = text!("{}\n{}", shown, drawn(&errors.render(true)));
         }
         for warning in &self.warnings {
-            shown = text!("{}\n{}: {}", shown, yellow("warning"), paragraph(warning, 2));
+            let line = text!("{}: {}", yellow("warning"), paragraph(warning, 2));
+            shown = text!("{}\n{}", shown, fit(line, 2));
         }
-        for hint in &self.hints {
-            shown = text!("{}\n  {}: {}", shown, cyan("hint"), paragraph(hint, 4));
+        let cause = self.cause.iter().map(|cause| ("cause", cause));
+        for (name, said) in cause.chain(self.fixes.iter().map(|fix| ("fix", fix))) {
+            let line = text!("  {}: {}", cyan(name), paragraph(said, 4));
+            shown = text!("{}\n{}", shown, fit(line, 4));
         }
         shown
     }
@@ -97,7 +146,7 @@ impl From<pintle_agent::StoreError> for Problem {
         let corrupt = matches!(error, pintle_agent::StoreError::Corrupt { .. });
         let problem = Self::new(error);
         if corrupt {
-            return problem.hint("`sqlite3 FILE .recover` may rescue what is in it");
+            return problem.fix("`sqlite3 FILE .recover` may rescue what is in it");
         }
         problem
     }
@@ -105,7 +154,7 @@ impl From<pintle_agent::StoreError> for Problem {
 
 impl From<pintle_llm::OpenError> for Problem {
     fn from(error: pintle_llm::OpenError) -> Self {
-        Self::new(error).hint("`--model offline` needs no key and no network")
+        Self::new(error).fix("`--model offline` needs no key and no network")
     }
 }
 
@@ -115,8 +164,23 @@ impl From<pintle_agent::UnknownPersonality> for Problem {
     }
 }
 
+impl Problem {
+    /// The same for the room that binds hooks.
+    pub(crate) fn into_bind_error(self) -> pintle_actions::BindError {
+        let error = pintle_actions::BindError::new(self.what);
+        self.fixes.into_iter().fold(error, pintle_actions::BindError::hint)
+    }
+}
+
+impl From<pintle_actions::BindError> for Problem {
+    fn from(mut error: pintle_actions::BindError) -> Self {
+        let hints = std::mem::take(&mut error.hints);
+        hints.into_iter().fold(Self::new(error), Self::fix)
+    }
+}
+
 impl From<std::io::Error> for Problem {
     fn from(error: std::io::Error) -> Self {
-        Self::new(error)
+        Self::new(without_number(&error))
     }
 }

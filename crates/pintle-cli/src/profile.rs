@@ -6,10 +6,10 @@ use std::{
 };
 
 use pintle::points::PersonalityConfig;
-use pintle_agent::{Limits, Personalities, Personality, Policy};
+use pintle_actions::{BUILT_IN, in_profiles};
+use pintle_agent::{Limits, Personalities, Personality, Policy, ToolSpec};
 use pintle_profile::{
-    Bounds, Effective, KnownTool, OPERATOR_FILE, Operator, Profile, ProfileErrors, Warning,
-    read_inside,
+    Bounds, Effective, OPERATOR_FILE, Operator, Profile, ProfileErrors, Warning, read_inside,
 };
 use pintle_tools::{Background, TerminalConfig};
 
@@ -64,7 +64,7 @@ impl Plan {
         workspace: PathBuf,
     ) -> Result<Self, Problem> {
         let operator = environment.operator()?;
-        let plain = PersonalityConfig { prompt: PLAIN.into(), ..PersonalityConfig::default() };
+        let plain = PersonalityConfig::default().prompt(PLAIN);
         let personalities = Personalities::new(personality("default", plain)?);
         let mut policy = Policy::standard(workspace);
         policy.level = operator.level;
@@ -97,8 +97,7 @@ impl Plan {
         operator: Operator,
         effective: Result<Effective, ProfileErrors>,
     ) -> Result<Self, Problem> {
-        let effective =
-            effective.map_err(|errors| does_not_load(environment, &profile.dir, &errors))?;
+        let effective = effective.map_err(|errors| does_not_load(&profile.dir, &errors))?;
         let workspace = match &profile.security.workspace {
             None => environment.working_dir()?,
             Some(inside) => profile.dir.join(inside),
@@ -170,8 +169,9 @@ fn limits(said: pintle_profile::Limits) -> Limits {
 }
 
 pub(crate) fn load(dir: &Path, environment: &Environment) -> Result<Profile, Problem> {
-    let bounds = Bounds { data: environment.data(), ..Bounds::default() };
-    Profile::load_within(dir, bounds).map_err(|errors| does_not_load(environment, dir, &errors))
+    let actions = &in_profiles(&BUILT_IN);
+    let bounds = Bounds { data: environment.data(), actions, ..Bounds::default() };
+    Profile::load(dir, bounds).map_err(|errors| does_not_load(dir, &errors))
 }
 
 /// The same, and within what the operator allows. What is wrong with either is said in one go.
@@ -181,24 +181,24 @@ pub(crate) fn load_allowed(
     model: Model,
 ) -> Result<(Operator, Profile), Problem> {
     let (tools, providers) = (built_in_tools(), model.providers());
-    let data = environment.data();
-    let itself =
-        Bounds { tools: &tools, data, providers: &providers, hooks: &OWN, ..Bounds::default() };
+    let (data, actions) = (environment.data(), &in_profiles(&BUILT_IN)[..]);
+    let (tools, providers) = (&tools[..], &providers[..]);
+    let itself = Bounds { operator: None, tools, data, providers, actions, hooks: &OWN };
     match environment.settings()? {
         Ok(operator) => {
             let bounds = Bounds { operator: Some(&operator), ..itself };
-            match Profile::load_within(dir, bounds) {
+            match Profile::load(dir, bounds) {
                 Ok(profile) => Ok((operator, profile)),
-                Err(errors) => Err(does_not_load(environment, dir, &errors)),
+                Err(errors) => Err(does_not_load(dir, &errors)),
             }
         }
-        Err(of_operator) => Err(match Profile::load_within(dir, itself) {
+        Err(of_operator) => Err(match Profile::load(dir, itself) {
             Ok(_) => environment.bad_settings(&of_operator),
             Err(errors) => {
-                let problem = does_not_load(environment, dir, &of_operator.and(errors));
-                environment.where_settings_are(problem.hint(
-                    "what it asks of the operator was not looked at: their settings come first",
-                ))
+                let problem = does_not_load(dir, &of_operator.and(errors));
+                environment.where_settings_are(
+                    problem.fix("mend pintle.toml first: what the profile needs was not checked"),
+                )
             }
         }),
     }
@@ -214,8 +214,9 @@ pub(crate) fn faults(
     let (tools, data) = (&built_in_tools()[..], environment.data());
     let providers = &model.providers()[..];
     let operator = operator.as_ref();
-    let bounds = Bounds { operator, tools, data, providers, hooks: &OWN };
-    Ok(Profile::load_within(dir, bounds).err())
+    let actions = &in_profiles(&BUILT_IN);
+    let bounds = Bounds { operator, tools, data, providers, actions, hooks: &OWN };
+    Ok(Profile::load(dir, bounds).err())
 }
 
 /// Who is to answer questions and cannot, and whether that is everybody.
@@ -257,19 +258,13 @@ pub(crate) fn stray_settings(environment: &Environment, dir: &Path) -> Option<St
 }
 
 /// The tools that every agent has.
-pub(crate) fn built_in_tools() -> Vec<KnownTool> {
+pub(crate) fn built_in_tools() -> Vec<ToolSpec> {
     known(&pintle_tools::builtin(TerminalConfig::default(), &Background::default()))
 }
 
 /// A glob that fits no tool guards nothing, which is told; one that nearly names a tool does not load.
-pub(crate) fn check_tools(
-    environment: &Environment,
-    profile: &Profile,
-    tools: &[KnownTool],
-) -> Result<Vec<String>, Problem> {
-    let idle = profile
-        .check_tools(tools)
-        .map_err(|errors| does_not_load(environment, &profile.dir, &errors))?;
+pub(crate) fn check_tools(profile: &Profile, tools: &[ToolSpec]) -> Result<Vec<String>, Problem> {
+    let idle = profile.check_tools(tools).map_err(|errors| does_not_load(&profile.dir, &errors))?;
     Ok(idle.into_iter().map(told).collect())
 }
 
@@ -279,7 +274,7 @@ pub(crate) fn unready(environment: &Environment, profile: &Profile) -> Vec<Strin
 }
 
 /// What its guards do that somebody might not expect.
-pub(crate) fn surprises(profile: &Profile, tools: &[KnownTool]) -> Vec<String> {
+pub(crate) fn surprises(profile: &Profile, tools: &[ToolSpec]) -> Vec<String> {
     profile.surprises(tools).into_iter().map(told).collect()
 }
 
@@ -287,14 +282,12 @@ fn told(Warning { source, message }: Warning) -> String {
     format!("{source}: {message}")
 }
 
-pub(crate) fn does_not_load(
-    environment: &Environment,
-    dir: &Path,
-    errors: &ProfileErrors,
-) -> Problem {
-    let colour = environment.stderr_is_terminal && !environment.json;
-    let problem = Problem::new(text!("the profile in {} does not load", dir.display()));
-    problem.drawn(errors, colour).warnings(errors.warnings().iter().cloned().map(told))
+pub(crate) fn does_not_load(dir: &Path, errors: &ProfileErrors) -> Problem {
+    let problem = Problem::new(text!(
+        "the profile in {} does not load, so nothing runs with it",
+        dir.display()
+    ));
+    problem.drawn(errors).warnings(errors.warnings().iter().cloned().map(told))
 }
 
 /// The model a profile asks for. A script is a file of the profile: no other file is opened at its word.
@@ -303,29 +296,24 @@ pub(crate) fn model(profile: &Profile) -> Result<Option<String>, Problem> {
     let Some(file) = model.strip_prefix("scripted:") else { return Ok(Some(model.clone())) };
     read_inside(&profile.dir, file, LONGEST_SCRIPT).map_err(|error| {
         let at = profile.written(&["model"]).unwrap_or_default();
-        Problem::new(format!(
-            "{at}: the script `{file}` of the profile's model cannot be used: {error}"
-        ))
-        .hint("a profile's script is a file in its own folder; use `--model` for another")
+        Problem::new(format!("{at}: cannot use the script `{file}` as the model"))
+            .cause(error)
+            .fix("put it into the profile's folder, or choose another model with --model")
     })?;
     Ok(Some(format!("scripted:{}", profile.dir.join(file).display())))
 }
 
 fn personalities(profile: &Profile) -> Result<Personalities, Problem> {
-    let configured = |(id, found): (&String, &pintle_profile::Personality)| {
-        let (prompt, tools, plugins) =
-            (found.prompt.clone(), found.tools.clone(), found.plugins.clone());
-        personality(id, PersonalityConfig { prompt, tools, plugins })
-    };
+    let configured = |(id, config): (&String, &PersonalityConfig)| personality(id, config.clone());
     let mut all = profile.personalities.iter().map(configured).collect::<Result<Vec<_>, _>>()?;
     let first = match &profile.personality {
         Some(wanted) => all.iter().position(|found| found.id == *wanted).ok_or_else(|| {
             Problem::new(format!(
-                "agent.json starts with the personality `{wanted}`, which it does not have"
+                "agent.json names the personality `{wanted}`, but does not define it"
             ))
         })?,
         None if all.is_empty() => {
-            let plain = PersonalityConfig { prompt: PLAIN.into(), ..PersonalityConfig::default() };
+            let plain = PersonalityConfig::default().prompt(PLAIN);
             all.push(personality("default", plain)?);
             0
         }

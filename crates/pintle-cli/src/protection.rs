@@ -96,13 +96,15 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use pintle_profile::Bounds;
 
     fn profile(folder: &Path) -> Profile {
         let agent = r#"{ "hooks": { "onStart": [{ "action": "command", "argv": ["sh", "tools/check.sh"] }] } }"#;
         std::fs::create_dir_all(folder.join("tools")).unwrap();
         std::fs::write(folder.join("tools/check.sh"), "").unwrap();
         std::fs::write(folder.join(AGENT_FILE), agent).unwrap();
-        Profile::load(folder).unwrap()
+        let actions = &pintle_actions::in_profiles(&pintle_actions::BUILT_IN);
+        Profile::load(folder, Bounds { actions, ..Bounds::default() }).unwrap()
     }
 
     // R10.9

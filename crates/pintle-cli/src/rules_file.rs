@@ -7,16 +7,17 @@ use std::{
 };
 
 use pintle_agent::{ApprovalRule, StandingRule};
-use pintle_profile::{OPERATOR_FILE, Operator, OperatorEnv, WrittenRule};
+use pintle_profile::{OPERATOR_FILE, Operator, OperatorEnv, ProfileErrors, WrittenRule};
 use serde_json::json;
 use tempfile::NamedTempFile;
 
-use crate::problem::Problem;
+use crate::{problem::Problem, profile::built_in_tools};
 
 /// What a rule of the file covers.
 pub(crate) fn rule_of(written: &WrittenRule) -> ApprovalRule {
     let WrittenRule { tool, allow, zone, .. } = written.clone();
-    ApprovalRule { tool, allow, zone }
+    let spec = built_in_tools().into_iter().find(|it| it.name == tool);
+    ApprovalRule { tool, allow, kind: spec.and_then(|it| it.rule_kind()), zone }
 }
 
 /// Whether the one who gave it may still approve. The operator's own rules name no one.
@@ -37,7 +38,11 @@ pub(crate) fn standing(file: &Path, workspace: &Path, approvers: &[String]) -> V
 }
 
 fn rules_in(text: &str) -> Vec<WrittenRule> {
-    Operator::new(text, OperatorEnv::default()).map(|it| it.approvals).unwrap_or_default()
+    read(text).map(|it| it.approvals).unwrap_or_default()
+}
+
+fn read(text: &str) -> Result<Operator, ProfileErrors> {
+    Operator::new(text, OperatorEnv { tools: &built_in_tools(), ..OperatorEnv::default() })
 }
 
 /// The rest of the file: a rule that comes or goes changes nothing else that an agent is made of.
@@ -67,7 +72,9 @@ pub(crate) fn add(
             return Ok(text.to_owned());
         }
         let folder = workspace.to_str();
-        let folder = folder.ok_or_else(|| Problem::new("the folder's name is not Unicode"))?;
+        let folder = folder.ok_or_else(|| {
+            Problem::new("the folder's name is not Unicode, so no rule can name it")
+        })?;
         let zone = rule.zone.name();
         let mut table = format!("[[approvals]]\ntool = {}\n", json!(rule.tool));
         table.extend(rule.allow.iter().map(|allow| format!("allow = {}\n", json!(allow))));
@@ -86,15 +93,15 @@ pub(crate) fn add(
 pub(crate) fn remove(file: &Path, rule: &WrittenRule) -> Result<(), Problem> {
     edit(file, |text| {
         if !rules_in(text).contains(rule) {
-            let changed = format!("{OPERATOR_FILE} changed meanwhile; nothing was revoked");
-            return Err(Problem::new(changed).hint("`pintle approvals rules` lists them again"));
+            let changed = format!("{OPERATOR_FILE} has just changed; no rule was removed");
+            return Err(Problem::new(changed).fix("pintle approvals rules lists them again"));
         }
         if rule.span.is_empty() {
             let line = rule.line;
             return Err(Problem::new(format!(
-                "the rule stands in a list, at {OPERATOR_FILE}:{line}"
+                "cannot remove a rule that is written in a list, at {OPERATOR_FILE}:{line}"
             ))
-            .hint("take it out of the list by hand, or write `[[approvals]]` for each rule"));
+            .fix("remove it by hand, or write `[[approvals]]` for each rule"));
         }
         let mut text = text.to_owned();
         text.replace_range(rule.span.clone(), "");
@@ -106,9 +113,8 @@ pub(crate) fn remove(file: &Path, rule: &WrittenRule) -> Result<(), Problem> {
 fn edit(file: &Path, change: impl FnOnce(&str) -> Result<String, Problem>) -> Result<(), Problem> {
     // Where it is a link, the file behind it changes.
     let file: PathBuf = fs::canonicalize(file).unwrap_or_else(|_| file.to_path_buf());
-    let cannot = |error: std::io::Error| {
-        Problem::new(format!("{} cannot be changed: {error}", file.display()))
-    };
+    let cannot =
+        |error: std::io::Error| Problem::io(format!("cannot change {}", file.display()), &error);
     let folder = file.parent().unwrap_or(Path::new("."));
     let lock = File::open(folder).map_err(cannot)?;
     lock.lock().map_err(cannot)?;
@@ -117,10 +123,10 @@ fn edit(file: &Path, change: impl FnOnce(&str) -> Result<String, Problem>) -> Re
         read => read.map_err(cannot)?,
     };
     let changed = change(&text)?;
-    if let Err(errors) = Operator::new(&changed, OperatorEnv::default()) {
+    if let Err(errors) = read(&changed) {
         let problem =
-            Problem::new(format!("{OPERATOR_FILE} would not load, so it was not changed"));
-        return Err(problem.drawn(&errors, false));
+            Problem::new(format!("{OPERATOR_FILE} would have mistakes, so it was not changed"));
+        return Err(problem.drawn(&errors));
     }
     let mut fresh = NamedTempFile::new_in(folder).map_err(cannot)?;
     fresh.write_all(changed.as_bytes()).map_err(cannot)?;
@@ -149,12 +155,13 @@ pub(crate) fn utc(ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pintle_policy::Zone;
+    use pintle_policy::{GuardKind, Zone};
 
     const MINE: &str = "# Mine, do not touch.\nlevel = \"strict\" # really\n";
 
     fn rule(allow: &str) -> ApprovalRule {
-        ApprovalRule { tool: "terminal".into(), allow: Some(allow.into()), zone: Zone::Network }
+        let (tool, allow, kind) = ("terminal".into(), Some(allow.into()), Some(GuardKind::Shell));
+        ApprovalRule { tool, allow, kind, zone: Zone::Network }
     }
 
     #[test]

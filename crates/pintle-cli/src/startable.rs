@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pintle_policy::shell::{SimpleCommand, simple_commands};
-use pintle_profile::{Action, HOOKS_FOLDER, Hook, Operator, Profile, Run};
+use pintle_profile::{HOOKS_FOLDER, Hook, Operator, Profile, Run};
 use rustix::fs::{Access, access};
 
 use crate::environment::Environment;
@@ -19,8 +19,7 @@ pub(crate) fn unstartable(
     let Some(path) = set.or(environment.search_path()) else { return Vec::new() };
     let places: Vec<PathBuf> = path.split(':').map(|place| profile.dir.join(place)).collect();
     let warning = |hook: &Hook| {
-        let Action::Command { run, .. } = &hook.action else { return None };
-        let why = why_not(run, &profile.dir, &places)?;
+        let why = why_not(&hook.uses.program.as_ref()?.value, &profile.dir, &places)?;
         let so = "so this hook cannot run, and what it judges is blocked";
         Some(format!("{}: {why}, {so}", hook.source))
     };

@@ -218,18 +218,18 @@ fn explain_shows_each_step_and_where_the_rule_is_written() {
     let denied = explain(r#"{"command": "touch ran; git push origin main"}"#);
     let last = denied["steps"].as_array().unwrap().last().unwrap().clone();
     assert_eq!((&last["step"], &last["source"]), (&json!("guards"), &json!("agent.json:1")));
-    assert_eq!(denied["verdict"], "it would not run");
+    assert_eq!(denied["verdict"], "refuse");
 
     let runs = explain(r#"{"command": "touch ran"}"#);
-    assert_eq!(runs["verdict"], "it would run");
+    assert_eq!(runs["verdict"], "run");
     let asked = explain(r#"{"command": "touch ran", "zone": "network", "why": "to fetch it"}"#);
     let steps: Vec<_> =
         asked["steps"].as_array().unwrap().iter().map(|s| s["step"].as_str().unwrap()).collect();
     assert_eq!(
         steps,
-        ["known tool", "toolset", "guards", "sandbox", "zone", "tool.pre", "approval"]
+        ["known tool", "toolset", "guards", "sandbox", "zone", "tool.pre", "approval", "rule"]
     );
-    assert_eq!(asked["verdict"], "a person would be asked");
+    assert_eq!(asked["verdict"], "ask");
     assert!(!world.path("ran").exists(), "nothing is run");
 }
 

@@ -16,7 +16,7 @@
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use pintle::{Cx, Envelope, Hooks, ModelKind, PluginGate, points::ToolPre};
+//! use pintle::{Cx, Envelope, Hooks, ModelKind, PluginFilter, points::ToolPre};
 //! use pintle_exec::{CommandHook, CommandSpec};
 //! use serde_json::json;
 //!
@@ -24,14 +24,9 @@
 //! let hooks = Hooks::new();
 //! hooks.named("fridays").deadline(hook.deadline()).register_dyn("tool.pre", ModelKind::Gate, hook)?;
 //!
-//! let cx = Cx::new(Envelope::default(), PluginGate::BuiltinsOnly);
+//! let cx = Cx::new(Envelope::default(), PluginFilter::BuiltinsOnly);
 //! let outcome = hooks
-//!     .fire_gate(&cx, || ToolPre {
-//!         tool_call_id: "t1".into(),
-//!         tool_name: "terminal".into(),
-//!         tool_input: json!({ "command": "make deploy" }),
-//!         zone: 2,
-//!     })
+//!     .fire_gate(&cx, || ToolPre::default().tool_call_id("t1").tool_name("terminal").tool_input(json!({ "command": "make deploy" })).zone(2))
 //!     .await;
 //! assert_eq!(outcome.blocked().unwrap().reason, "not on a Friday");
 //! # Ok(())

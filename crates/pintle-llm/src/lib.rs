@@ -24,7 +24,7 @@ mod offline;
 mod open;
 mod provider;
 mod scripted;
-mod words;
+mod text_stream;
 
 pub use offline::Offline;
 pub use open::{OpenError, has_price, open};

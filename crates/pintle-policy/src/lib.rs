@@ -6,11 +6,13 @@ mod paths;
 mod reach;
 pub mod shell;
 mod suggest;
+mod tool;
 mod zone;
 
 pub use guard::{Denial, Guard, GuardKind};
 pub use level::{Floor, Level};
 pub use paths::{is_inside, normal, resolve};
-pub use reach::{PATH_FIELDS, Reach, Unresolved};
+pub use reach::{Reach, Unresolved};
 pub use suggest::{nearest, tool_meant};
+pub use tool::ToolSpec;
 pub use zone::{Judged, Restricted, Zone, zone_of};

@@ -1,12 +1,10 @@
 //! Where the paths that a call names lead, looked up once.
 
+use crate::ToolSpec;
 use crate::paths::{normal, resolve};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
-
-/// The input fields that name a path.
-pub const PATH_FIELDS: [&str; 4] = ["path", "file_path", "filePath", "cwd"];
 
 /// The places a call's input names, with every `..` and symbolic link followed.
 ///
@@ -22,7 +20,7 @@ pub struct Reach {
 /// A path in the input, and where it leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Named {
-    pub(crate) field: &'static str,
+    pub(crate) field: String,
     pub(crate) written: String,
     pub(crate) real: Result<PathBuf, Unresolved>,
 }
@@ -39,15 +37,15 @@ impl Reach {
     /// Looks at the file system: relative paths start in the workspace, links are followed, and of something that does
     /// not exist the missing part is kept as written.
     #[must_use]
-    pub fn of(input: &Value, workspace: &Path) -> Self {
-        let named = |field| {
+    pub fn of(tool: &ToolSpec, input: &Value, workspace: &Path) -> Self {
+        let named = |field: &str| {
             let written = input.get(field)?.as_str()?;
             let real = real_path(workspace, written);
-            Some(Named { field, written: written.to_owned(), real })
+            Some(Named { field: field.to_owned(), written: written.to_owned(), real })
         };
         Self {
             workspace: real_path(workspace, ""),
-            named: PATH_FIELDS.into_iter().filter_map(named).collect(),
+            named: tool.path_fields().filter_map(named).collect(),
         }
     }
 
@@ -59,12 +57,13 @@ impl Reach {
         self.workspace.as_deref()
     }
 
-    /// Where the path in this field of the input leads; `None` when there is no text in it, or it is not one of
-    /// [`PATH_FIELDS`].
+    /// Where the path in this field of the input leads; `None` when there is no text in it, or the tool
+    /// declares no such path.
     ///
     /// ```
-    /// # use pintle_policy::Reach;
-    /// let reach = Reach::of(&serde_json::json!({"path": "usr/../a.txt"}), "/".as_ref());
+    /// # use pintle_policy::{Reach, ToolSpec};
+    /// let tool = ToolSpec::new("read", "Reads a file.", serde_json::json!({})).with_paths(["path"]);
+    /// let reach = Reach::of(&tool, &serde_json::json!({"path": "usr/../a.txt"}), "/".as_ref());
     /// assert_eq!(reach.path("path").unwrap().unwrap(), std::path::Path::new("/a.txt"));
     /// assert!(reach.path("cwd").is_none());
     /// ```

@@ -1,5 +1,7 @@
 //! "Did you mean …?": the nearest valid name.
 
+use crate::ToolSpec;
+
 /// The valid spelling closest to what was written, if it is close enough to be what was meant.
 #[must_use]
 pub fn nearest<'a>(written: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -18,22 +20,17 @@ pub fn nearest<'a>(written: &str, valid: impl IntoIterator<Item = &'a str>) -> O
         .map(|(_, name)| name)
 }
 
-/// The tool that goes by this name in other agents, if it is one of `there`; else the one that is spelt nearly so.
+/// The name of the tool that other agents call so; else of the one that is spelt nearly so.
 #[must_use]
-pub fn tool_meant<'t>(written: &str, there: impl IntoIterator<Item = &'t str>) -> Option<&'t str> {
-    let there: Vec<&str> = there.into_iter().collect();
+pub fn tool_meant<'t>(
+    written: &str,
+    there: impl IntoIterator<Item = &'t ToolSpec>,
+) -> Option<&'t str> {
+    let there: Vec<&ToolSpec> = there.into_iter().collect();
     let plain = written.to_lowercase().replace(['_', '-'], "");
-    let elsewhere = match plain.as_str() {
-        "bash" | "shell" | "sh" | "exec" | "runcommand" | "execcommand" | "runshellcommand"
-        | "executecommand" | "runterminalcmd" | "powershell" => "terminal",
-        "read" | "view" | "cat" | "openfile" | "readmanyfiles" => "read_file",
-        "write" | "create" | "createfile" | "savefile" => "write_file",
-        "edit" | "multiedit" | "strreplace" | "applypatch" | "searchreplace" | "replace"
-        | "applydiff" => "edit_file",
-        "ls" | "list" | "listfiles" | "listdirectory" | "readdir" => "list_dir",
-        "task" | "agent" | "subagent" | "spawnagent" => "delegate",
-        _ => "",
-    };
-    let known = there.iter().copied().find(|name| *name == elsewhere);
-    known.or_else(|| nearest(written, there))
+    let elsewhere = there.iter().find(|tool| tool.aliases.contains(&plain));
+    match elsewhere {
+        Some(tool) => Some(&tool.name),
+        None => nearest(written, there.into_iter().map(|tool| tool.name.as_str())),
+    }
 }

@@ -3,10 +3,11 @@
 use super::report::Problem;
 use std::ops::Range;
 
-/// A value and where it stands.
+/// A value of agent.json and where it is written.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
-    pub(crate) span: Range<usize>,
+pub struct Node {
+    /// Its bytes in the file.
+    pub span: Range<usize>,
     pub(crate) kind: Kind,
 }
 
@@ -29,7 +30,9 @@ pub(crate) enum Kind {
 }
 
 impl Node {
-    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+    /// The value of this field.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Node> {
         self.fields().iter().find(|f| f.key == key).map(|f| &f.value)
     }
 
@@ -40,18 +43,54 @@ impl Node {
         }
     }
 
-    pub(crate) fn items(&self) -> &[Node] {
+    /// The items of a list; none of anything else.
+    #[must_use]
+    pub fn items(&self) -> &[Node] {
         match &self.kind {
             Kind::List(items) => items,
             _ => &[],
         }
     }
 
-    pub(crate) fn text(&self) -> Option<&str> {
+    /// What a text says.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
         match &self.kind {
             Kind::Text(text) => Some(text),
             _ => None,
         }
+    }
+
+    /// The items of a list that stands in this field.
+    #[must_use]
+    pub fn list(&self, key: &str) -> &[Node] {
+        self.get(key).map(Node::items).unwrap_or_default()
+    }
+
+    pub(crate) fn table(&self, key: &str) -> &[Field] {
+        self.get(key).map(Node::fields).unwrap_or_default()
+    }
+
+    /// The text that stands in this field.
+    #[must_use]
+    pub fn str(&self, key: &str) -> Option<&str> {
+        self.get(key).and_then(Node::text)
+    }
+
+    pub(crate) fn is_object(&self) -> bool {
+        matches!(self.kind, Kind::Object(_))
+    }
+
+    /// Whether it is a list.
+    #[must_use]
+    pub fn is_list(&self) -> bool {
+        matches!(self.kind, Kind::List(_))
+    }
+
+    /// Its first byte: where something that is missing in it is shown.
+    #[must_use]
+    pub fn head(&self) -> Range<usize> {
+        self.span.start..self.span.start.saturating_add(1)
     }
 
     /// What it is, in words.

@@ -2,9 +2,10 @@
 //! from these types. `format` names a check in `formats.rs`; what `anyOf` says is for editors, and in `rules.rs` for the
 //! reader, who says more about it than that it does not fit.
 
-use super::sandbox::{HookSandbox, SandboxRules, ServerZone};
-use pintle_policy::GuardKind;
-use pintle_policy::Level;
+use super::channels::Channels;
+use super::sandbox::{SandboxRules, of_servers};
+use pintle::points::PersonalityConfig;
+use pintle_policy::{GuardKind, Level, Zone};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -29,7 +30,8 @@ pub(crate) struct AgentFile {
     pub(crate) personality: Option<String>,
     /// Personalities by name. More may live in folders `personalities/NAME/` with `SOUL.md` and `config.json`.
     #[serde(default)]
-    pub(crate) personalities: BTreeMap<String, InlinePersonality>,
+    #[schemars(with = "BTreeMap<String, InlinePersonality>")]
+    pub(crate) personalities: BTreeMap<String, PersonalityConfig>,
     /// Which tools exist for this agent at all.
     #[serde(default)]
     pub(crate) tools: ToolSelection,
@@ -48,32 +50,34 @@ pub(crate) struct AgentFile {
     /// The plugins that may fire; a personality can only name fewer. Not served yet.
     #[schemars(extend("maxItems" = 0))]
     pub(crate) plugins: Option<Vec<String>>,
-    /// Chat channels by name. Not served yet.
+    /// The chats in which `pintle serve` answers.
     #[serde(default)]
-    #[schemars(extend("maxProperties" = 0))]
-    #[allow(dead_code, reason = "it is in the schema; `served` refuses what is in it")]
-    pub(crate) channels: BTreeMap<String, serde_json::Value>,
+    pub(crate) channels: Channels,
     /// Actions by the moment they run at.
     #[serde(default)]
-    #[allow(dead_code, reason = "it is in the schema; hooks are built with their places")]
-    pub(crate) hooks: Hooks,
+    #[allow(
+        dead_code,
+        reason = "its schema comes from the buckets and actions; hooks are built with their places"
+    )]
+    pub(crate) hooks: BTreeMap<String, Vec<serde_json::Value>>,
     /// Guards: input rejected by pattern before anything runs.
     #[serde(default)]
     pub(crate) policies: Vec<Policy>,
 }
 
-/// A personality written in agent.json.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+/// Who the agent is: its prompt, its tools, the plugins that fire for it.
+#[derive(JsonSchema)]
+#[schemars(rename = "Personality", rename_all = "camelCase", deny_unknown_fields)]
+#[allow(dead_code, reason = "the schema of a `PersonalityConfig` in agent.json")]
 pub(crate) struct InlinePersonality {
     /// Its part of the system prompt.
-    pub(crate) prompt: String,
+    prompt: String,
     /// The tools it may use, as globs; all of them if left out.
     #[schemars(extend("format" = "globs"))]
-    pub(crate) tools: Option<Vec<String>>,
+    tools: Option<Vec<String>>,
     /// The plugins that fire for it; none if left out. Not served yet.
     #[schemars(extend("maxItems" = 0))]
-    pub(crate) plugins: Option<Vec<String>>,
+    plugins: Option<Vec<String>>,
 }
 
 /// `config.json` of a personality's folder; its prompt is in `SOUL.md`.
@@ -138,7 +142,7 @@ pub struct Limits {
 }
 
 /// An MCP server: a program to start (`command`) or an address to talk to (`url`).
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("anyOf" = [
     { "required": ["command"], "properties": { "url": false } },
@@ -154,136 +158,18 @@ pub struct McpServer {
     /// Its environment, added to the allowlist. A value `${NAME}` is that of pintle's own variable NAME.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// What its process is held to. Default: `network`.
-    #[serde(default)]
-    pub zone: ServerZone,
+    /// What its process may do: `safe` reads the workspace, `workspace` writes it, `build` writes caches too, `network` (the
+    /// default) reaches hosts too, `machine` runs without a sandbox.
+    #[serde(default = "network")]
+    #[schemars(schema_with = "of_servers")]
+    pub zone: Zone,
     /// The address to talk to instead.
     #[schemars(extend("format" = "http-url"))]
     pub url: Option<String>,
 }
 
-/// Actions by the moment they run at (R10.1).
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub(crate) struct Hooks {
-    /// `session.start`: at the top of every run.
-    pub(crate) on_start: Vec<ActionFile>,
-    /// `user.prompt.submit`: a user's message is about to enter.
-    pub(crate) on_prompt: Vec<ActionFile>,
-    /// `tool.pre`: before each tool runs.
-    pub(crate) on_tool_call: Vec<ActionFile>,
-    /// `tool.post`: after each tool that ran.
-    pub(crate) on_tool_end: Vec<ActionFile>,
-    /// `model.pre`: before each model request.
-    pub(crate) on_model_call: Vec<ActionFile>,
-    /// `model.post`: after each response.
-    pub(crate) on_model_end: Vec<ActionFile>,
-    /// `session.end`: at every exit of a run.
-    pub(crate) on_complete: Vec<ActionFile>,
-    /// `error`: an unrecoverable failure.
-    pub(crate) on_error: Vec<ActionFile>,
-}
-
-/// How loud a log line is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LogLevel {
-    /// For the curious.
-    Debug,
-    /// The usual.
-    #[default]
-    Info,
-    /// Worth a look.
-    Warn,
-    /// Something is wrong.
-    Error,
-}
-
-/// One action (R10.2).
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(
-    tag = "action",
-    rename_all = "snake_case",
-    rename_all_fields = "camelCase",
-    deny_unknown_fields
-)]
-pub(crate) enum ActionFile {
-    /// Writes one line to the log.
-    Log {
-        /// How loud.
-        #[serde(default)]
-        level: LogLevel,
-        /// What it is called in lists and records.
-        #[schemars(extend("format" = "non-empty"))]
-        name: Option<String>,
-        /// Only for these tools, as globs.
-        #[schemars(extend("format" = "globs"))]
-        tools: Option<Vec<String>>,
-    },
-    /// Posts the event to a URL. Observes only: nothing waits for it.
-    Webhook {
-        /// Where to: https, or http to this machine.
-        #[schemars(extend("format" = "webhook-url"))]
-        url: String,
-        /// The environment variable that holds the key to sign with (HMAC-SHA256).
-        #[schemars(extend("format" = "env-name"))]
-        secret_env: Option<String>,
-        /// What it is called in lists and records.
-        #[schemars(extend("format" = "non-empty"))]
-        name: Option<String>,
-        /// Only for these tools, as globs.
-        #[schemars(extend("format" = "globs"))]
-        tools: Option<Vec<String>>,
-    },
-    /// Appends the event to a file, one JSON line each.
-    SaveJson {
-        /// The file, relative to the profile's folder and inside it.
-        #[schemars(extend("format" = "save-path"))]
-        path: String,
-        /// What it is called in lists and records.
-        #[schemars(extend("format" = "non-empty"))]
-        name: Option<String>,
-        /// Only for these tools, as globs.
-        #[schemars(extend("format" = "globs"))]
-        tools: Option<Vec<String>>,
-    },
-    /// Asks a person before the tool runs. Only in `onToolCall`.
-    Approve {
-        /// What it is called in lists and records.
-        #[schemars(extend("format" = "non-empty"))]
-        name: Option<String>,
-        /// Only for these tools, as globs; every call if left out.
-        #[schemars(extend("format" = "globs"))]
-        tools: Option<Vec<String>>,
-    },
-    /// Runs a program; at a gate its exit code decides.
-    #[schemars(extend("anyOf" = [
-        { "required": ["command"], "properties": { "argv": false } },
-        { "required": ["argv"], "properties": { "command": false } }
-    ]))]
-    Command {
-        /// A command for `/bin/sh -c`.
-        #[schemars(extend("format" = "hook-command"))]
-        command: Option<String>,
-        /// A program and its arguments, without a shell.
-        #[schemars(length(min = 1), extend("prefixItems" = [{ "type": "string", "format": "program" }]))]
-        argv: Option<Vec<String>>,
-        /// How long it may take, in milliseconds. Default: 5000.
-        #[schemars(range(min = 1))]
-        timeout_ms: Option<u64>,
-        /// Whether one process serves many events.
-        #[serde(default)]
-        worker: bool,
-        /// What its process is held to. Default: `build`.
-        #[serde(default)]
-        sandbox: HookSandbox,
-        /// What it is called in lists and records.
-        #[schemars(extend("format" = "non-empty"))]
-        name: Option<String>,
-        /// Only for these tools, as globs.
-        #[schemars(extend("format" = "globs"))]
-        tools: Option<Vec<String>>,
-    },
+fn network() -> Zone {
+    Zone::Network
 }
 
 /// One guard (R11.1).

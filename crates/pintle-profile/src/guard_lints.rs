@@ -1,29 +1,18 @@
 //! What a guard does that its author may not expect.
 
 use super::document::Node;
-use super::tools::{KnownTool, Tools, fits_a_server};
-use pintle_policy::Zone;
+use super::tools::{Tools, fits_a_server};
+use pintle_policy::ToolSpec;
 use pintle_policy::guard::name_meant;
 use std::collections::BTreeSet;
 
 /// Fields in which a tool that takes no `command` may take one all the same.
-const LIKE_A_COMMAND: [&str; 11] = [
-    "argv",
-    "bash",
-    "cmd",
-    "code",
-    "command_line",
-    "commandline",
-    "commands",
-    "exec",
-    "run",
-    "script",
-    "shell",
-];
+const LIKE_A_COMMAND: &str =
+    "argv bash cmd code command_line commandline commands exec run script shell";
 
 pub(super) fn of_guard(policy: &Node, tools: &Tools<'_>) -> Vec<String> {
     let mut found = of_its_tools(policy, tools);
-    let kind = policy.get("kind").and_then(Node::text).unwrap_or_default();
+    let kind = policy.str("kind").unwrap_or_default();
     let rules = ["allow", "deny"].into_iter().filter_map(|key| policy.get(key));
     for rule in rules.flat_map(Node::items).filter_map(Node::text) {
         found.extend(of_rule(kind, rule));
@@ -74,27 +63,27 @@ fn ends_as_an_expression(rule: &str) -> bool {
 }
 
 fn of_its_tools(policy: &Node, tools: &Tools<'_>) -> Vec<String> {
-    let glob = policy.get("tool").and_then(Node::text).unwrap_or_default();
+    let glob = policy.str("tool").unwrap_or_default();
     let has_allow = policy.get("allow").is_some_and(|allow| !allow.items().is_empty());
     let covered = tools.fitting(glob);
-    let strange = |tool: &&&KnownTool| Zone::of_tool(&tool.name) == Zone::External;
-    match policy.get("kind").and_then(Node::text) {
+    let undeclared = |tool: &&&ToolSpec| tool.paths.is_none();
+    match policy.str("kind") {
         Some("shell") => {
-            let unseen = covered.iter().filter(strange).filter(|tool| !takes(tool, &["command"]));
+            let unseen =
+                covered.iter().filter(undeclared).filter(|tool| !takes(tool, &["command"]));
             unseen.filter_map(|tool| not_judged(tool, glob)).collect()
         }
         Some("path") => {
-            let terminal = covered.iter().any(|tool| tool.name == "terminal");
             let mut found = Vec::new();
-            if terminal {
-                found.push(
-                    "of `terminal` a path guard sees the `cwd` and no file that a command names: guard commands by \
-                     `kind: \"shell\"`"
-                        .to_owned(),
-                );
+            if let Some(tool) = covered.iter().find(|tool| tool.runs_commands) {
+                found.push(format!(
+                    "of `{}` a path guard sees the `cwd` and no file that a command names: guard commands by \
+                     `kind: \"shell\"`",
+                    tool.name
+                ));
             }
             let names: Vec<&str> =
-                covered.iter().filter(strange).map(|tool| tool.name.as_str()).collect();
+                covered.iter().filter(undeclared).map(|tool| tool.name.as_str()).collect();
             let whose = match names.as_slice() {
                 [] if tools.more_to_come && fits_a_server(glob) => "MCP servers' tools".to_owned(),
                 [] => return found,
@@ -113,7 +102,7 @@ fn of_its_tools(policy: &Node, tools: &Tools<'_>) -> Vec<String> {
             let wanted: Vec<&str> = fields.iter().map(String::as_str).collect();
             let refused: Vec<&str> = covered
                 .iter()
-                .filter(|tool| tool.fields.is_some() && !takes(tool, &wanted))
+                .filter(|tool| tool.fields().is_some() && !takes(tool, &wanted))
                 .map(|tool| tool.name.as_str())
                 .collect();
             match refused.as_slice() {
@@ -129,21 +118,20 @@ fn of_its_tools(policy: &Node, tools: &Tools<'_>) -> Vec<String> {
     }
 }
 
-fn takes(tool: &KnownTool, wanted: &[&str]) -> bool {
-    let is_one = |field: &String| wanted.contains(&field.as_str());
-    tool.fields.as_ref().is_some_and(|fields| fields.iter().any(is_one))
+fn takes(tool: &ToolSpec, wanted: &[&str]) -> bool {
+    tool.fields().is_some_and(|mut fields| fields.any(|field| wanted.contains(&field)))
 }
 
 /// A tool of a server that a shell guard covers, without a `command`: the guard for all lets it through, another refuses it.
-fn not_judged(tool: &KnownTool, glob: &str) -> Option<String> {
-    let fields = tool.fields.as_ref()?;
+fn not_judged(tool: &ToolSpec, glob: &str) -> Option<String> {
+    let mut fields = tool.fields()?;
     let name = &tool.name;
     if !glob.bytes().all(|byte| byte == b'*') {
         return Some(format!(
             "every call of `{name}` is refused: it takes no `command` to look at"
         ));
     }
-    let like = fields.iter().find(|it| LIKE_A_COMMAND.contains(&it.to_lowercase().as_str()))?;
+    let like = fields.find(|it| LIKE_A_COMMAND.split(' ').any(|name| name == it.to_lowercase()))?;
     Some(format!(
         "`{name}` is not looked at, for it takes no `command`: guard its `{like}` by `kind: \"json\"`"
     ))
@@ -151,7 +139,7 @@ fn not_judged(tool: &KnownTool, glob: &str) -> Option<String> {
 
 /// The outermost field of each rule in `allow`.
 fn allowed_fields(policy: &Node) -> BTreeSet<String> {
-    let rules = policy.get("allow").map(Node::items).unwrap_or_default();
+    let rules = policy.list("allow");
     let field = |rule: &Node| {
         let pointer = rule.text()?.split('=').next()?.strip_prefix('/')?.to_owned();
         Some(pointer.split('/').next()?.to_owned())

@@ -1,29 +1,39 @@
 //! The programs that a profile starts, and the files of the profile that they are started with (R10.9).
 
 use super::document::Node;
-use super::{AGENT_FILE, Profile};
+use super::{AGENT_FILE, Profile, Uses};
 use pintle_policy::shell::{SimpleCommand, commands_of_words, simple_commands};
 use pintle_policy::{normal, resolve};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// Every word of the commands that hooks and MCP servers run.
-pub(super) fn words(file: &Node) -> BTreeSet<String> {
-    let texts = |node: &Node, key: &str| -> Vec<String> {
-        let items = node.get(key).map(Node::items).unwrap_or_default();
-        items.iter().filter_map(Node::text).map(str::to_owned).collect()
-    };
-    let text = |node: &Node, key: &str| node.get(key).and_then(Node::text).map(str::to_owned);
-    let buckets = file.get("hooks").map(Node::fields).unwrap_or_default();
-    let mut words = BTreeSet::new();
-    for action in buckets.iter().flat_map(|bucket| bucket.value.items()) {
-        words.extend(of_argv(texts(action, "argv")));
-        words.extend(text(action, "command").iter().flat_map(|line| of_line(line)));
+/// What a hook runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Run {
+    /// A line for `/bin/sh -c`.
+    Shell(String),
+    /// A program and its arguments.
+    Argv(Vec<String>),
+}
+
+impl Run {
+    fn words(&self) -> Vec<String> {
+        match self {
+            Self::Shell(line) => of_line(line),
+            Self::Argv(argv) => of_argv(argv.clone()),
+        }
     }
-    for server in file.get("mcpServers").map(Node::fields).unwrap_or_default() {
-        let program = text(&server.value, "command").into_iter();
-        words.extend(of_argv(program.chain(texts(&server.value, "args")).collect()));
+}
+
+/// Every word of the commands that hooks and MCP servers run.
+pub(super) fn words<'u>(file: &Node, uses: impl IntoIterator<Item = &'u Uses>) -> BTreeSet<String> {
+    let programs = uses.into_iter().filter_map(|uses| uses.program.as_ref());
+    let mut words: BTreeSet<String> = programs.flat_map(|program| program.value.words()).collect();
+    for server in file.table("mcpServers") {
+        let args = server.value.list("args").iter().filter_map(Node::text);
+        let argv = server.value.str("command").into_iter().chain(args).map(str::to_owned);
+        words.extend(of_argv(argv.collect()));
     }
     words
 }
@@ -66,5 +76,11 @@ impl Profile {
     pub fn named_files(&self) -> BTreeSet<String> {
         let paths = self.command_words.iter().filter_map(|word| path_in(&self.dir, word));
         paths.filter(|path| self.dir.join(path).is_file()).collect()
+    }
+
+    /// Whether it brings programs, or servers to talk to: then a person has to trust it.
+    #[must_use]
+    pub fn runs_programs(&self) -> bool {
+        self.hooks.iter().any(|hook| hook.uses.program.is_some()) || !self.mcp_servers.is_empty()
     }
 }

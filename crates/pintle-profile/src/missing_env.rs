@@ -1,7 +1,8 @@
 //! What a profile needs from its surroundings before it can run.
 
 use super::document::Node;
-use super::{Profile, Warning, served, written_at};
+use super::report::place;
+use super::{AGENT_FILE, Profile, Warning, channels, served, written_at};
 use std::path::Path;
 
 impl Profile {
@@ -11,25 +12,31 @@ impl Profile {
     pub fn unready(&self, is_set: impl Fn(&str) -> bool) -> Vec<Warning> {
         let mut warnings: Vec<_> =
             no_folder(&self.document, &self.source, &self.dir).into_iter().collect();
-        let mut tell = |node: &Node, message: String| {
-            warnings.push(Warning { source: written_at(&self.source, node), message });
+        let mut tell = |at: usize, message: String| {
+            let source = format!("{AGENT_FILE}:{}", place(&self.source, at).0);
+            warnings.push(Warning { source, message });
         };
-        let buckets = self.document.get("hooks").map(Node::fields).unwrap_or_default();
-        for action in buckets.iter().flat_map(|bucket| bucket.value.items()) {
-            if let Some(node) = action.get("secretEnv")
-                && let Some(name) = node.text().filter(|name| !is_set(name))
-            {
+        for variable in self.hooks.iter().filter_map(|hook| hook.uses.variable.as_ref()) {
+            if !is_set(&variable.value) {
                 let why = "an agent with this profile starts only when it is";
-                tell(node, format!("{name} is not set: {why}"));
+                tell(variable.span.start, format!("{} is not set: {why}", variable.value));
             }
         }
-        for server in self.document.get("mcpServers").map(Node::fields).unwrap_or_default() {
+        for server in self.document.table("mcpServers") {
             for node in served::variables(server) {
                 let name = node.text().and_then(served::variable_of);
                 if let Some(name) = name.filter(|name| !is_set(name)) {
                     let why = format!("the MCP server `{}` starts only when it is", server.key);
-                    tell(node, format!("{name} is not set: {why}"));
+                    tell(node.span.start, format!("{name} is not set: {why}"));
                 }
+            }
+        }
+        for (channel, node) in channels::secrets(&self.document) {
+            let name = node.text().and_then(served::variable_of);
+            if let Some(name) = name.filter(|name| !is_set(name)) {
+                let why =
+                    format!("`pintle serve` serves the channel `{}` only when it is", channel.key);
+                tell(node.span.start, format!("{name} is not set: {why}"));
             }
         }
         warnings

@@ -28,7 +28,8 @@ fn wrong(file: &Node, providers: &[&str]) -> Option<Problem> {
     if providers.is_empty() || is_own {
         return None;
     }
-    let problem = |what: String| Problem::new(node.span.clone(), what);
+    let problem =
+        |what: String| Problem::new(node.span.clone(), what).label("expected `PROVIDER/NAME`");
     let Some((provider, name)) = model.split_once('/') else {
         let help = match nearest(model, providers.iter().copied().chain(["offline"])) {
             Some("offline") => "did you mean `offline`?".to_owned(),
@@ -36,11 +37,10 @@ fn wrong(file: &Node, providers: &[&str]) -> Option<Problem> {
             None => "name who has it too, as in `anthropic/NAME`, or write `offline`".to_owned(),
         };
         let problem = problem(format!("there is no model `{model}`"));
-        return Some(problem.label("expected `PROVIDER/NAME`").help(help));
+        return Some(problem.help(help));
     };
     if !providers.contains(&provider) {
         let problem = problem(format!("there is no provider `{provider}`"));
-        let problem = problem.label("expected `PROVIDER/NAME`");
         return Some(match nearest(provider, providers.iter().copied()) {
             Some(near) => problem.help(format!("did you mean `{near}/{name}`?")),
             None => problem.help(format!("the providers are {}", providers.join(", "))),
@@ -48,6 +48,6 @@ fn wrong(file: &Node, providers: &[&str]) -> Option<Problem> {
     }
     name.is_empty().then(|| {
         let problem = problem(format!("`{model}` lacks the model's name"));
-        problem.label("expected `PROVIDER/NAME`").help(format!("write `{provider}/NAME`"))
+        problem.help(format!("write `{provider}/NAME`"))
     })
 }

@@ -5,16 +5,17 @@ mod file;
 mod sandbox;
 
 pub use approvals::WrittenRule;
-pub use file::OPERATOR_FILE;
+pub use file::{OPERATOR_FILE, operator_schema};
 pub use sandbox::{SandboxMode, SandboxNetwork, SandboxOfServer, SandboxSettings};
 
-use crate::document::{Field, Node};
+use crate::document::Node;
 use crate::report::{Problem, place};
 use crate::webhook::{WebhookAllowlist, allowlist_entry, is_loopback};
-use crate::{AGENT_FILE, Limits, Profile, ProfileErrors, Warning};
-use pintle_policy::{Level, nearest};
+use crate::{AGENT_FILE, Limits, Profile, ProfileErrors, Uses, Warning, Written};
+use pintle_policy::{Level, ToolSpec, Zone, nearest};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use url::{Host, Url};
 
 /// The values of the operator's environment variables, read by the program and passed in.
@@ -26,6 +27,8 @@ pub struct OperatorEnv<'a> {
     pub disable_hooks: Option<&'a str>,
     /// `PINTLE_WEBHOOK_ALLOWLIST`: URLs, separated by commas or blanks; added to those of the file.
     pub webhook_allowlist: Option<&'a str>,
+    /// The built-in tools, to check approval rules by; without any, rules are not held against tools.
+    pub tools: &'a [ToolSpec],
 }
 
 /// What the operator allows. A profile can only have less.
@@ -86,7 +89,7 @@ impl Operator {
     /// With everything in either that cannot be understood, at once. The program must not start with half of it.
     pub fn new(file: &str, env: OperatorEnv<'_>) -> Result<Self, ProfileErrors> {
         let mut errors = ProfileErrors::default();
-        let (read, document, problems) = file::read(file);
+        let (read, document, problems) = file::read(file, env.tools);
         errors.add(OPERATOR_FILE, file, problems);
         let allow_command_hooks =
             switch("PINTLE_ALLOW_COMMAND_HOOKS", env.allow_command_hooks, &mut errors);
@@ -131,7 +134,7 @@ impl Operator {
 
     /// Where in a list this name is written, to the column.
     fn named_at(&self, list: &str, name: &str) -> String {
-        let items = self.document.get(list).map(Node::items).unwrap_or_default();
+        let items = self.document.list(list);
         match items.iter().find(|item| item.text() == Some(name)) {
             Some(item) => {
                 let (line, column) = place(&self.source, item.span.start);
@@ -197,17 +200,22 @@ impl Operator {
     /// # Errors
     /// With every place where the profile asks for more than the operator allows.
     pub fn judge(&self, profile: &Profile) -> Result<Effective, ProfileErrors> {
-        self.unless(self.asks_too_much(&profile.document), profile)
+        let uses = profile.hooks.iter().map(|hook| &hook.uses);
+        self.unless(self.asks_too_much(&profile.document, uses), profile)
     }
 
     /// Every place where agent.json, right or wrong, asks for more than the operator allows.
-    pub(crate) fn asks_too_much(&self, file: &Node) -> Vec<Problem> {
+    pub(crate) fn asks_too_much<'u>(
+        &self,
+        file: &Node,
+        uses: impl Iterator<Item = &'u Uses>,
+    ) -> Vec<Problem> {
         let mut problems = Vec::new();
         self.judge_level(file, &mut problems);
         self.judge_approvers(file, &mut problems);
         self.judge_timeout(file, &mut problems);
         self.judge_limits(file, &mut problems);
-        self.judge_reach(file, &mut problems);
+        self.judge_reach(file, uses, &mut problems);
         problems
     }
 
@@ -222,7 +230,8 @@ impl Operator {
         if self.approvers_of(profile).is_empty() {
             self.judge_approvers(&profile.document, &mut problems);
         }
-        self.judge_reach(&profile.document, &mut problems);
+        let uses = profile.hooks.iter().map(|hook| &hook.uses);
+        self.judge_reach(&profile.document, uses, &mut problems);
         self.unless(problems, profile)
     }
 
@@ -268,74 +277,70 @@ impl Operator {
     }
 
     /// What the profile runs, and where it sends.
-    fn judge_reach(&self, file: &Node, problems: &mut Vec<Problem>) {
-        let buckets = file.get("hooks").map(Node::fields).unwrap_or_default();
-        for action in buckets.iter().flat_map(|b: &Field| b.value.items()) {
-            self.judge_action(action, problems);
-        }
-        for server in file.get("mcpServers").map(Node::fields).unwrap_or_default() {
-            if let Some(command) = server.value.get("command") {
-                self.judge_program(command, "a program to start", problems);
+    fn judge_reach<'u>(
+        &self,
+        file: &Node,
+        uses: impl Iterator<Item = &'u Uses>,
+        problems: &mut Vec<Problem>,
+    ) {
+        for Uses { program, zone, url, .. } in uses {
+            if let Some(program) = program {
+                self.judge_program(&program.span, "a command hook", problems);
             }
-            self.judge_width(server.value.get("zone"), &["machine"], problems);
+            if let Some(zone) = zone.as_ref().filter(|zone| zone.value > Zone::Build) {
+                self.judge_width(&zone.span, problems);
+            }
+            if let Some(url) = url {
+                self.judge_url(url, "webhooks", problems);
+            }
+        }
+        for url in crate::channels::addresses(file) {
+            self.judge_url(&url, "channels", problems);
+        }
+        for server in file.table("mcpServers") {
+            if let Some(command) = server.value.get("command") {
+                self.judge_program(&command.span, "a program to start", problems);
+            }
+            let zone = server.value.get("zone").filter(|it| it.text() == Some("machine"));
+            if let Some(zone) = zone {
+                self.judge_width(&zone.span, problems);
+            }
         }
     }
 
     fn judge_level(&self, file: &Node, problems: &mut Vec<Problem>) {
         let Some((level, node)) = asked::<Level>(file, "security", "level") else { return };
-        if level >= self.level {
-            return;
+        if level < self.level {
+            let (level, floor) = (level.name(), self.level.name());
+            let message = format!("the level `{level}` is looser than the operator's `{floor}`");
+            let help = format!("write `{floor}` or a stricter one, or leave it out");
+            let allow =
+                format!("to allow it, the operator writes `level = \"{level}\"` in pintle.toml");
+            problems.push(too_much(node, message, help).help(allow));
         }
-        let floor = self.level.name();
-        problems.push(
-            Problem::new(
-                node.span.clone(),
-                format!("the level `{}` is looser than the operator's `{floor}`", level.name()),
-            )
-            .label("a profile can only tighten")
-            .help(format!("write `{floor}` or a stricter one, or leave it out"))
-            .help(format!(
-                "to allow it, the operator writes `level = \"{}\"` in pintle.toml",
-                level.name()
-            )),
-        );
     }
 
     fn judge_approvers(&self, file: &Node, problems: &mut Vec<Problem>) {
         // A profile that names who may say yes for it would approve itself.
-        let named = file.get("security").and_then(|security| security.get("approvers"));
-        let named = named.map(Node::items).unwrap_or_default();
-        for node in named
-            .iter()
-            .filter(|n| n.text().is_some_and(|who| !self.approvers.iter().any(|a| a == who)))
-        {
-            let who = node.text().unwrap_or_default();
-            problems.push(
-                Problem::new(
-                    node.span.clone(),
-                    format!("`{who}` is not among the operator's approvers"),
-                )
-                .label("a profile can only tighten")
-                .help("remove the name, or let the operator add it to `approvers` in pintle.toml"),
-            );
+        for node in file.get("security").map(|it| it.list("approvers")).unwrap_or_default() {
+            if let Some(who) = node.text().filter(|who| self.approvers.iter().all(|it| it != who)) {
+                let message = format!("`{who}` is not among the operator's approvers");
+                let help =
+                    "remove the name, or let the operator add it to `approvers` in pintle.toml";
+                problems.push(too_much(node, message, help));
+            }
         }
     }
 
     fn judge_timeout(&self, file: &Node, problems: &mut Vec<Problem>) {
-        let asked = asked::<u64>(file, "security", "approvalTimeoutMs");
-        let Some((wanted, node)) = asked else { return };
-        let most = self.approval_timeout_ms;
-        if wanted > most {
-            problems.push(
-                Problem::new(
-                    node.span.clone(),
-                    format!("approvals would wait longer than the operator's {most} ms"),
-                )
-                .label("a profile can only tighten")
-                .help(format!(
-                    "write {most} or less; the operator sets `approval_timeout_ms` in pintle.toml"
-                )),
+        let (most, asked) =
+            (self.approval_timeout_ms, asked::<u64>(file, "security", "approvalTimeoutMs"));
+        if let Some((_, node)) = asked.filter(|(wanted, _)| *wanted > most) {
+            let message = format!("approvals would wait longer than the operator's {most} ms");
+            let help = format!(
+                "write {most} or less; the operator sets `approval_timeout_ms` in pintle.toml"
             );
+            problems.push(too_much(node, message, help));
         }
     }
 
@@ -343,7 +348,7 @@ impl Operator {
         let most = self.limits;
         #[allow(clippy::cast_precision_loss, reason = "seconds beyond 2^53 do not come to pass")]
         let seconds = most.max_seconds.map(|seconds| seconds as f64);
-        for (field, variable, most) in [
+        for (field, setting, most) in [
             ("maxTurns", "max_turns", most.max_turns.map(f64::from)),
             ("maxCostUsd", "max_cost_usd", most.max_cost_usd),
             ("maxSeconds", "max_seconds", seconds),
@@ -351,68 +356,48 @@ impl Operator {
             let asked = asked::<f64>(file, "limits", field);
             let (Some((wanted, node)), Some(most)) = (asked, most) else { continue };
             if wanted > most {
-                problems.push(
-                    Problem::new(
-                        node.span.clone(),
-                        format!("`{field}` is more than the operator's {most}"),
-                    )
-                    .label("a profile can only tighten")
-                    .help(format!(
-                        "write {most} or less; the operator sets `{variable}` in pintle.toml"
-                    )),
-                );
+                let message = format!("`{field}` is more than the operator's {most}");
+                let help =
+                    format!("write {most} or less; the operator sets `{setting}` in pintle.toml");
+                problems.push(too_much(node, message, help));
             }
         }
     }
 
-    fn judge_action(&self, action: &Node, problems: &mut Vec<Problem>) {
-        let Some(kind) = action.get("action") else { return };
-        if kind.text() == Some("command") {
-            self.judge_program(kind, "a command hook", problems);
-            self.judge_width(action.get("sandbox"), &["network", "none"], problems);
-        }
-        if let Some(url) = action.get("url").filter(|_| kind.text() == Some("webhook")) {
-            self.judge_url(url, "webhooks", problems);
-        }
-    }
-
-    /// Whether a hook or a server asks for less than the default sandbox.
-    fn judge_width(&self, asked: Option<&Node>, wider: &[&str], problems: &mut Vec<Problem>) {
-        let Some(node) = asked.filter(|node| node.text().is_some_and(|it| wider.contains(&it)))
-        else {
-            return;
-        };
-        if !self.sandbox.allow_wider_hooks {
-            problems.push(
-                Problem::new(node.span.clone(), "the operator has not allowed a wider sandbox")
-                    .label("wider than the default")
-                    .help("remove the field")
-                    .help("to allow it, the operator writes `allow_wider_hooks = true` under `[sandbox]` in pintle.toml"),
-            );
+    /// A hook or a server asks for more than the default sandbox gives.
+    fn judge_width(&self, span: &Range<usize>, problems: &mut Vec<Problem>) {
+        if self.sandbox.allow_wider_hooks == Some(false) {
+            let message = "the operator has not allowed a wider sandbox";
+            let allow = "to allow it, the operator writes `allow_wider_hooks = true` under `[sandbox]` in pintle.toml";
+            let problem =
+                Problem::at(span.clone(), message, "wider than the default", "remove the field");
+            problems.push(problem.help(allow));
         }
     }
 
-    fn judge_program(&self, node: &Node, what: &str, problems: &mut Vec<Problem>) {
+    fn judge_program(&self, span: &Range<usize>, what: &str, problems: &mut Vec<Problem>) {
         if !self.allow_command_hooks {
-            problems.push(
-                Problem::new(node.span.clone(), "this profile runs programs, and the operator has not allowed that")
-                    .label(what)
-                    .help("read what it runs; if you trust it, set PINTLE_ALLOW_COMMAND_HOOKS=1, or `allow_command_hooks = true` in pintle.toml"),
-            );
+            let message = "this profile runs programs, and the operator has not allowed that";
+            let help = "read what it runs; if you trust it, set PINTLE_ALLOW_COMMAND_HOOKS=1, or `allow_command_hooks = true` in pintle.toml";
+            problems.push(Problem::at(span.clone(), message, what, help));
         }
     }
 
-    fn judge_url(&self, node: &Node, what: &str, problems: &mut Vec<Problem>) {
-        let Some(url) = node.text().and_then(|text| Url::parse(text).ok()) else { return };
+    fn judge_url(&self, written: &Written<String>, what: &str, problems: &mut Vec<Problem>) {
+        let Ok(url) = Url::parse(&written.value) else { return };
         if !self.allows_webhook(&url) {
-            let origin = url.origin().ascii_serialization();
-            problems.push(
-                Problem::new(node.span.clone(), format!("the operator has not allowed {what} to this place"))
-                    .label("not on the allowlist")
-                    .help(format!("to allow it, add {origin}{} to PINTLE_WEBHOOK_ALLOWLIST, or to `webhook_allowlist` in pintle.toml", url.path())),
+            let message = format!("the operator has not allowed {what} to this place");
+            let place = format!("{}{}", url.origin().ascii_serialization(), url.path());
+            let help = format!(
+                "to allow it, add {place} to PINTLE_WEBHOOK_ALLOWLIST, or to `webhook_allowlist` in pintle.toml"
             );
+            problems.push(Problem::at(written.span.clone(), message, "not on the allowlist", help));
         }
     }
+}
+
+fn too_much(node: &Node, message: String, help: impl Into<String>) -> Problem {
+    Problem::at(node.span.clone(), message, "a profile can only tighten", help)
 }
 
 /// What agent.json asks for in a field of a part, and where.

@@ -1,18 +1,21 @@
 //! A profile: a folder with an `agent.json`, read strictly, never trusted (R10.1–R10.4).
 
+use crate::channels::Channels;
 use crate::document::{Node, Parsed};
 use crate::file::{self, AgentFile, Limits, McpServer, Security, ToolSelection};
 use crate::hook::{self, Hook};
 use crate::json::parse;
 use crate::operator::Operator;
-use crate::personality::{self, Personality};
+use crate::personality;
 use crate::report::{Problem, ProfileErrors, place};
 use crate::sandbox::{self, SandboxRules};
-use crate::tools::{self, KnownTool};
+use crate::tools;
 use crate::{
-    agent_schema, formats, hook_commands, missing_env, model, read, rules, schema_check, served,
+    ActionKind, action, agent_schema, formats, hook_commands, missing_env, model, read, rules,
+    schema_check, served,
 };
-use pintle_policy::Guard;
+use pintle::points::PersonalityConfig;
+use pintle_policy::{Guard, ToolSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -34,7 +37,7 @@ pub struct Profile {
     /// The personality a session starts with.
     pub personality: Option<String>,
     /// Its personalities by name, written in agent.json or in folders.
-    pub personalities: BTreeMap<String, Personality>,
+    pub personalities: BTreeMap<String, PersonalityConfig>,
     /// Which tools exist.
     pub tools: ToolSelection,
     /// How strict the floor is.
@@ -45,6 +48,8 @@ pub struct Profile {
     pub sandbox: SandboxRules,
     /// MCP servers by name.
     pub mcp_servers: BTreeMap<String, McpServer>,
+    /// The chats in which it is served.
+    pub channels: Channels,
     /// The plugins that may fire.
     pub plugins: Option<Vec<String>>,
     /// Its hooks, in the order of the moments and then as written.
@@ -64,29 +69,24 @@ pub struct Bounds<'a> {
     /// Who says how much it may ask for.
     pub operator: Option<&'a Operator>,
     /// The tools there are, if they are known.
-    pub tools: &'a [KnownTool],
+    pub tools: &'a [ToolSpec],
     /// Who there is to ask for a model, as in `PROVIDER/NAME`, if it is known.
     pub providers: &'a [&'a str],
     /// What the program calls hooks of its own: a name is taken once.
     pub hooks: &'a [&'a str],
     /// Where the program keeps its records: no hook may write there.
     pub data: Option<&'a Path>,
+    /// The actions there are.
+    pub actions: &'a [ActionKind],
 }
 
 impl Profile {
     /// Reads the profile in `dir`.
     ///
     /// # Errors
-    /// With everything that is wrong with it, at once: agent.json and every personality's folder are read to the end.
-    pub fn load(dir: &Path) -> Result<Self, ProfileErrors> {
-        Self::load_within(dir, Bounds::default())
-    }
-
-    /// The same, held against more than itself.
-    ///
-    /// # Errors
-    /// With everything that is wrong with it or too much, at once.
-    pub fn load_within(dir: &Path, bounds: Bounds<'_>) -> Result<Self, ProfileErrors> {
+    /// With everything that is wrong with it or too much, at once: agent.json and every personality's folder are read to the
+    /// end.
+    pub fn load(dir: &Path, bounds: Bounds<'_>) -> Result<Self, ProfileErrors> {
         let mut errors = ProfileErrors::default();
         let names = personality::folder_names(dir);
         let folders = personality::read_folders(dir, &names, &mut errors);
@@ -103,19 +103,24 @@ impl Profile {
             errors.add(AGENT_FILE, &source, problems);
             return Err(errors);
         };
-        let mut found = schema_check::check(&document, &agent_schema(), dir);
+        let (kinds, unreported) = (bounds.actions, |found: Vec<Problem>, problems: &[Problem]| {
+            let is_new = |it: &Problem| problems.iter().all(|problem| problem.span != it.span);
+            found.into_iter().filter(is_new).collect::<Vec<_>>()
+        });
+        let mut found = schema_check::check(&document, &agent_schema(kinds), dir, kinds);
         formats::only_one_answer(&mut problems, &mut found);
         problems.extend(found);
-        problems.extend(rules::check(&document, dir, &names, bounds.data));
+        let (found, mut uses) = action::check(&document, dir, &bounds);
+        problems.extend(unreported(found, &problems));
+        problems.extend(rules::check(&document, &names, kinds));
         problems.extend(served::check(&document));
         problems.extend(sandbox::check(&document));
         problems.extend(model::unknown(&document, bounds.providers));
         problems.extend(rules::taken_names(&document, bounds.hooks));
         if let Some(operator) = bounds.operator {
             // What cannot be at all needs no leave.
-            let mut asked = operator.asks_too_much(&document);
-            asked.retain(|asked| problems.iter().all(|problem| problem.span != asked.span));
-            problems.extend(asked);
+            let asked = operator.asks_too_much(&document, uses.values());
+            problems.extend(unreported(asked, &problems));
         }
         let mut warnings = Vec::new();
         if !bounds.tools.is_empty() {
@@ -134,7 +139,10 @@ impl Profile {
             warnings.extend(missing_env::no_folder(&document, &source, dir));
             return Err(errors.with_warnings(warnings));
         }
-        Self::build(dir, &source, document, folders).map_err(|problem| {
+        let words = hook_commands::words(&document, uses.values());
+        let hooks = hook::build(&document, &source, kinds, &mut uses);
+        let build = |hooks| Self::build(dir, &source, document, folders, (hooks, words));
+        hooks.and_then(build).map_err(|problem| {
             errors.add(AGENT_FILE, &source, vec![problem]);
             errors
         })
@@ -144,15 +152,16 @@ impl Profile {
         dir: &Path,
         source: &str,
         document: Node,
-        mut personalities: BTreeMap<String, Personality>,
+        mut personalities: BTreeMap<String, PersonalityConfig>,
+        (hooks, command_words): (Vec<Hook>, BTreeSet<String>),
     ) -> Result<Self, Problem> {
         // The checks before this one are stricter than serde; should they ever differ, the profile does not load.
         let file: AgentFile = serde_json::from_value(document.to_json())
             .map_err(|error| Problem::new(document.span.clone(), error.to_string()))?;
-        let (guards, hooks) = (guards(&file, &document, source)?, hook::build(&document, source)?);
+        let guards = guards(&file, &document, source)?;
         let folder_name =
             || dir.file_name().map_or("agent".into(), |n| n.to_string_lossy().into_owned());
-        personalities.extend(file.personalities.into_iter().map(|(name, p)| (name, p.into())));
+        personalities.extend(file.personalities);
         Ok(Self {
             dir: dir.to_owned(),
             name: file.name.unwrap_or_else(folder_name),
@@ -164,10 +173,11 @@ impl Profile {
             limits: file.limits,
             sandbox: file.sandbox,
             mcp_servers: file.mcp_servers,
+            channels: file.channels,
             plugins: file.plugins,
             hooks,
             guards,
-            command_words: hook_commands::words(&document),
+            command_words,
             source: source.to_owned(),
             document,
         })
@@ -180,10 +190,10 @@ pub(crate) fn written_at(source: &str, node: &Node) -> String {
 }
 
 fn guards(file: &AgentFile, document: &Node, source: &str) -> Result<Vec<Guard>, Problem> {
-    let nodes = document.get("policies").map(Node::items).unwrap_or_default();
+    let nodes = document.list("policies");
     let build = |(policy, node): (&file::Policy, &Node)| {
         let at = written_at(source, node);
-        let rules = node.get("deny").map(Node::items).unwrap_or_default();
+        let rules = node.list("deny");
         let lines = rules
             .iter()
             .filter_map(|rule| Some((rule.text()?.to_owned(), written_at(source, rule))));

@@ -26,8 +26,11 @@ pub fn read_inside(dir: &Path, file: &str, most: u64) -> Result<Vec<u8>, Error> 
     Ok(bytes)
 }
 
-/// Reads an ordinary file into `to`. What came before an error is not the whole file.
-pub(crate) fn read_file(path: &Path, most: u64, to: &mut impl Write) -> Result<(), Error> {
+/// Reads an ordinary file of at most `most` bytes into `to`. What came before an error is not the whole file.
+///
+/// # Errors
+/// When it is not an ordinary file, is larger, or cannot be read.
+pub fn read_file(path: &Path, most: u64, to: &mut impl Write) -> Result<(), Error> {
     // Asked before opening: to open a pipe is to wait for its other end.
     if !std::fs::metadata(path)?.is_file() {
         return Err(Error::new(ErrorKind::InvalidInput, "it is not an ordinary file"));

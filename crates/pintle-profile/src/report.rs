@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// One thing that is wrong, before it is known in which file.
 #[derive(Debug, Clone)]
-pub(crate) struct Problem {
+pub struct Problem {
     pub(crate) span: Range<usize>,
     pub(crate) message: String,
     pub(crate) label: String,
@@ -21,7 +21,8 @@ impl Problem {
         Self { span, message: message.into(), label: String::new(), helps: Vec::new() }
     }
 
-    pub(crate) fn at(
+    /// What is wrong at a place, what was expected there (or nothing), and how to fix it.
+    pub fn at(
         span: Range<usize>,
         message: impl Into<String>,
         label: &str,
@@ -32,6 +33,13 @@ impl Problem {
 
     pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
+        self
+    }
+
+    /// The same with another way to fix it.
+    #[must_use]
+    pub fn instead(mut self, help: impl Into<String>) -> Self {
+        self.helps = vec![help.into()];
         self
     }
 

@@ -1,88 +1,37 @@
 //! What a profile says about the sandbox: how far its hooks and servers reach, and what it keeps from everything that runs.
 
-use super::Profile;
 use super::document::Node;
-use super::hook::Action;
 use super::report::Problem;
+use super::{Profile, Uses};
 use pintle_policy::{Guard, GuardKind, Zone};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use std::path::{Component, Path};
 
-/// What a command hook is held to (R8.8).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum HookSandbox {
-    /// Writes the workspace.
-    Workspace,
-    /// Writes the workspace and caches.
-    #[default]
-    Build,
-    /// Reaches the network too.
-    Network,
-    /// Runs without a sandbox.
-    None,
+/// The zones that a server can be given.
+pub(crate) fn of_servers(_: &mut SchemaGenerator) -> Schema {
+    let names: Vec<&str> = Zone::ALL
+        .into_iter()
+        .filter_map(|zone| Zone::declared(zone.name()))
+        .map(Zone::name)
+        .collect();
+    json_schema!({ "type": "string", "enum": names })
 }
 
-impl HookSandbox {
-    /// The zone that the kernel holds it to.
-    #[must_use]
-    pub fn zone(self) -> Zone {
-        match self {
-            Self::Workspace => Zone::Workspace,
-            Self::Build => Zone::Build,
-            Self::Network => Zone::Network,
-            Self::None => Zone::Machine,
-        }
-    }
-
-    /// What it may do that other hooks may not, in words.
-    #[must_use]
-    pub fn widened(self) -> Option<&'static str> {
-        match self {
-            Self::Workspace | Self::Build => None,
-            Self::Network => Some("may reach the network"),
-            Self::None => Some(NO_SANDBOX),
-        }
+/// What a program may do in this zone that others of its kind may not.
+fn widened(zone: Zone, usual: Zone) -> Option<&'static str> {
+    match zone {
+        _ if zone <= usual => None,
+        Zone::Network => Some("may reach the network"),
+        _ => Some("runs without a sandbox"),
     }
 }
 
-const NO_SANDBOX: &str = "runs without a sandbox";
-
-/// What an MCP server that is started is held to (R8.8).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ServerZone {
-    /// Reads the workspace.
-    Safe,
-    /// Writes the workspace.
-    Workspace,
-    /// Writes the workspace and caches.
-    Build,
-    /// Reaches the network too.
-    #[default]
-    Network,
-    /// Runs without a sandbox.
-    Machine,
-}
-
-impl ServerZone {
-    /// The zone that the kernel holds it to.
+impl Uses {
+    /// What its program may do that other hooks' may not.
     #[must_use]
-    pub fn zone(self) -> Zone {
-        match self {
-            Self::Safe => Zone::Safe,
-            Self::Workspace => Zone::Workspace,
-            Self::Build => Zone::Build,
-            Self::Network => Zone::Network,
-            Self::Machine => Zone::Machine,
-        }
-    }
-
-    /// What it may do that other servers may not, in words.
-    #[must_use]
-    pub fn widened(self) -> Option<&'static str> {
-        (self == Self::Machine).then_some(NO_SANDBOX)
+    pub fn widened(&self) -> Option<&'static str> {
+        widened(self.zone.as_ref()?.value, Zone::Build)
     }
 }
 
@@ -102,14 +51,12 @@ impl Profile {
     /// Each hook and server that is held to less than others are, and what it may do.
     #[must_use]
     pub fn widened(&self) -> Vec<(String, &'static str)> {
-        let hooks = self.hooks.iter().filter_map(|hook| match &hook.action {
-            Action::Command { sandbox, .. } => {
-                Some((format!("the hook `{}`", hook.name), sandbox.widened()?))
-            }
-            _ => None,
-        });
+        let hooks = self
+            .hooks
+            .iter()
+            .filter_map(|hook| Some((format!("the hook `{}`", hook.name), hook.uses.widened()?)));
         let servers = self.mcp_servers.iter().filter_map(|(name, server)| {
-            Some((format!("the MCP server `{name}`"), server.zone.widened()?))
+            Some((format!("the MCP server `{name}`"), widened(server.zone, Zone::Network)?))
         });
         hooks.chain(servers).collect()
     }
@@ -117,10 +64,7 @@ impl Profile {
 
 /// Paths and globs that are not of the workspace, or cannot be read.
 pub(super) fn check(file: &Node) -> Vec<Problem> {
-    let listed = |key| {
-        let rules = file.get("sandbox").and_then(|rules| rules.get(key));
-        rules.map(Node::items).unwrap_or_default().iter()
-    };
+    let listed = |key| file.get("sandbox").map(|rules| rules.list(key)).unwrap_or_default().iter();
     let protected = listed("protect").filter_map(|node| {
         let text = node.text()?;
         let is_glob =
@@ -133,9 +77,10 @@ pub(super) fn check(file: &Node) -> Vec<Problem> {
         Some((node, text, outside(text).or_else(bad_glob)?))
     });
     let told = |(node, text, why): (&Node, &str, String)| {
-        Problem::new(node.span.clone(), format!("`{text}` cannot be kept from what runs"))
-            .label(why)
-            .help("write a path of the workspace, like `infra`, or under `secrets` a glob like `**/.env`")
+        let what = format!("`{text}` cannot be kept from what runs");
+        let help =
+            "write a path of the workspace, like `infra`, or under `secrets` a glob like `**/.env`";
+        Problem::at(node.span.clone(), what, &why, help)
     };
     protected.chain(secrets).map(told).collect()
 }

@@ -2,7 +2,8 @@
 
 use super::document::{Field, Kind, Node};
 use super::report::Problem;
-use super::{formats, suggestions};
+use super::schema::IDENTITIES;
+use super::{ActionKind, Bucket, formats, suggestions};
 use pintle_policy::nearest;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
@@ -10,8 +11,13 @@ use std::ops::Range;
 use std::path::Path;
 
 /// Every way in which `node` does not fit `schema`. `folder` is where paths start.
-pub(crate) fn check(node: &Node, schema: &Value, folder: &Path) -> Vec<Problem> {
-    let mut checker = Checker { root: schema, folder, problems: Vec::new() };
+pub(crate) fn check(
+    node: &Node,
+    schema: &Value,
+    folder: &Path,
+    actions: &[ActionKind],
+) -> Vec<Problem> {
+    let mut checker = Checker { root: schema, folder, actions, problems: Vec::new() };
     checker.value(node, schema, "the file");
     checker.problems
 }
@@ -19,6 +25,7 @@ pub(crate) fn check(node: &Node, schema: &Value, folder: &Path) -> Vec<Problem> 
 struct Checker<'a> {
     root: &'a Value,
     folder: &'a Path,
+    actions: &'a [ActionKind],
     problems: Vec<Problem>,
 }
 
@@ -124,7 +131,7 @@ impl<'a> Checker<'a> {
             let help = format!("write {{ \"{key}\": \"{written}\" }}");
             return self.say(&node.span, message, "expected an object `{ … }`", help);
         }
-        if !matches!(node.kind, Kind::Object(_)) {
+        if !node.is_object() {
             return self.wrong_type(node, "object", called);
         }
         let Some(tag) = node.get(key) else {
@@ -139,7 +146,7 @@ impl<'a> Checker<'a> {
                 },
             };
             let label = format!("`{key}` must be one of {}", listed(&names));
-            return self.say(&head(node), format!("{called} has no `{key}`"), &label, help);
+            return self.say(&node.head(), format!("{called} has no `{key}`"), &label, help);
         };
         let Some(written) = tag.text() else {
             return self.one_of_names(tag, &names, &format!("`{key}`"));
@@ -149,7 +156,9 @@ impl<'a> Checker<'a> {
                 self.object(node, schema, &format!("the action `{name}`"), Some(key))
             }
             None => {
-                let meant = suggestions::action(written).unwrap_or(written);
+                let lower = written.to_lowercase();
+                let is_meant = |kind: &&ActionKind| kind.also_called.contains(&lower.as_str());
+                let meant = self.actions.iter().find(is_meant).map_or(written, |kind| kind.name);
                 let near = nearest(meant, names.iter().copied());
                 let help = match (near, suggestions::refusal(written)) {
                     (Some(near), _) => format!("did you mean `{near}`?"),
@@ -217,7 +226,7 @@ impl<'a> Checker<'a> {
                 None => format!("add `{key}`"),
             };
             let label = format!("`{key}` is missing here");
-            self.say(&head(node), format!("{called} has no `{key}`"), &label, help);
+            self.say(&node.head(), format!("{called} has no `{key}`"), &label, help);
         }
     }
 
@@ -230,7 +239,7 @@ impl<'a> Checker<'a> {
         called: &str,
     ) -> Option<&'n str> {
         let written = match called {
-            "`hooks`" => suggestions::bucket(&field.key).unwrap_or(&field.key),
+            "`hooks`" => Bucket::meant_by(&field.key).map_or(&*field.key, |meant| meant.name),
             _ => &field.key,
         };
         let meant = nearest(written, names.iter().copied());
@@ -257,8 +266,7 @@ impl<'a> Checker<'a> {
     fn text(&mut self, node: &Node, text: &str, schema: &Value, called: &str) {
         let format = schema.get("format").and_then(Value::as_str).unwrap_or_default();
         // Prompts and scripts are pages; everything else is shown on one line, and compared.
-        let is_page =
-            format.is_empty() && !IDENTITIES.contains(&called) || format == "hook-command";
+        let is_page = format.is_empty() && !IDENTITIES.contains(&called.trim_matches('`'));
         let problem = formats::hidden(text, node.span.clone(), is_page)
             .or_else(|| formats::check(format, text, node.span.clone(), self.folder));
         self.problems.extend(problem);
@@ -284,9 +292,6 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Lists whose texts are names or patterns.
-const IDENTITIES: [&str; 5] = ["`approvers`", "`plugins`", "`allow`", "`deny`", "`tools`"];
-
 /// The names, if every branch is one fixed text (an enum whose variants have descriptions).
 fn names_of(branches: &[Value]) -> Option<Vec<&str>> {
     branches.iter().map(|b| b.get("const").and_then(Value::as_str)).collect()
@@ -305,11 +310,6 @@ fn with_all<'t>(tags: &[(&str, &'t str, &Value)], keys: &[&str]) -> Option<&'t s
     let known = |key: &&&str| tags.iter().any(|(_, _, branch)| has(branch, key));
     let fits = |branch: &Value| keys.iter().filter(known).all(|key| has(branch, key));
     tags.iter().find(|(_, _, branch)| fits(branch)).map(|(_, name, _)| *name)
-}
-
-/// The opening brace: where a missing field is shown.
-fn head(node: &Node) -> std::ops::Range<usize> {
-    node.span.start..node.span.start.saturating_add(1)
 }
 
 fn listed(names: &[&str]) -> String {

@@ -1,5 +1,6 @@
 //! What agent.json may say has to work (R10.11): a field that this version does not serve is refused, not ignored.
 
+use super::channels;
 use super::document::{Field, Kind, Node};
 use super::report::Problem;
 use pintle_policy::shell::is_variable_name;
@@ -7,11 +8,11 @@ use pintle_policy::shell::is_variable_name;
 /// Everything that is written well and would have no effect.
 pub(super) fn check(file: &Node) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
-    let inline = file.get("personalities").map(Node::fields).unwrap_or_default();
+    let inline = file.table("personalities");
     let personalities = inline.iter().map(|field| &field.value);
     problems.extend(std::iter::once(file).chain(personalities).filter_map(plugins));
-    problems.extend(unserved(file, "channels"));
-    let servers = file.get("mcpServers").map(Node::fields).unwrap_or_default();
+    problems.extend(channels::check(file));
+    let servers = file.table("mcpServers");
     problems.extend(servers.iter().flat_map(variables).filter_map(bad_reference));
     problems
 }
@@ -30,15 +31,15 @@ fn unserved(of: &Node, key: &str) -> Option<Problem> {
         _ => true,
     };
     (!is_empty).then(|| {
-        Problem::new(field.key_span.clone(), format!("this version does not serve `{key}`"))
-            .label("would have no effect")
-            .help("remove it, or leave it empty")
+        let message = format!("this version does not serve `{key}`");
+        let help = "remove it, or leave it empty";
+        Problem::at(field.key_span.clone(), message, "would have no effect", help)
     })
 }
 
 /// The values of a server's `env`.
 pub(super) fn variables(server: &Field) -> impl Iterator<Item = &Node> {
-    server.value.get("env").map(Node::fields).unwrap_or_default().iter().map(|field| &field.value)
+    server.value.table("env").iter().map(|field| &field.value)
 }
 
 /// The variable of pintle's own environment that a value of `env` stands for: `${NAME}`, and nothing beside it.
@@ -58,7 +59,6 @@ fn bad_reference(value: &Node) -> Option<Problem> {
         }
         None => return None,
     };
-    let problem =
-        Problem::new(value.span.clone(), "this does not name a variable of the environment");
-    Some(problem.label("would be passed on as it is written").help(help))
+    let message = "this does not name a variable of the environment";
+    Some(Problem::at(value.span.clone(), message, "would be passed on as it is written", help))
 }

@@ -3,7 +3,7 @@
 use super::json::parse;
 use super::read::read_text;
 use super::report::place;
-use super::{Action, Hook, Profile, written_at};
+use super::{Profile, written_at};
 
 impl Profile {
     /// Where a field of agent.json is written, like `agent.json:14`; `None` when it is left out.
@@ -26,12 +26,5 @@ impl Profile {
         let source = read_text(&self.dir, &file).ok()?;
         let tools = parse(&source).document?.get("tools")?.span.start;
         Some(format!("{file}:{}", place(&source, tools).0))
-    }
-
-    /// Whether it brings programs, or servers to talk to: then a person has to trust it.
-    #[must_use]
-    pub fn runs_programs(&self) -> bool {
-        let runs = |hook: &Hook| matches!(hook.action, Action::Command { .. });
-        self.hooks.iter().any(runs) || !self.mcp_servers.is_empty()
     }
 }

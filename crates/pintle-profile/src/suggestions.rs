@@ -1,44 +1,9 @@
 //! What is meant by a name that other tools use, or that stands in another place.
 
 use super::document::{Kind, Node};
-use super::hook::Bucket;
 use pintle_policy::nearest;
 use serde_json::Value;
 use std::collections::BTreeMap;
-
-/// The moment that goes by this name elsewhere: as a hook point, or in other programs with hooks.
-pub(super) fn bucket(written: &str) -> Option<&'static str> {
-    let plain = |text: &str| text.to_lowercase().replace(['.', '_', '-'], "");
-    let name = plain(written);
-    let meant = match name.as_str() {
-        "pretooluse" | "beforetoolcall" | "toolcall" | "pretoolcall" | "ontooluse"
-        | "ontoolstart" | "toolstart" | "beforetool" | "beforetooluse" | "pretool" => {
-            Bucket::OnToolCall
-        }
-        "posttooluse" | "aftertoolcall" | "toolresult" | "posttoolcall" | "ontoolresult"
-        | "aftertool" | "aftertooluse" | "posttool" | "toolend" => Bucket::OnToolEnd,
-        "userpromptsubmit" | "promptsubmit" | "onmessage" | "onuserprompt" => Bucket::OnPrompt,
-        "beforellmcall" | "beforemodelcall" | "onllmstart" | "onmodelstart" => Bucket::OnModelCall,
-        "afterllmcall" | "aftermodelcall" | "onllmend" => Bucket::OnModelEnd,
-        "stop" | "agentdone" | "sessionend" | "onend" | "onstop" | "ondone" | "onfinish"
-        | "onexit" => Bucket::OnComplete,
-        "onfailure" | "onexception" => Bucket::OnError,
-        _ => return Bucket::ALL.into_iter().find(|b| plain(b.point()) == name).map(Bucket::name),
-    };
-    Some(meant.name())
-}
-
-/// The action that goes by this name elsewhere.
-pub(super) fn action(written: &str) -> Option<&'static str> {
-    Some(match written.to_lowercase().as_str() {
-        "shell" | "bash" | "sh" | "exec" | "run" | "script" | "program" => "command",
-        "ask" | "confirm" | "prompt" | "approval" => "approve",
-        "http" | "post" | "url" | "notify" | "request" => "webhook",
-        "save" | "file" | "write" | "append" | "record" => "save_json",
-        "print" | "echo" | "warn" | "info" => "log",
-        _ => return None,
-    })
-}
 
 /// How to refuse, for an author who looks for an action that does.
 pub(super) fn refusal(written: &str) -> Option<&'static str> {
@@ -59,7 +24,7 @@ pub(super) fn elsewhere(called: &str, written: &str, value: &Node) -> Option<&'s
         ("the file", "env" | "environment") => {
             "variables for hooks are the operator's to give: `[hook_env]` in pintle.toml"
         }
-        ("the file", "agent" | "profile" | "config") if matches!(value.kind, Kind::Object(_)) => {
+        ("the file", "agent" | "profile" | "config") if value.is_object() => {
             "remove it: what is in it belongs at the top of the file"
         }
         (_, "allowedtools" | "disallowedtools" | "allowtools" | "denytools") => {

@@ -1,6 +1,25 @@
 //! Texts of strangers, made fit for a terminal. Which characters are written out, and how, is decided here alone.
 
 use std::borrow::Cow;
+use std::path::Path;
+
+/// A path as it is typed at a shell, in a command that is there to be pasted.
+#[must_use]
+pub fn typed(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    let path = if path.starts_with('-') { Cow::from(format!("./{path}")) } else { path };
+    typed_word(&path)
+}
+
+/// The same for any word of a command.
+#[must_use]
+pub fn typed_word(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+:@%,=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
 
 /// The text with everything spelled out that a terminal would act on or hide: escape sequences, other control
 /// characters, marks that reverse or swallow what follows. Line ends and tabs stay.

@@ -4,19 +4,11 @@ use super::document::Node;
 use super::json::parse;
 use super::read::read_text;
 use super::report::{Problem, ProfileErrors, place};
-use super::{AGENT_FILE, Personality, Profile, guard_lints, written_at};
-use pintle_policy::{PATH_FIELDS, Zone, nearest, tool_meant};
+use super::{AGENT_FILE, Profile, guard_lints, written_at};
+use pintle::points::PersonalityConfig;
+use pintle_policy::{ToolSpec, nearest, tool_meant};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-
-/// A tool there is, as far as a profile can speak of it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct KnownTool {
-    /// Its name.
-    pub name: String,
-    /// The fields of its arguments; none when it does not say.
-    pub fields: Option<BTreeSet<String>>,
-}
 
 /// Something in a profile that may be meant, and may be a slip.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +30,7 @@ impl Profile {
     /// # Errors
     /// With each glob that fits no tool and nearly names one, and each rule about a field that no such tool has: slips
     /// of the pen that would guard nothing.
-    pub fn check_tools(&self, tools: &[KnownTool]) -> Result<Vec<Warning>, ProfileErrors> {
+    pub fn check_tools(&self, tools: &[ToolSpec]) -> Result<Vec<Warning>, ProfileErrors> {
         let mut errors = ProfileErrors::default();
         let tools = Tools::new(tools, &self.document);
         let mut idle = Vec::new();
@@ -53,7 +45,7 @@ impl Profile {
 
     /// What its guards do that their author may not expect: calls they refuse whatever is in them, and what they do not see.
     #[must_use]
-    pub fn surprises(&self, tools: &[KnownTool]) -> Vec<Warning> {
+    pub fn surprises(&self, tools: &[ToolSpec]) -> Vec<Warning> {
         let tools = Tools::new(tools, &self.document);
         of_guards(&self.document, &self.source, &tools, |_| true)
     }
@@ -66,7 +58,7 @@ pub(super) fn of_guards(
     tools: &Tools<'_>,
     loads: impl Fn(&Node) -> bool,
 ) -> Vec<Warning> {
-    let policies = document.get("policies").map(Node::items).unwrap_or_default();
+    let policies = document.list("policies");
     let told = |policy: &Node| {
         let source = written_at(source, policy);
         let warn = move |message| Warning { source: source.clone(), message };
@@ -77,13 +69,13 @@ pub(super) fn of_guards(
 
 /// The tools that a profile can speak of.
 pub(super) struct Tools<'t> {
-    known: &'t [KnownTool],
+    known: &'t [ToolSpec],
     /// Whether there are servers whose tools are not among them: which they bring is known only when they run.
     pub(super) more_to_come: bool,
 }
 
 impl<'t> Tools<'t> {
-    pub(super) fn new(known: &'t [KnownTool], document: &Node) -> Self {
+    pub(super) fn new(known: &'t [ToolSpec], document: &Node) -> Self {
         let servers = document.get("mcpServers").is_some_and(|it| !it.fields().is_empty());
         let asked = known.iter().any(|tool| tool.name.starts_with(OF_A_SERVER));
         Self { known, more_to_come: servers && !asked }
@@ -93,7 +85,7 @@ impl<'t> Tools<'t> {
         self.known.iter().map(|tool| tool.name.as_str())
     }
 
-    pub(super) fn fitting(&self, glob: &str) -> Vec<&'t KnownTool> {
+    pub(super) fn fitting(&self, glob: &str) -> Vec<&'t ToolSpec> {
         match glob::Pattern::new(glob) {
             Ok(glob) => self.known.iter().filter(|tool| glob.matches(&tool.name)).collect(),
             Err(_) => Vec::new(),
@@ -107,7 +99,7 @@ impl<'t> Tools<'t> {
 
     /// What a glob that fits no tool nearly says: a tool's name, or a glob that fits one.
     fn meant_by(&self, glob: &str) -> Option<String> {
-        let name = tool_meant(glob, self.names()).map(str::to_owned);
+        let name = tool_meant(glob, self.known).map(str::to_owned);
         name.or_else(|| nearest_glob(glob, self.names()))
     }
 
@@ -150,25 +142,19 @@ fn nearest_glob<'t>(glob: &str, names: impl Iterator<Item = &'t str>) -> Option<
             let (start, end) = name.split_at(cut);
             let inner = glob.get(before.len()..).unwrap_or_default();
             let outer = glob.get(..glob.len() - after.len()).unwrap_or_default();
-            for (written, valid, meant, joint) in [
-                (
-                    before,
-                    start,
-                    format!("{start}{inner}"),
-                    (before.ends_with('_'), start.ends_with('_')),
-                ),
-                (
-                    after,
-                    end,
-                    format!("{outer}{end}"),
-                    (after.starts_with('_'), end.starts_with('_')),
-                ),
+            let (joins_before, joins_after) = (
+                before.ends_with('_') == start.ends_with('_'),
+                after.starts_with('_') == end.starts_with('_'),
+            );
+            for (written, valid, meant, joins) in [
+                (before, start, format!("{start}{inner}"), joins_before),
+                (after, end, format!("{outer}{end}"), joins_after),
             ] {
                 let slips = strsim::damerau_levenshtein(&written.to_lowercase(), valid);
                 let fits = glob::Pattern::new(&meant).is_ok_and(|meant| meant.matches(name));
                 let few = slips <= (written.len() / PER_SLIP).max(1);
                 if written.len() >= SHORTEST_PART && few && fits {
-                    near.push((slips, joint.0 != joint.1, meant));
+                    near.push((slips, !joins, meant));
                 }
             }
         }
@@ -191,8 +177,8 @@ pub(super) fn slips(
     mut tell: impl FnMut(&Node),
 ) -> Vec<Problem> {
     let mut slips = tools.slips(&globs(document), &mut tell);
-    for policy in document.get("policies").map(Node::items).unwrap_or_default() {
-        let glob = policy.get("tool").and_then(Node::text).unwrap_or_default();
+    for policy in document.list("policies") {
+        let glob = policy.str("tool").unwrap_or_default();
         if tools.knows_all_of(glob) {
             rules_without_a_field(policy, &tools.fitting(glob), &mut slips);
         }
@@ -202,7 +188,7 @@ pub(super) fn slips(
 
 /// The same for the personalities that have a folder.
 pub(super) fn of_folders(
-    (personalities, document, dir): (&BTreeMap<String, Personality>, &Node, &Path),
+    (personalities, document, dir): (&BTreeMap<String, PersonalityConfig>, &Node, &Path),
     tools: &Tools<'_>,
     errors: &mut ProfileErrors,
     idle: &mut Vec<Warning>,
@@ -215,7 +201,7 @@ pub(super) fn of_folders(
         let file = format!("personalities/{name}/config.json");
         let Ok(source) = read_text(dir, &file) else { continue };
         let Some(config) = parse(&source).document else { continue };
-        let globs = config.get("tools").map(Node::items).unwrap_or_default();
+        let globs = config.list("tools");
         let slips = tools.slips(globs, &mut |node| {
             let line = place(&source, node.span.start).0;
             let warning = tools.fits_none(node, &source);
@@ -226,31 +212,30 @@ pub(super) fn of_folders(
 }
 
 fn no_such_tool(glob: &str, span: std::ops::Range<usize>, near: &str) -> Problem {
-    Problem::new(span, format!("there is no tool `{glob}`"))
-        .label("fits no tool: it would never apply")
-        .help(format!("did you mean `{near}`?"))
+    let (message, help) = (format!("there is no tool `{glob}`"), format!("did you mean `{near}`?"));
+    Problem::at(span, message, "fits no tool: it would never apply", help)
 }
 
 /// A guard looks at fields. One that none of its tools has is never there to be looked at.
-fn rules_without_a_field(policy: &Node, tools: &[&KnownTool], slips: &mut Vec<Problem>) {
-    let known: Option<Vec<_>> = tools.iter().map(|tool| tool.fields.as_ref()).collect();
+fn rules_without_a_field(policy: &Node, tools: &[&ToolSpec], slips: &mut Vec<Problem>) {
+    let known: Option<Vec<_>> = tools.iter().map(|tool| tool.fields()).collect();
     let Some(known) = known.filter(|known| !known.is_empty()) else { return };
-    let fields: BTreeSet<&str> = known.into_iter().flatten().map(String::as_str).collect();
+    let fields: BTreeSet<&str> = known.into_iter().flatten().collect();
     let Some(kind) = policy.get("kind") else { return };
-    // Of a tool that is not built in, any field may hold a path.
-    let strange = tools.iter().any(|tool| Zone::of_tool(&tool.name) == Zone::External);
-    let may_be_path = |field: &&str| strange || PATH_FIELDS.contains(field);
+    // Of a tool that declares no paths, any field may hold one.
+    let may_take_a_path = |tool: &&ToolSpec| match &tool.paths {
+        Some(paths) => !paths.is_empty(),
+        None => tool.fields().is_none_or(|mut fields| fields.next().is_some()),
+    };
     let looks_at = match kind.text() {
         Some("shell") if !fields.contains("command") => "a `command`",
-        Some("path") if !fields.iter().any(may_be_path) => "a path",
+        Some("path") if !tools.iter().any(may_take_a_path) => "a path",
         Some("json") => return pointers_to_nothing(policy, &fields, slips),
         _ => return,
     };
-    slips.push(
-        Problem::new(kind.span.clone(), format!("no tool that this guard is for takes {looks_at}"))
-            .label("there would be nothing to look at")
-            .help(taken(&fields)),
-    );
+    let message = format!("no tool that this guard is for takes {looks_at}");
+    let label = "there would be nothing to look at";
+    slips.push(Problem::at(kind.span.clone(), message, label, taken(&fields)));
 }
 
 fn taken(fields: &BTreeSet<&str>) -> String {
@@ -283,17 +268,14 @@ fn pointers_to_nothing(policy: &Node, fields: &BTreeSet<&str>, slips: &mut Vec<P
 
 /// The globs of tools that stand in agent.json.
 fn globs(document: &Node) -> Vec<Node> {
-    let fields = |key: &str| document.get(key).map(Node::fields).unwrap_or_default();
-    let items = |node: Option<&Node>| node.map(Node::items).unwrap_or_default().to_vec();
     let mut nodes = Vec::new();
-    for action in fields("hooks").iter().flat_map(|bucket| bucket.value.items()) {
-        nodes.extend(items(action.get("tools")));
+    for action in document.table("hooks").iter().flat_map(|bucket| bucket.value.items()) {
+        nodes.extend_from_slice(action.list("tools"));
     }
-    let policies = items(document.get("policies"));
-    nodes.extend(policies.iter().filter_map(|policy| policy.get("tool").cloned()));
-    for personality in fields("personalities") {
-        nodes.extend(items(personality.value.get("tools")));
+    nodes.extend(document.list("policies").iter().filter_map(|policy| policy.get("tool").cloned()));
+    for personality in document.table("personalities") {
+        nodes.extend_from_slice(personality.value.list("tools"));
     }
-    nodes.extend(fields("tools").iter().flat_map(|list| list.value.items().to_vec()));
+    nodes.extend(document.table("tools").iter().flat_map(|list| list.value.items().to_vec()));
     nodes
 }

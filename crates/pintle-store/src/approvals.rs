@@ -1,198 +1,149 @@
-//! The life of a question: asked, listed, waited for, lapsed, called off, used.
+//! The life of a question: asked, listed, answered, lapsed, called off.
 
-use std::time::Duration;
-
-use pintle_agent::StoreError;
+use futures_util::future::{BoxFuture, FutureExt};
+use pintle_agent::canonical_json;
+use pintle_agent::store::{
+    Answer, AnswerResult, Approval, ApprovalFilter, ApprovalState, Approvals, Claim, Decision,
+    FencingToken, NewApproval, Scope, Stored,
+};
 use rusqlite::{Connection, params};
 use uuid::Uuid;
 
-use crate::approval::{
-    Approval, ApprovalFilter, ApprovalState, COLUMNS, NewApproval, approval_from, by_id,
-};
+use crate::approval::{COLUMNS, Json, Word, approval_from, by_id};
+use crate::claim::fence;
 use crate::clock::{now_ms, to_sql};
 use crate::error::Fault;
 use crate::store::SqliteStore;
-use pintle_agent::{args_hash, canonical_json};
 
-/// How often to look for an answer given in another process.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
-
-/// How many matches a part of an id returns at most; more than one already means "say more".
-const MATCHES: u32 = 10;
-
-impl SqliteStore {
-    /// Stores a question. Ask people only after this returned: then it survives a crash (R11.4, R11.6).
-    ///
-    /// # Errors
-    /// [`StoreError::NoSuchSession`] when its session does not exist.
-    pub async fn request_approval(&self, new: NewApproval) -> Result<Approval, StoreError> {
-        self.worker().write("storing an approval", move |conn| insert(conn, new)).await
+impl Approvals for SqliteStore {
+    fn request_approval(&self, claim: &Claim, new: NewApproval) -> Stored<'_, Approval> {
+        let token = claim.token().clone();
+        let store = move |conn: &Connection| insert(conn, &token, new);
+        self.worker().write("storing an approval", store).boxed()
     }
 
-    /// One question by its whole id.
-    pub async fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
+    fn approval(&self, id: &str) -> Stored<'_, Option<Approval>> {
         let id = id.to_owned();
-        self.worker().read("reading an approval", move |conn| Ok(by_id(conn, &id)?)).await
+        self.worker().read("reading an approval", move |conn| Ok(by_id(conn, &id)?)).boxed()
     }
 
-    /// Questions, newest first.
-    pub async fn approvals(&self, filter: ApprovalFilter) -> Result<Vec<Approval>, StoreError> {
-        self.worker().read("listing approvals", move |conn| list(conn, &filter)).await
+    fn approvals(&self, filter: ApprovalFilter) -> Stored<'_, Vec<Approval>> {
+        self.worker().read("listing approvals", move |conn| list(conn, &filter)).boxed()
     }
 
-    /// Questions whose id starts or ends with what a person typed; a whole id finds that one only.
-    ///
-    /// Ids made in the same minute start alike, so the end is what people should be shown as the short form.
-    pub async fn find_approval(&self, part: &str) -> Result<Vec<Approval>, StoreError> {
-        // Nothing else occurs in an id, and so nothing here means something to LIKE.
-        if part.is_empty() || !part.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-') {
-            return Ok(Vec::new());
-        }
-        let part = part.to_ascii_lowercase();
-        self.worker()
-            .read("looking for an approval", move |conn| {
-                let mut statement = conn.prepare_cached(&format!(
-                    "SELECT {COLUMNS} FROM approvals WHERE id LIKE ?1 || '%' OR id LIKE '%' || ?1
-                     ORDER BY n DESC LIMIT ?2"
-                ))?;
-                Ok(statement
-                    .query_map(params![part, MATCHES], approval_from)?
-                    .collect::<Result<_, _>>()?)
-            })
-            .await
+    fn answer_approval(&self, answer: Answer) -> Stored<'_, AnswerResult> {
+        self.change("answering an approval", move |conn| decide(conn, &answer))
     }
 
-    /// Waits until the question is no longer pending, or until the moment `until` (milliseconds since 1970), and
-    /// returns it as it is then. A question past its own expiry is marked so.
-    ///
-    /// An answer from this process is noticed at once, one from another within a fifth of a second. Stopping to wait
-    /// changes nothing.
-    ///
-    /// # Errors
-    /// [`StoreError::Failed`] when there is no such question (its session was deleted, say).
-    pub async fn wait_for_answer(&self, id: &str, until: u64) -> Result<Approval, StoreError> {
-        const DOING: &str = "waiting for an answer";
-        loop {
-            // Made before looking, so that an answer between the look and the wait is not missed.
-            let answered = self.answered().notified();
-            let Some(approval) = self.approval(id).await? else {
-                return Err(crate::error::failed(
-                    DOING,
-                    format!("there is no approval `{id}` (any more)"),
-                ));
-            };
-            let now = now_ms();
-            if approval.state != ApprovalState::Pending {
-                return Ok(approval);
-            }
-            if now >= approval.expires_at {
-                self.expire_approvals(now).await?;
-                continue;
-            }
-            if now >= until {
-                return Ok(approval);
-            }
-            let rest = Duration::from_millis(until.min(approval.expires_at) - now);
-            let _ = tokio::time::timeout(rest.min(LOOK_EVERY), answered).await;
-        }
+    fn expire_approvals(&self) -> Stored<'_, Vec<Approval>> {
+        self.change("expiring approvals", move |conn| Ok(expire(conn, now_ms())?))
     }
 
-    /// Calls a question off because its run no longer waits. `false` when it was not pending any more.
-    pub async fn cancel_approval(&self, id: &str, reason: &str) -> Result<bool, StoreError> {
-        let (id, reason) = (id.to_owned(), reason.to_owned());
-        let changed = self
-            .worker()
-            .write("cancelling an approval", move |conn| {
-                let changed = conn
-                    .prepare_cached(
-                        "UPDATE approvals SET state = 'cancelled', answer_reason = ?2, answered_at = ?3
-                         WHERE id = ?1 AND state = 'pending'",
-                    )?
-                    .execute(params![id, reason, to_sql(now_ms())])?;
-                Ok(changed > 0)
-            })
-            .await?;
-        self.answered().notify_waiters();
-        Ok(changed)
-    }
-
-    /// Calls off every question of a session and of its sub-agents, because the conversation went on without their
-    /// answers. An answer that was not acted on is used up with them: it was for a call that no longer comes.
-    pub async fn withdraw_approvals(
-        &self,
-        session_id: &str,
-        reason: &str,
-    ) -> Result<(), StoreError> {
-        let (session_id, reason) = (session_id.to_owned(), reason.to_owned());
-        self.worker()
-            .write("withdrawing approvals", move |conn| {
-                let now = to_sql(now_ms());
-                for id in open_in(conn, &session_id)? {
-                    conn.prepare_cached(
-                        "UPDATE approvals SET
-                             consumed_at = CASE state WHEN 'approved' THEN ?3 ELSE consumed_at END,
-                             heard_at = CASE state WHEN 'denied' THEN ?3 ELSE heard_at END,
-                             answer_reason = CASE state WHEN 'pending' THEN ?2 ELSE answer_reason END,
-                             answered_at = CASE state WHEN 'pending' THEN ?3 ELSE answered_at END,
-                             state = CASE state WHEN 'pending' THEN 'cancelled' ELSE state END
-                         WHERE id = ?1",
-                    )?
-                    .execute(params![id, reason, now])?;
-                }
-                Ok(())
-            })
-            .await?;
-        self.answered().notify_waiters();
-        Ok(())
-    }
-
-    /// Marks every pending question whose time is over at `now` as expired, and returns those.
-    pub async fn expire_approvals(&self, now: u64) -> Result<Vec<Approval>, StoreError> {
-        let expired =
-            self.worker().write("expiring approvals", move |conn| Ok(expire(conn, now)?)).await?;
-        if !expired.is_empty() {
-            self.answered().notify_waiters();
-        }
-        Ok(expired)
-    }
-
-    /// Uses up a yes, just before the tool runs with arguments of this hash. `true` for exactly one caller, of all
-    /// processes, and only for the arguments that were approved (P3).
-    ///
-    /// After a crash between this and the tool's end the tool is not run again: at most once, never twice (R11.6).
-    pub async fn consume_approval(&self, id: &str, args_hash: &str) -> Result<bool, StoreError> {
-        let (id, args_hash) = (id.to_owned(), args_hash.to_owned());
-        self.worker()
-            .write("using an approval", move |conn| {
-                let changed = conn
-                    .prepare_cached(
-                        "UPDATE approvals SET consumed_at = ?3
-                         WHERE id = ?1 AND args_hash = ?2 AND state = 'approved' AND consumed_at IS NULL",
-                    )?
-                    .execute(params![id, args_hash, to_sql(now_ms())])?;
-                Ok(changed > 0)
-            })
-            .await
-    }
-
-    /// Uses up a no: its run heard it. The next call is a new question, also when it looks the same.
-    pub async fn consume_denial(&self, id: &str) -> Result<(), StoreError> {
-        let id = id.to_owned();
-        self.worker()
-            .write("using a denial", move |conn| {
-                conn.prepare_cached(
-                    "UPDATE approvals SET heard_at = ?2
-                     WHERE id = ?1 AND state = 'denied' AND heard_at IS NULL",
+    fn cancel_approval(&self, claim: &Claim, id: &str, reason: &str) -> Stored<'_, bool> {
+        let (token, id, reason) = (claim.token().clone(), id.to_owned(), reason.to_owned());
+        self.change("cancelling an approval", move |conn| {
+            fence(conn, &token)?;
+            let changed = conn
+                .prepare_cached(
+                    "UPDATE approvals SET state = 'cancelled', answer_reason = ?3, answered_at = ?4
+                     WHERE id = ?1 AND session_id = ?2 AND state = 'pending'",
                 )?
-                .execute(params![id, to_sql(now_ms())])?;
-                Ok(())
-            })
-            .await
+                .execute(params![id, token.session_id, reason, to_sql(now_ms())])?;
+            Ok(changed > 0)
+        })
+    }
+
+    fn withdraw_approvals(&self, claim: &Claim, reason: &str) -> Stored<'_, ()> {
+        let (token, reason) = (claim.token().clone(), reason.to_owned());
+        self.change("withdrawing approvals", move |conn| {
+            fence(conn, &token)?;
+            let now = to_sql(now_ms());
+            for id in open_in(conn, &token.session_id)? {
+                conn.prepare_cached(
+                    "UPDATE approvals SET
+                         consumed_at = CASE state WHEN 'approved' THEN ?3 ELSE consumed_at END,
+                         heard_at = CASE state WHEN 'denied' THEN ?3 ELSE heard_at END,
+                         answer_reason = CASE state WHEN 'pending' THEN ?2 ELSE answer_reason END,
+                         answered_at = CASE state WHEN 'pending' THEN ?3 ELSE answered_at END,
+                         state = CASE state WHEN 'pending' THEN 'cancelled' ELSE state END
+                     WHERE id = ?1",
+                )?
+                .execute(params![id, reason, now])?;
+            }
+            Ok(())
+        })
+    }
+
+    fn acknowledge_denial(&self, claim: &Claim, id: &str) -> Stored<'_, ()> {
+        let (token, id) = (claim.token().clone(), id.to_owned());
+        self.change("using a denial", move |conn| {
+            fence(conn, &token)?;
+            conn.prepare_cached(
+                "UPDATE approvals SET heard_at = ?3
+                 WHERE id = ?1 AND session_id = ?2 AND state = 'denied' AND heard_at IS NULL",
+            )?
+            .execute(params![id, token.session_id, to_sql(now_ms())])?;
+            Ok(())
+        })
+    }
+
+    fn approvals_changed(&self) -> BoxFuture<'_, ()> {
+        self.answered().notified().boxed()
     }
 }
 
+impl SqliteStore {
+    /// A write that a waiting run of this process hears of at once.
+    fn change<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    ) -> Stored<'_, T> {
+        async move {
+            let changed = self.worker().write(doing, work).await;
+            self.answered().notify_waiters();
+            changed
+        }
+        .boxed()
+    }
+}
+
+/// Runs under the write lock: between the look and the change no other answer comes in.
+fn decide(conn: &Connection, answer: &Answer) -> Result<AnswerResult, Fault> {
+    let now = now_ms();
+    expire(conn, now)?;
+    let Some(approval) = by_id(conn, &answer.id)? else { return Ok(AnswerResult::Unknown) };
+    if let Some(refused) = approval.refuses(answer) {
+        return Ok(refused);
+    }
+    let (state, scope) = match answer.decision {
+        Decision::Approve(scope) => (ApprovalState::Approved, Some(scope)),
+        Decision::Deny => (ApprovalState::Denied, None),
+    };
+    let rule_scope = scope.filter(|scope| *scope != Scope::Once).map(Word);
+    let scope = scope.map(|_| Word(Scope::Once));
+    conn.prepare_cached(
+        "UPDATE approvals SET state = ?2, scope = ?3, answered_by = ?4, answer_reason = ?5, answered_at = ?6,
+                              rule_scope = ?7
+         WHERE id = ?1",
+    )?
+    .execute(params![
+        answer.id,
+        Word(state),
+        scope,
+        answer.by,
+        answer.reason,
+        to_sql(now),
+        rule_scope
+    ])?;
+    Ok(match by_id(conn, &answer.id)? {
+        Some(approval) => AnswerResult::Accepted(Box::new(approval)),
+        None => AnswerResult::Unknown,
+    })
+}
+
 /// Marks what is over; also run before each answer, so that a late one finds the truth.
-pub(crate) fn expire(conn: &Connection, now: u64) -> rusqlite::Result<Vec<Approval>> {
+fn expire(conn: &Connection, now: u64) -> rusqlite::Result<Vec<Approval>> {
     conn.prepare_cached(&format!(
         "UPDATE approvals SET state = 'expired', answered_at = ?1
          WHERE state = 'pending' AND expires_at <= ?1 RETURNING {COLUMNS}"
@@ -201,7 +152,7 @@ pub(crate) fn expire(conn: &Connection, now: u64) -> rusqlite::Result<Vec<Approv
     .collect()
 }
 
-/// The questions of a session and of its sub-agents that nobody answered, or whose answer nobody acted on.
+/// The questions of a session and of its sub-agents that have no answer, or whose answer no run has acted on.
 fn open_in(conn: &Connection, session_id: &str) -> rusqlite::Result<Vec<String>> {
     let open = "(state = 'pending' OR state = 'approved' AND consumed_at IS NULL
                  OR state = 'denied' AND heard_at IS NULL)";
@@ -219,37 +170,10 @@ fn open_in(conn: &Connection, session_id: &str) -> rusqlite::Result<Vec<String>>
     .collect()
 }
 
-fn insert(conn: &Connection, new: NewApproval) -> Result<Approval, Fault> {
-    if !conn.prepare_cached("SELECT 1 FROM sessions WHERE id = ?1")?.exists([&new.session_id])? {
-        return Err(StoreError::NoSuchSession(new.session_id).into());
-    }
-    let approval = Approval {
-        id: Uuid::now_v7().to_string(),
-        session_id: new.session_id,
-        run_id: new.run_id,
-        tool_call_id: new.tool_call_id,
-        tool: new.tool,
-        args_hash: args_hash(&new.args),
-        args: new.args,
-        reason: new.reason,
-        approvers: new.approvers,
-        requested_by: new.requested_by,
-        created_at: now_ms(),
-        expires_at: new.expires_at,
-        state: ApprovalState::Pending,
-        scope: None,
-        answered_by: None,
-        answer_reason: None,
-        answered_at: None,
-        consumed_at: None,
-        origin: new.origin,
-        rule: new.rule,
-    };
-    let unwritable = |error| {
-        Fault::Refused(format!("what the run is made of cannot be written as JSON: {error}"))
-    };
-    let origin = approval.origin.as_ref().map(serde_json::to_string).transpose();
-    let rule = approval.rule.as_ref().map(serde_json::to_string).transpose();
+fn insert(conn: &Connection, token: &FencingToken, new: NewApproval) -> Result<Approval, Fault> {
+    fence(conn, token)?;
+    let id = Uuid::now_v7().to_string();
+    let approval = Approval::pending(id, token.session_id.clone(), new, now_ms());
     conn.prepare_cached(
         "INSERT INTO approvals (id, session_id, run_id, tool_call_id, tool, args, args_hash, reason, approvers,
                                 requested_by, created_at, expires_at, origin, rule)
@@ -264,12 +188,12 @@ fn insert(conn: &Connection, new: NewApproval) -> Result<Approval, Fault> {
         canonical_json(&approval.args),
         approval.args_hash,
         approval.reason,
-        serde_json::Value::from(approval.approvers.clone()).to_string(),
+        Json(&approval.approvers),
         approval.requested_by,
         to_sql(approval.created_at),
         to_sql(approval.expires_at),
-        origin.map_err(unwritable)?,
-        rule.map_err(unwritable)?
+        approval.origin.as_ref().map(Json),
+        approval.rule.as_ref().map(Json)
     ])?;
     Ok(approval)
 }
@@ -282,8 +206,9 @@ fn list(conn: &Connection, filter: &ApprovalFilter) -> Result<Vec<Approval>, Fau
          ORDER BY n DESC LIMIT ?5"
     ))?;
     let limit = filter.limit.map_or(-1, i64::from);
+    let state = filter.state.map(Word);
     let rows = statement.query_map(
-        params![filter.session_id, filter.run_id, filter.tool_call_id, filter.state, limit],
+        params![filter.session_id, filter.run_id, filter.tool_call_id, state, limit],
         approval_from,
     )?;
     Ok(rows.collect::<Result<_, _>>()?)

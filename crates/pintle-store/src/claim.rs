@@ -1,105 +1,184 @@
-//! One run at a time in a session, across processes: a locked file per session, which the kernel unlocks when its owner
-//! dies, however it dies.
+//! One owner of a session at a time, across processes.
+//!
+//! The row in `claims` says who it is, and every write of a run compares it. The kernel says whether the owner lives: each
+//! process keeps one file locked, and the kernel unlocks it when the process dies, however it dies.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pintle_agent::{Claim, Session, StoreError};
+use futures_util::future::{BoxFuture, FutureExt};
+use pintle_agent::StoreError;
+use pintle_agent::store::{Claim, Claims, FencingToken, Session, Stored, StoredRun};
+use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::error::failed;
+use crate::clock::{from_sql, now_ms, to_sql};
+use crate::error::{Fault, failed};
+use crate::process_lock::{ProcessLock, is_held};
 use crate::store::SqliteStore;
 
-/// How often to look whether the other one is done.
+/// How often to look whether the other run is done.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 const DOING: &str = "taking a session for a run";
 
-impl SqliteStore {
-    /// The session, unless somebody uses it right now, here or in another process: how to see whether the run that asked
-    /// a question still lives.
-    ///
-    /// # Errors
-    /// [`StoreError::Failed`] when the lock next to the database cannot be made.
-    pub fn try_claim(&self, session_id: &str) -> Result<Option<Claim>, StoreError> {
-        Ok(self.try_lock(session_id)?.ok().map(Claim::held_by))
-    }
-
-    /// The same, waiting as long as [`Options::claim_patience`](crate::Options) for whoever uses it.
-    pub(crate) async fn claim_session(&self, session: &Session) -> Result<Claim, StoreError> {
-        let given_up = Instant::now() + self.claim_patience();
-        let mut owner = None;
-        loop {
-            match self.try_lock(&session.id)? {
-                Ok(lock) => return Ok(Claim::held_by(lock)),
-                // The system's list of locks may leave one out while others come and go: what was seen once holds.
-                Err(seen) => owner = seen.or(owner),
+impl Claims for SqliteStore {
+    fn claim(&self, session: &Session) -> Stored<'_, Claim> {
+        let session = session.clone();
+        async move {
+            let deadline = Instant::now() + self.claim_timeout();
+            loop {
+                let pid = match self.take(&session.id).await? {
+                    Ok(claim) => return Ok(claim),
+                    Err(pid) => pid,
+                };
+                if Instant::now() >= deadline {
+                    let by = format!(" (process {pid})");
+                    return Err(StoreError::InUse { session: session.key, by });
+                }
+                tokio::time::sleep(LOOK_EVERY).await;
             }
-            if Instant::now() >= given_up {
-                let by = owner.map(|pid| format!(" (process {pid})")).unwrap_or_default();
-                return Err(StoreError::InUse { session: session.key.clone(), by });
-            }
-            tokio::time::sleep(LOOK_EVERY).await;
         }
+        .boxed()
     }
 
-    /// The lock; or, as far as it is known, the process that has it.
-    fn try_lock(&self, session_id: &str) -> Result<Result<Lock, Option<u32>>, StoreError> {
-        let path = self.lock_of(session_id);
-        Lock::try_take(&path).map_err(|error| {
-            let path = path.display();
-            failed(DOING, format!("{path} cannot be used: {error}. Check its permissions"))
+    fn try_claim(&self, session_id: &str) -> Stored<'_, Option<Claim>> {
+        let session_id = session_id.to_owned();
+        async move { Ok(self.take(&session_id).await?.ok()) }.boxed()
+    }
+
+    fn is_claimed(&self, session_id: &str) -> Stored<'_, bool> {
+        let session_id = session_id.to_owned();
+        async move { Ok(self.live_owner(session_id).await?.is_some()) }.boxed()
+    }
+}
+
+impl SqliteStore {
+    /// The claim; or the process that has it.
+    fn take(&self, session_id: &str) -> BoxFuture<'_, Result<Result<Claim, i64>, StoreError>> {
+        let session_id = session_id.to_owned();
+        async move {
+            // Looking needs no write lock, and mostly it is free.
+            if let Some(pid) = self.live_owner(session_id.clone()).await? {
+                return Ok(Err(pid));
+            }
+            let (lock, locks) = (self.process_lock()?, self.locks());
+            // The epoch is known later. The guard is made before the write: a caller that stops waiting has claimed nothing.
+            let token = FencingToken::new(session_id, 0);
+            let guard = Release { store: self.clone(), token: token.clone() };
+            let write = move |conn: &Connection| take(conn, &locks, token, &lock);
+            Ok(match self.worker().write(DOING, write).await? {
+                Ok(token) => Ok(Claim::new(token).held_by(guard)),
+                Err(pid) => Err(pid),
+            })
+        }
+        .boxed()
+    }
+
+    async fn live_owner(&self, session_id: String) -> Result<Option<i64>, StoreError> {
+        let locks = self.locks();
+        let read = move |conn: &Connection| Ok(live_owner(conn, &locks, &session_id)?.owner);
+        self.worker().read(DOING, read).await
+    }
+
+    /// The folder of the locks, next to the database.
+    pub(crate) fn locks(&self) -> PathBuf {
+        self.path().with_file_name("locks")
+    }
+
+    /// This process's own lock.
+    pub(crate) fn process_lock(&self) -> Result<std::sync::Arc<ProcessLock>, StoreError> {
+        self.worker().process_lock(&self.locks()).map_err(|error| {
+            let folder = self.locks();
+            let folder = folder.display();
+            failed(DOING, format!("{folder} cannot be used: {error}. Check its permissions"))
         })
     }
+}
 
-    pub(crate) fn lock_of(&self, session_id: &str) -> PathBuf {
-        self.path().with_file_name("locks").join(session_id)
+/// What a session's row says.
+struct Row {
+    epoch: u64,
+    /// It was claimed and not given back.
+    is_claimed: bool,
+    /// The process that claimed it, if it lives.
+    owner: Option<i64>,
+}
+
+fn live_owner(conn: &Connection, locks: &Path, session_id: &str) -> rusqlite::Result<Row> {
+    let row: Option<(i64, Option<String>, Option<i64>)> = conn
+        .prepare_cached(
+            "SELECT epoch, CASE WHEN nonce IS NULL THEN NULL ELSE owner END, pid FROM claims WHERE session_id = ?1",
+        )?
+        .query_row([session_id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?;
+    let (epoch, owner, pid) = row.unwrap_or_default();
+    let lives = owner.as_ref().is_some_and(|owner| is_held(&locks.join(owner)));
+    let is_claimed = owner.is_some();
+    Ok(Row { epoch: from_sql(epoch), is_claimed, owner: pid.filter(|_| lives) })
+}
+
+fn take(
+    conn: &Connection,
+    locks: &Path,
+    mut token: FencingToken,
+    lock: &ProcessLock,
+) -> Result<Result<FencingToken, i64>, Fault> {
+    let session_id = token.session_id.as_str();
+    if !conn.prepare_cached("SELECT 1 FROM sessions WHERE id = ?1")?.exists([session_id])? {
+        return Err(StoreError::NoSuchSession(session_id.to_owned()).into());
+    }
+    let row = live_owner(conn, locks, session_id)?;
+    if let Some(pid) = row.owner {
+        return Ok(Err(pid));
+    }
+    if row.is_claimed {
+        // Its owner is gone: what the run had begun to record ends here, and it can add nothing.
+        conn.prepare_cached(
+            "UPDATE runs SET ended_at = ?2, outcome = ?3 WHERE session_id = ?1 AND ended_at IS NULL",
+        )?
+        .execute(params![session_id, to_sql(now_ms()), StoredRun::INTERRUPTED])?;
+    }
+    token.epoch = row.epoch + 1;
+    conn.prepare_cached(
+        "INSERT INTO claims (session_id, epoch, nonce, owner, pid) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT (session_id) DO UPDATE SET epoch = ?2, nonce = ?3, owner = ?4, pid = ?5",
+    )?
+    .execute(params![
+        token.session_id,
+        to_sql(token.epoch),
+        token.nonce,
+        lock.name(),
+        std::process::id()
+    ])?;
+    Ok(Ok(token))
+}
+
+/// The first statement of every write of a run: it runs in the transaction of the write.
+pub(crate) fn fence(conn: &Connection, token: &FencingToken) -> Result<(), Fault> {
+    let held = conn
+        .prepare_cached("SELECT 1 FROM claims WHERE session_id = ?1 AND epoch = ?2 AND nonce = ?3")?
+        .exists(params![token.session_id, to_sql(token.epoch), token.nonce])?;
+    match held {
+        true => Ok(()),
+        false => Err(StoreError::ClaimLost { session: token.session_id.clone() }.into()),
     }
 }
 
-/// A file that is locked until it is closed. It stays where it is, empty: making and removing one for each run would
-/// make every write of the database wait for the folder as well.
-struct Lock {
-    _file: File,
+/// Gives a session back. It is queued behind what was written under the claim, and not waited for.
+struct Release {
+    store: SqliteStore,
+    token: FencingToken,
 }
 
-impl Lock {
-    fn try_take(path: &Path) -> io::Result<Result<Self, Option<u32>>> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = match (options.open(path), path.parent()) {
-            (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
-                fs::create_dir_all(folder)?;
-                options.open(path)?
-            }
-            (opened, _) => opened?,
-        };
-        match file.try_lock() {
-            Ok(()) => Ok(Ok(Self { _file: file })),
-            Err(TryLockError::WouldBlock) => Ok(Err(owner_of(&file))),
-            Err(TryLockError::Error(error)) => Err(error),
-        }
+impl Drop for Release {
+    fn drop(&mut self) {
+        let token = self.token.clone();
+        self.store.worker().write_later("giving a session back", move |conn| {
+            conn.prepare_cached(
+                "UPDATE claims SET nonce = NULL WHERE session_id = ?1 AND nonce = ?2",
+            )?
+            .execute([token.session_id, token.nonce])?;
+            Ok(())
+        });
     }
-}
-
-/// The process that holds the lock, where the system says so: on Linux, in a list of all locks by file number.
-#[cfg(unix)]
-fn owner_of(file: &File) -> Option<u32> {
-    use std::os::unix::fs::MetadataExt;
-    let number = file.metadata().ok()?.ino();
-    let locks = fs::read_to_string("/proc/locks").ok()?;
-    locks.lines().find_map(|line| {
-        // `1: FLOCK  ADVISORY  WRITE 4711 fd:01:8675309 0 EOF`
-        let mut words = line.split_ascii_whitespace().skip(4);
-        let (owner, place) = (words.next()?, words.next()?);
-        (place.rsplit(':').next()?.parse() == Ok(number)).then(|| owner.parse().ok())?
-    })
-}
-
-#[cfg(not(unix))]
-fn owner_of(_: &File) -> Option<u32> {
-    None
 }

@@ -16,6 +16,9 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0004_origin.sql"),
     include_str!("migrations/0005_heard_denials.sql"),
     include_str!("migrations/0006_rules.sql"),
+    include_str!("migrations/0007_claims.sql"),
+    include_str!("migrations/0008_queues.sql"),
+    include_str!("migrations/0009_short_ids.sql"),
 ];
 
 /// Refuses a database that is not ours or is newer than this program. Only reads.

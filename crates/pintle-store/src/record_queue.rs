@@ -4,48 +4,20 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use pintle_agent::store::{Record, RecordLoss, StoredRun};
 use rusqlite::{CachedStatement, Connection, Transaction, TransactionBehavior, params};
 
 use crate::clock::to_sql;
 use crate::error::explain;
-use crate::records::{NewEvent, NewRun, RunEnd};
 
 /// What an entry costs besides its text: ids, numbers, the row around it.
 const OVERHEAD: usize = 128;
 
-#[derive(Debug)]
-pub(crate) enum Record {
-    Start(NewRun),
-    Event(NewEvent),
-    End { run_id: String, end: RunEnd },
-}
-
-impl Record {
-    fn bytes(&self) -> usize {
-        match self {
-            Record::Event(event) => OVERHEAD + event.json.len(),
-            Record::Start(_) | Record::End { .. } => OVERHEAD,
-        }
+fn bytes(record: &Record) -> usize {
+    match record {
+        Record::Event(event) => OVERHEAD + event.json.len(),
+        Record::Start(_) | Record::End(_) => OVERHEAD,
     }
-
-    fn run_id(&self) -> &str {
-        match self {
-            Record::Start(run) => &run.run_id,
-            Record::Event(event) => &event.run_id,
-            Record::End { run_id, .. } => run_id,
-        }
-    }
-}
-
-/// How many records never reached the disk since the store was opened, and why the last one did not.
-///
-/// Records give way to the run, so they can be lost; they are never lost silently.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RecordLoss {
-    /// How many.
-    pub count: u64,
-    /// Why the newest of them was lost.
-    pub reason: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -84,7 +56,7 @@ impl RecordQueue {
     pub(crate) fn push(&self, record: Record) -> Pushed {
         let mut waiting = self.lock();
         let before = waiting.bytes;
-        let after = before + record.bytes();
+        let after = before + bytes(&record);
         if after > self.limit && matches!(record, Record::Event(_)) {
             *waiting.dropped.entry(record.run_id().to_owned()).or_default() += 1;
             waiting.loss.count += 1;
@@ -150,7 +122,8 @@ fn write_all(
     let mut refused: Refused = None;
     let mut event = conn.prepare_cached(
         "INSERT INTO run_events (run_id, seq, at, type, json)
-         SELECT ?1, COALESCE(MAX(seq), 0) + 1, ?2, ?3, ?4 FROM run_events WHERE run_id = ?1",
+         SELECT ?1, COALESCE(MAX(seq), 0) + 1, ?2, ?3, ?4 FROM run_events WHERE run_id = ?1
+         HAVING NOT EXISTS (SELECT 1 FROM runs WHERE run_id = ?1 AND outcome = ?5)",
     )?;
     for record in records {
         if let Err(error) = write_one(conn, &mut event, &record) {
@@ -179,28 +152,36 @@ fn write_one(
     event: &mut CachedStatement<'_>,
     record: &Record,
 ) -> rusqlite::Result<()> {
-    match record {
-        // A run that is resumed after a crash starts a second time: it is the same run, open again.
+    let changed = match record {
         Record::Start(run) => conn
             .prepare_cached(
+                // A run that was parked goes on under its id.
                 "INSERT INTO runs (run_id, session_id, model, started_at) VALUES (?1, ?2, ?3, ?4)
                  ON CONFLICT (run_id) DO UPDATE SET ended_at = NULL, outcome = NULL",
             )?
             .execute(params![run.run_id, run.session_id, run.model, to_sql(run.started_at)])?,
-        Record::Event(new) => event.execute(params![new.run_id, to_sql(new.at), new.kind, new.json])?,
-        Record::End { run_id, end } => conn
+        Record::Event(new) => event.execute(params![
+            new.run_id,
+            to_sql(new.at),
+            new.kind,
+            new.json,
+            StoredRun::INTERRUPTED
+        ])?,
+        Record::End(end) => conn
             .prepare_cached(
                 "UPDATE runs SET ended_at = ?2, outcome = ?3, input_tokens = ?4, output_tokens = ?5, cost_usd = ?6
-                 WHERE run_id = ?1",
+                 WHERE run_id = ?1 AND outcome IS NOT ?7",
             )?
             .execute(params![
-                run_id,
+                end.run_id,
                 to_sql(end.ended_at),
                 end.outcome,
                 to_sql(end.input_tokens),
                 to_sql(end.output_tokens),
-                end.cost_usd
+                end.cost_usd,
+                StoredRun::INTERRUPTED
             ])?,
     };
-    Ok(())
+    // Another owner has taken the session over, or there is no such run.
+    if changed == 0 { Err(rusqlite::Error::StatementChangedRows(0)) } else { Ok(()) }
 }

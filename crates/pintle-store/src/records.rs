@@ -1,171 +1,17 @@
-//! What runs did: for `pintle trace` and whoever asks afterwards.
+//! What runs did.
 
-use pintle_agent::StoreError;
+use std::collections::HashMap;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use pintle_agent::store::{Record, RecordLoss, Records, Stored, StoredEvent, StoredRun};
 use rusqlite::{OptionalExtension, Row};
-use serde::{Deserialize, Serialize};
 
-use crate::clock::from_sql;
-use crate::record_queue::{Pushed, Record, RecordLoss};
+use crate::clock::{from_sql, to_sql};
+use crate::record_queue::Pushed;
 use crate::store::SqliteStore;
 
-/// A run that begins.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NewRun {
-    /// Its id.
-    pub run_id: String,
-    /// The session it belongs to; it must exist.
-    pub session_id: String,
-    /// The model that answers.
-    pub model: String,
-    /// When it began, in milliseconds since 1970.
-    pub started_at: u64,
-}
-
-/// Something that happened in a run (R6.6).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewEvent {
-    /// The run; its start must have been recorded before.
-    pub run_id: String,
-    /// When it happened, in milliseconds since 1970.
-    pub at: u64,
-    /// Its `type`: `tool.end`, `hook.fired`.
-    pub kind: String,
-    /// The whole event, as it goes on the wire.
-    pub json: String,
-}
-
-/// How a run ended.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunEnd {
-    /// When, in milliseconds since 1970.
-    pub ended_at: u64,
-    /// Why: `end_turn`, `aborted`, `max_turns`…
-    pub outcome: String,
-    /// Tokens sent to the model.
-    pub input_tokens: u64,
-    /// Tokens it wrote.
-    pub output_tokens: u64,
-    /// What that cost, in US dollars.
-    pub cost_usd: f64,
-}
-
-/// A run as stored.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Run {
-    /// Its id.
-    pub run_id: String,
-    /// The session it belongs to.
-    pub session_id: String,
-    /// The model that answered.
-    pub model: String,
-    /// When it began, in milliseconds since 1970.
-    pub started_at: u64,
-    /// When it ended; none while it runs, or when the process died in it.
-    pub ended_at: Option<u64>,
-    /// Why it ended.
-    pub outcome: Option<String>,
-    /// Tokens sent to the model.
-    pub input_tokens: u64,
-    /// Tokens it wrote.
-    pub output_tokens: u64,
-    /// What that cost, in US dollars.
-    pub cost_usd: f64,
-    /// Events that are missing below because they came faster than the disk took them.
-    pub dropped_events: u64,
-}
-
-/// An event as stored.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RunEvent {
-    /// Its place in the run, from 1.
-    pub seq: u64,
-    /// When it happened, in milliseconds since 1970.
-    pub at: u64,
-    /// Its `type`.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// The whole event, as it went on the wire.
-    pub json: String,
-}
-
-/// Recording returns at once and cannot fail: records are written together, a tenth of a second later. After a crash the
-/// last moment may be missing. What could not be written is counted in [`SqliteStore::record_loss`] and in
-/// [`Run::dropped_events`].
-impl SqliteStore {
-    /// Notes that a run begins. Its session must exist.
-    pub fn record_run_start(&self, run: NewRun) {
-        self.record(Record::Start(run));
-    }
-
-    /// Notes what happened in a run. When too much waits already, the event is dropped and counted.
-    pub fn record_event(&self, event: NewEvent) {
-        self.record(Record::Event(event));
-    }
-
-    /// Notes several things that happened, in this order.
-    pub fn record_events(&self, events: impl IntoIterator<Item = NewEvent>) {
-        for event in events {
-            self.record_event(event);
-        }
-    }
-
-    /// Notes how a run ended.
-    pub fn record_run_end(&self, run_id: impl Into<String>, end: RunEnd) {
-        self.record(Record::End { run_id: run_id.into(), end });
-    }
-
-    /// Returns when everything recorded so far is written or counted as lost.
-    pub async fn flush_records(&self) {
-        self.worker().flush_records().await;
-    }
-
-    /// How many records of this process were lost, to be shown to whoever looks at them.
-    pub fn record_loss(&self) -> RecordLoss {
-        self.worker().records().loss()
-    }
-
-    /// The newest runs of all sessions, newest first, with what this process has recorded so far.
-    pub async fn runs(&self, limit: u32) -> Result<Vec<Run>, StoreError> {
-        self.flush_records().await;
-        self.worker()
-            .read("listing the runs", move |conn| {
-                let mut statement = conn.prepare_cached(&format!(
-                    "SELECT {RUN_COLUMNS} FROM runs ORDER BY n DESC LIMIT ?1"
-                ))?;
-                Ok(statement.query_map([limit], run_from)?.collect::<Result<_, _>>()?)
-            })
-            .await
-    }
-
-    /// One run by id.
-    pub async fn run(&self, run_id: &str) -> Result<Option<Run>, StoreError> {
-        self.flush_records().await;
-        let run_id = run_id.to_owned();
-        self.worker()
-            .read("reading a run", move |conn| {
-                let mut statement = conn
-                    .prepare_cached(&format!("SELECT {RUN_COLUMNS} FROM runs WHERE run_id = ?1"))?;
-                Ok(statement.query_row([run_id], run_from).optional()?)
-            })
-            .await
-    }
-
-    /// What happened in a run, in order. Empty when there is no such run.
-    pub async fn events(&self, run_id: &str) -> Result<Vec<RunEvent>, StoreError> {
-        self.flush_records().await;
-        let run_id = run_id.to_owned();
-        self.worker()
-            .read("reading a run's events", move |conn| {
-                let mut statement = conn.prepare_cached(
-                    "SELECT seq, at, type, json FROM run_events WHERE run_id = ?1 ORDER BY seq",
-                )?;
-                Ok(statement.query_map([run_id], event_from)?.collect::<Result<_, _>>()?)
-            })
-            .await
-    }
-
+/// Records are written together, a tenth of a second later.
+impl Records for SqliteStore {
     fn record(&self, record: Record) {
         match self.worker().records().push(record) {
             Pushed::Quietly => {}
@@ -173,13 +19,89 @@ impl SqliteStore {
             Pushed::HalfFull => self.worker().wake_for_records(true),
         }
     }
+
+    fn flush_records(&self) -> BoxFuture<'_, ()> {
+        self.worker().flush_records().boxed()
+    }
+
+    fn record_loss(&self) -> RecordLoss {
+        self.worker().records().loss()
+    }
+
+    fn runs(&self, limit: u32) -> Stored<'_, Vec<StoredRun>> {
+        let read = self.worker().read("listing the runs", move |conn| {
+            let mut statement = conn.prepare_cached(&format!(
+                "SELECT {RUN_COLUMNS} FROM runs ORDER BY n DESC LIMIT ?1"
+            ))?;
+            Ok(statement.query_map([limit], run_from)?.collect::<Result<_, _>>()?)
+        });
+        self.after_records(read)
+    }
+
+    fn run(&self, run_id: &str) -> Stored<'_, Option<StoredRun>> {
+        let run_id = run_id.to_owned();
+        let read = self.worker().read("reading a run", move |conn| {
+            let mut statement =
+                conn.prepare_cached(&format!("SELECT {RUN_COLUMNS} FROM runs WHERE run_id = ?1"))?;
+            Ok(statement.query_row([run_id], run_from).optional()?)
+        });
+        self.after_records(read)
+    }
+
+    fn events(&self, run_id: &str) -> Stored<'_, Vec<StoredEvent>> {
+        let run_id = run_id.to_owned();
+        let read = self.worker().read("reading a run's events", move |conn| {
+            let mut statement = conn.prepare_cached(
+                "SELECT seq, at, type, json FROM run_events WHERE run_id = ?1 ORDER BY seq",
+            )?;
+            Ok(statement.query_map([run_id], event_from)?.collect::<Result<_, _>>()?)
+        });
+        self.after_records(read)
+    }
+
+    fn fired_hooks(&self, since: u64) -> Stored<'_, HashMap<(String, String), Vec<f64>>> {
+        let since = to_sql(since);
+        let read = self.worker().read("looking for hooks that have fired", move |conn| {
+            // Of what is older, once is enough.
+            let mut statement = conn.prepare_cached(
+                "SELECT json_extract(e.json, '$.point'), json_extract(h.value, '$.name'),
+                        iif(e.at >= ?1, json_extract(h.value, '$.durationMs'), NULL)
+                 FROM run_events e, json_each(e.json, '$.handlers') h
+                 WHERE e.type = 'hook.fired' AND json_valid(e.json)
+                   AND json_extract(h.value, '$.outcome') IS NOT 'removed'",
+            )?;
+            let mut rows = statement.query([since])?;
+            let mut fired: HashMap<_, Vec<f64>> = HashMap::new();
+            while let Some(row) = rows.next()? {
+                if let (Some(point), Some(name)) = (row.get(0)?, row.get(1)?) {
+                    fired.entry((point, name)).or_default().extend(row.get::<_, Option<f64>>(2)?);
+                }
+            }
+            Ok(fired)
+        });
+        self.after_records(read)
+    }
+}
+
+impl SqliteStore {
+    /// A reader sees what this process has recorded before.
+    fn after_records<'a, T>(
+        &'a self,
+        read: impl Future<Output = Result<T, pintle_agent::StoreError>> + Send + 'a,
+    ) -> Stored<'a, T> {
+        async move {
+            self.worker().flush_records().await;
+            read.await
+        }
+        .boxed()
+    }
 }
 
 const RUN_COLUMNS: &str = "run_id, session_id, model, started_at, ended_at, outcome, input_tokens, output_tokens, \
                            cost_usd, dropped_events";
 
-fn run_from(row: &Row<'_>) -> rusqlite::Result<Run> {
-    Ok(Run {
+fn run_from(row: &Row<'_>) -> rusqlite::Result<StoredRun> {
+    Ok(StoredRun {
         run_id: row.get(0)?,
         session_id: row.get(1)?,
         model: row.get(2)?,
@@ -193,8 +115,8 @@ fn run_from(row: &Row<'_>) -> rusqlite::Result<Run> {
     })
 }
 
-fn event_from(row: &Row<'_>) -> rusqlite::Result<RunEvent> {
-    Ok(RunEvent {
+fn event_from(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {
+    Ok(StoredEvent {
         seq: from_sql(row.get(0)?),
         at: from_sql(row.get(1)?),
         kind: row.get(2)?,

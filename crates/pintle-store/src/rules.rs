@@ -1,41 +1,18 @@
 //! Rules that people gave for a session (R11.7). They end with the program that heard the answer, however it ends.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use pintle_agent::{ApprovalRule, Claim, StoreError};
-use rusqlite::{Connection, Row, params};
-use uuid::Uuid;
+use futures_util::future::FutureExt;
+use pintle_agent::ApprovalRule;
+use pintle_agent::store::{Program, Rules, SessionRule, Stored};
+use rusqlite::{Row, params};
 
 use crate::approval::Json;
 use crate::clock::{from_sql, now_ms, to_sql};
-use crate::error::{Fault, failed};
+use crate::process_lock::is_held;
 use crate::store::SqliteStore;
 
-/// A program that runs sessions. Other programs see from a lock whether it still does.
-pub struct Program {
-    id: String,
-    _lock: Claim,
-}
-
-/// A rule that stands in a session and its sub-agents.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionRule {
-    /// The number by which it is revoked.
-    pub number: i64,
-    /// The session; of a sub-agent, the one that people talk to.
-    pub session_id: String,
-    /// What it covers.
-    pub rule: ApprovalRule,
-    /// The folder in which it holds.
-    pub workspace: PathBuf,
-    /// Who gave it.
-    pub by: String,
-    /// When, in milliseconds since 1970.
-    pub since: u64,
-}
-
-const COLUMNS: &str = "n, session_id, rule, workspace, given_by, given_at, program";
+const COLUMNS: &str = "n, session_id, rule, workspace, given_by, given_at";
 
 /// The session that people talk to, above this one.
 const ROOT: &str = "(WITH RECURSIVE above (id, parent) AS (
@@ -45,102 +22,68 @@ const ROOT: &str = "(WITH RECURSIVE above (id, parent) AS (
      )
      SELECT id FROM above WHERE parent IS NULL)";
 
-impl SqliteStore {
-    /// Names this program, so that rules can depend on its life.
-    ///
-    /// # Errors
-    /// [`StoreError::Failed`] when the lock next to the database cannot be made.
-    pub fn program(&self) -> Result<Program, StoreError> {
-        let id = Uuid::now_v7().to_string();
-        let taken = || failed("naming the program", "its new lock is held by another".to_owned());
-        let lock = self.try_claim(&id)?.ok_or_else(taken)?;
-        Ok(Program { id, _lock: lock })
+impl Rules for SqliteStore {
+    fn program(&self) -> Stored<'_, Program> {
+        let program = self.process_lock().map(|lock| Program::new(lock.name().to_owned(), lock));
+        std::future::ready(program).boxed()
     }
 
-    /// Keeps a rule for a session, as long as the program lives. The same rule twice is one.
-    pub async fn add_rule(
+    fn add_rule(
         &self,
         program: &Program,
         session_id: &str,
         rule: &ApprovalRule,
         workspace: &str,
         by: &str,
-    ) -> Result<(), StoreError> {
-        let (program, session_id) = (program.id.clone(), session_id.to_owned());
+    ) -> Stored<'_, ()> {
+        let (program, session_id) = (program.id().to_owned(), session_id.to_owned());
         let (rule, workspace, by) = (rule.clone(), workspace.to_owned(), by.to_owned());
-        self.worker()
-            .write("keeping a rule", move |conn| {
-                let rule = serde_json::to_string(&rule)
-                    .map_err(|error| Fault::Refused(format!("it is not JSON: {error}")))?;
-                conn.prepare_cached(&format!(
-                    "INSERT OR IGNORE INTO session_rules
-                         (session_id, program, rule, workspace, given_by, given_at)
-                     VALUES ({ROOT}, ?2, ?3, ?4, ?5, ?6)"
-                ))?
-                .execute(params![
-                    session_id,
-                    program,
-                    rule,
-                    workspace,
-                    by,
-                    to_sql(now_ms())
-                ])?;
-                Ok(())
-            })
-            .await
+        let keep = self.worker().write("keeping a rule", move |conn| {
+            conn.prepare_cached(&format!(
+                "INSERT OR IGNORE INTO session_rules (session_id, program, rule, workspace, given_by, given_at)
+                 VALUES ({ROOT}, ?2, ?3, ?4, ?5, ?6)"
+            ))?
+            .execute(params![session_id, program, Json(rule), workspace, by, to_sql(now_ms())])?;
+            Ok(())
+        });
+        keep.boxed()
     }
 
-    /// The rules that stand in this session of this program.
-    pub async fn rules_in(
-        &self,
-        program: &Program,
-        session_id: &str,
-    ) -> Result<Vec<SessionRule>, StoreError> {
-        let (program, session_id) = (program.id.clone(), session_id.to_owned());
-        self.worker()
-            .read("reading the rules of a session", move |conn| {
-                let mut statement = conn.prepare_cached(&format!(
-                    "SELECT {COLUMNS} FROM session_rules WHERE session_id = {ROOT} AND program = ?2 ORDER BY n"
-                ))?;
-                let rules = statement.query_map(params![session_id, program], rule_from)?;
-                Ok(rules.collect::<Result<_, _>>()?)
-            })
-            .await
+    fn rules_in(&self, program: &Program, session_id: &str) -> Stored<'_, Vec<SessionRule>> {
+        let (program, session_id) = (program.id().to_owned(), session_id.to_owned());
+        let read = self.worker().read("reading the rules of a session", move |conn| {
+            let mut statement = conn.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM session_rules WHERE session_id = {ROOT} AND program = ?2 ORDER BY n"
+            ))?;
+            let rules = statement.query_map(params![session_id, program], rule_from)?;
+            Ok(rules.collect::<Result<_, _>>()?)
+        });
+        read.boxed()
     }
 
-    /// The rules of every program that still runs, oldest first. Those of the others are forgotten.
-    pub async fn session_rules(&self) -> Result<Vec<SessionRule>, StoreError> {
-        let all = |conn: &Connection| -> Result<Vec<(SessionRule, String)>, Fault> {
+    fn session_rules(&self) -> Stored<'_, Vec<SessionRule>> {
+        let locks = self.locks();
+        let list = self.worker().write("listing the rules of sessions", move |conn| {
+            let mut statement =
+                conn.prepare_cached("SELECT DISTINCT program FROM session_rules")?;
+            let programs: Vec<String> =
+                statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+            // Only the program itself holds a lock of that name: a lock that is free means that it ended.
+            for ended in programs.iter().filter(|program| !is_held(&locks.join(program))) {
+                conn.execute("DELETE FROM session_rules WHERE program = ?1", [ended])?;
+            }
             let mut statement =
                 conn.prepare_cached(&format!("SELECT {COLUMNS} FROM session_rules ORDER BY n"))?;
-            let rules = statement.query_map([], |row| Ok((rule_from(row)?, row.get(6)?)))?;
-            Ok(rules.collect::<Result<_, _>>()?)
-        };
-        let mut rules = self.worker().read("listing the rules of sessions", all).await?;
-        let programs: BTreeSet<String> = rules.iter().map(|(_, program)| program.clone()).collect();
-        for program in programs {
-            // Only the program itself holds a lock of that name: a lock that is free means that it ended.
-            if self.try_claim(&program)?.is_some() {
-                rules.retain(|(_, of)| *of != program);
-                let _ = std::fs::remove_file(self.lock_of(&program));
-                self.worker()
-                    .write("forgetting the rules of a program", move |conn| {
-                        conn.execute("DELETE FROM session_rules WHERE program = ?1", [program])?;
-                        Ok(())
-                    })
-                    .await?;
-            }
-        }
-        Ok(rules.into_iter().map(|(rule, _)| rule).collect())
+            Ok(statement.query_map([], rule_from)?.collect::<Result<_, _>>()?)
+        });
+        list.boxed()
     }
 
-    /// Takes a rule back: the next call that fits it is asked about. `false` when it is gone already.
-    pub async fn revoke_rule(&self, number: i64) -> Result<bool, StoreError> {
-        self.worker()
-            .write("revoking a rule", move |conn| {
-                Ok(conn.execute("DELETE FROM session_rules WHERE n = ?1", [number])? > 0)
-            })
-            .await
+    fn revoke_rule(&self, number: i64) -> Stored<'_, bool> {
+        let revoke = self.worker().write("revoking a rule", move |conn| {
+            Ok(conn.execute("DELETE FROM session_rules WHERE n = ?1", [number])? > 0)
+        });
+        revoke.boxed()
     }
 }
 

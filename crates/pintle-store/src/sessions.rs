@@ -1,20 +1,24 @@
-//! Conversations: the agent's `Store`.
+//! Conversations.
 
-use futures_util::future::BoxFuture;
-use pintle_agent::{Claim, NewMessage, NewSession, Session, Store, StoreError, StoredMessage};
+use pintle_agent::store::{
+    Claim, FencingToken, NewMessage, NewSession, Session, Sessions, Stored, StoredMessage,
+};
+use pintle_agent::{Message, StoreError};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use uuid::Uuid;
 
+use crate::claim::fence;
 use crate::clock::{from_sql, now_ms, to_sql};
 use crate::error::Fault;
+use crate::ledger::settle;
 use crate::store::SqliteStore;
 
 const COLUMNS: &str =
     "id, key, platform, personality, parent, created_at, updated_at, message_count";
 
-impl Store for SqliteStore {
+impl Sessions for SqliteStore {
     /// The newest session with this key and the same parent: a person never lands in a sub-agent's conversation.
-    fn open(&self, new: NewSession) -> BoxFuture<'_, Result<Session, StoreError>> {
+    fn open(&self, new: NewSession) -> Stored<'_, Session> {
         Box::pin(self.worker().write("opening a session", move |conn| {
             let newest = conn
                 .prepare_cached(&format!(
@@ -26,11 +30,11 @@ impl Store for SqliteStore {
         }))
     }
 
-    fn create(&self, new: NewSession) -> BoxFuture<'_, Result<Session, StoreError>> {
+    fn create(&self, new: NewSession) -> Stored<'_, Session> {
         Box::pin(self.worker().write("making a session", move |conn| insert(conn, new)))
     }
 
-    fn session(&self, id: &str) -> BoxFuture<'_, Result<Option<Session>, StoreError>> {
+    fn session(&self, id: &str) -> Stored<'_, Option<Session>> {
         let id = id.to_owned();
         Box::pin(self.worker().read("reading a session", move |conn| {
             let mut statement =
@@ -39,7 +43,7 @@ impl Store for SqliteStore {
         }))
     }
 
-    fn sessions(&self) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
+    fn sessions(&self) -> Stored<'_, Vec<Session>> {
         Box::pin(self.worker().read("listing the sessions", |conn| {
             let mut statement =
                 conn.prepare_cached(&format!("SELECT {COLUMNS} FROM sessions ORDER BY n DESC"))?;
@@ -47,45 +51,33 @@ impl Store for SqliteStore {
         }))
     }
 
-    fn set_personality(
-        &self,
-        id: &str,
-        personality: &str,
-    ) -> BoxFuture<'_, Result<(), StoreError>> {
-        let (id, personality) = (id.to_owned(), personality.to_owned());
-        Box::pin(self.worker().write("changing a session's personality", move |conn| {
-            let changed = conn
-                .prepare_cached("UPDATE sessions SET personality = ?2 WHERE id = ?1")?
-                .execute(params![id, personality])?;
-            if changed == 0 { Err(StoreError::NoSuchSession(id).into()) } else { Ok(()) }
-        }))
-    }
-
-    fn append(&self, id: &str, messages: Vec<NewMessage>) -> BoxFuture<'_, Result<(), StoreError>> {
-        let id = id.to_owned();
-        Box::pin(self.worker().write("storing messages", move |conn| append(conn, id, &messages)))
-    }
-
-    fn history(&self, id: &str) -> BoxFuture<'_, Result<Vec<StoredMessage>, StoreError>> {
+    fn history(&self, id: &str) -> Stored<'_, Vec<StoredMessage>> {
         let id = id.to_owned();
         Box::pin(self.worker().read("reading a session's messages", move |conn| history(conn, id)))
     }
 
-    fn claim(&self, session: &Session) -> BoxFuture<'_, Result<Claim, StoreError>> {
-        let session = session.clone();
-        Box::pin(async move { self.claim_session(&session).await })
+    fn append(&self, claim: &Claim, messages: Vec<NewMessage>) -> Stored<'_, ()> {
+        let token = claim.token().clone();
+        let append = move |conn: &Connection| append(conn, &token, &messages);
+        Box::pin(self.worker().write("storing messages", append))
     }
 
-    /// Also removes what its runs and approvals left behind.
-    fn delete(&self, id: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
-        let (id, lock) = (id.to_owned(), self.lock_of(id));
+    fn set_personality(&self, claim: &Claim, personality: &str) -> Stored<'_, ()> {
+        let (token, personality) = (claim.token().clone(), personality.to_owned());
+        Box::pin(self.worker().write("changing a session's personality", move |conn| {
+            fence(conn, &token)?;
+            conn.prepare_cached("UPDATE sessions SET personality = ?2 WHERE id = ?1")?
+                .execute(params![token.session_id, personality])?;
+            Ok(())
+        }))
+    }
+
+    fn delete(&self, claim: &Claim) -> Stored<'_, ()> {
+        let token = claim.token().clone();
         Box::pin(self.worker().write("deleting a session", move |conn| {
-            let deleted = conn.execute("DELETE FROM sessions WHERE id = ?1", [id])? > 0;
-            if deleted {
-                // Whoever locks it now finds no session to use it for.
-                let _ = std::fs::remove_file(lock);
-            }
-            Ok(deleted)
+            fence(conn, &token)?;
+            conn.execute("DELETE FROM sessions WHERE id = ?1", [token.session_id])?;
+            Ok(())
         }))
     }
 }
@@ -117,7 +109,12 @@ fn insert(conn: &Connection, new: NewSession) -> Result<Session, Fault> {
     Ok(session)
 }
 
-fn append(conn: &Connection, id: String, messages: &[NewMessage]) -> Result<(), Fault> {
+fn append(conn: &Connection, token: &FencingToken, messages: &[NewMessage]) -> Result<(), Fault> {
+    fence(conn, token)?;
+    let id = &token.session_id;
+    if messages.iter().any(|new| matches!(new.message, Message::ToolResults { .. })) {
+        settle(conn, id)?;
+    }
     let now = to_sql(now_ms());
     let added = i64::try_from(messages.len()).unwrap_or(i64::MAX);
     // The count is also the next place: taken and raised in one statement, under the write lock.
@@ -129,7 +126,7 @@ fn append(conn: &Connection, id: String, messages: &[NewMessage]) -> Result<(), 
         )?
         .query_row(params![id, added, now], |row| row.get(0))
         .optional()?;
-    let Some(end) = end else { return Err(StoreError::NoSuchSession(id).into()) };
+    let Some(end) = end else { return Err(StoreError::NoSuchSession(id.clone()).into()) };
     let mut insert = conn.prepare_cached(
         "INSERT INTO messages (session_id, seq, run_id, at, body) VALUES (?1, ?2, ?3, ?4, ?5)",
     )?;

@@ -5,9 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::{BoxFuture, FutureExt};
 use pintle_agent::StoreError;
+use pintle_agent::store::{Store, Stored};
+use rusqlite::Connection;
 use tokio::sync::Notify;
 
+use crate::error::corrupt;
 use crate::record_queue::RecordQueue;
 use crate::worker::Worker;
 
@@ -19,7 +23,7 @@ pub struct Options {
     /// How many bytes of records may wait to be written before events are dropped.
     pub record_queue_bytes: usize,
     /// How long a run waits for another process that uses its session.
-    pub claim_patience: Duration,
+    pub claim_timeout: Duration,
 }
 
 impl Default for Options {
@@ -27,17 +31,17 @@ impl Default for Options {
         Self {
             busy_timeout: Duration::from_secs(10),
             record_queue_bytes: 16 * 1024 * 1024,
-            claim_patience: Duration::from_secs(2),
+            claim_timeout: Duration::from_secs(2),
         }
     }
 }
 
-/// Sessions, run records and approvals in one SQLite file. Clones share the same connection.
+/// A [`Store`] in one SQLite file. Clones share the same connection.
 ///
 /// The connection lives on a thread of its own; dropping the last clone finishes what is queued and waits for it.
 ///
 /// ```
-/// use pintle_agent::{NewSession, Store};
+/// use pintle_agent::store::{NewSession, Sessions, Store};
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
 /// let store = pintle_store::SqliteStore::open(folder.path().join("pintle.db")).await?;
@@ -51,7 +55,7 @@ pub struct SqliteStore {
     worker: Arc<Worker>,
     /// Rung when this process answers an approval, so that a waiting run in it goes on at once.
     answered: Arc<Notify>,
-    claim_patience: Duration,
+    claim_timeout: Duration,
 }
 
 impl SqliteStore {
@@ -72,8 +76,8 @@ impl SqliteStore {
     pub async fn open_with(path: impl Into<PathBuf>, options: Options) -> Result<Self, StoreError> {
         let records = RecordQueue::new(options.record_queue_bytes);
         let worker = Worker::start(path.into(), options.busy_timeout, records).await?;
-        let claim_patience = options.claim_patience;
-        Ok(Self { worker: Arc::new(worker), answered: Arc::default(), claim_patience })
+        let claim_timeout = options.claim_timeout;
+        Ok(Self { worker: Arc::new(worker), answered: Arc::default(), claim_timeout })
     }
 
     /// Where the database is.
@@ -81,23 +85,38 @@ impl SqliteStore {
         self.worker.path()
     }
 
-    /// Finishes what is queued and closes the database, for every clone: what they ask later fails and says so.
-    ///
-    /// Dropping the last clone does the same, but blocks the thread it happens on.
-    pub async fn close(self) {
-        self.worker.stop().await;
-    }
-
     pub(crate) fn worker(&self) -> &Worker {
         &self.worker
     }
 
-    pub(crate) fn claim_patience(&self) -> Duration {
-        self.claim_patience
+    pub(crate) fn claim_timeout(&self) -> Duration {
+        self.claim_timeout
     }
 
     pub(crate) fn answered(&self) -> &Notify {
         &self.answered
+    }
+}
+
+impl Store for SqliteStore {
+    /// Reads every page and looks whether they fit together. Opening a database looks at its first page only, so one that
+    /// opens may still be damaged.
+    fn check(&self) -> Stored<'_, ()> {
+        async move {
+            let check = |conn: &Connection| {
+                Ok(conn.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))?)
+            };
+            match self.worker.read("checking the database", check).await?.as_str() {
+                "ok" => Ok(()),
+                damage => Err(corrupt(self.path(), damage)),
+            }
+        }
+        .boxed()
+    }
+
+    /// Dropping the last clone does the same, but blocks the thread it happens on.
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.worker.stop().boxed()
     }
 }
 

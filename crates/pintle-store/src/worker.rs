@@ -1,8 +1,8 @@
 //! The thread that owns the connection, and the queue in front of it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use crate::error::{Fault, failed};
 use crate::group::{self, Task, Write};
 use crate::open;
+use crate::process_lock::ProcessLock;
 use crate::record_queue::RecordQueue;
 
 /// How many queued jobs are looked at before the writes among them are committed.
@@ -39,6 +40,8 @@ pub(crate) struct Worker {
     /// Taken on drop: the thread ends when nobody can send any more.
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
+    /// Made with the first claim. It goes after the thread has written that the claims are given back.
+    process_lock: Mutex<Option<Arc<ProcessLock>>>,
 }
 
 impl Worker {
@@ -66,7 +69,13 @@ impl Worker {
         });
         let thread =
             thread.map_err(|error| failed("starting the database thread", error.to_string()))?;
-        let worker = Self { path, records, jobs: Some(jobs), thread: Some(thread) };
+        let worker = Self {
+            path,
+            records,
+            jobs: Some(jobs),
+            thread: Some(thread),
+            process_lock: Mutex::default(),
+        };
         ready.await.unwrap_or_else(|_| Err(worker.gone("opening the database")))?;
         Ok(worker)
     }
@@ -108,6 +117,25 @@ impl Worker {
         let (reply, answer) = oneshot::channel();
         self.send(Job::Write(Box::new(Task::new(doing, work, reply))));
         answer.await.unwrap_or_else(|_| Err(self.gone(doing)))
+    }
+
+    /// The same without waiting for it.
+    pub(crate) fn write_later(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&Connection) -> Result<(), Fault> + Send + 'static,
+    ) {
+        let (reply, _) = oneshot::channel();
+        self.send(Job::Write(Box::new(Task::new(doing, work, reply))));
+    }
+
+    /// What shows other processes that this one lives.
+    pub(crate) fn process_lock(&self, folder: &Path) -> std::io::Result<Arc<ProcessLock>> {
+        let mut lock = self.process_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*lock {
+            Some(lock) => Ok(lock.clone()),
+            None => Ok(lock.insert(Arc::new(ProcessLock::new(folder)?)).clone()),
+        }
     }
 
     /// Records wait: `urgent` when their queue fills up.

@@ -1,6 +1,6 @@
 //! The file tools.
 //!
-//! Where a path leads is looked up once, when the call is judged; [`crate::place`] opens that place and no other. A write
+//! Where a path leads is looked up once, when the call is judged; [`crate::nofollow`] opens that place and no other. A write
 //! through a symlink therefore replaces its target, not the link. Opening never waits (`O_NONBLOCK`) and only regular
 //! files are read or written: a pipe or a device cannot hang a tool.
 //!
@@ -23,14 +23,14 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use pintle_agent::{PermittedCall, Tool, ToolCx, ToolError, ToolSpec};
-use pintle_policy::{Reach, Zone};
+use pintle_policy::Reach;
 use serde_json::Value;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    args::{Args, failed, schema},
-    place::{Place, in_words},
+    args::{Args, failed},
+    nofollow::{Place, in_words},
 };
 
 /// A tool for one file or folder, which its argument `path` names.
@@ -40,7 +40,6 @@ use crate::{
 #[derive(Clone)]
 pub struct FileTool {
     name: &'static str,
-    zone: Zone,
     spec: Arc<ToolSpec>,
     work: fn(Job<'_>) -> Result<String, ToolError>,
 }
@@ -77,17 +76,12 @@ impl FileTool {
         list::tool()
     }
 
-    /// A tool whose arguments are `properties`; those in `required` cannot be left out.
     fn new(
         name: &'static str,
-        zone: Zone,
-        description: String,
-        (properties, required): (Value, &[&str]),
+        spec: ToolSpec,
         work: fn(Job<'_>) -> Result<String, ToolError>,
     ) -> Self {
-        let input_schema = schema(properties, required);
-        let spec = ToolSpec { name: name.into(), description, input_schema };
-        Self { name, zone, spec: Arc::new(spec), work }
+        Self { name, spec: Arc::new(spec), work }
     }
 
     async fn execute(self, args: Value, reach: Reach, cx: ToolCx) -> Result<String, ToolError> {
@@ -111,12 +105,8 @@ impl FileTool {
 }
 
 impl Tool for FileTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn zone(&self) -> Zone {
-        self.zone
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::clone(&self.spec)
     }
 
     fn run(
@@ -161,7 +151,7 @@ impl Target {
         match reach.path("path") {
             Some(Ok(real)) => Ok(Self { tool, path, real: real.to_owned() }),
             Some(Err(unresolved)) => Err(failed(format!("{tool}: {unresolved}"))),
-            None => Err(failed(format!("{tool}: nobody judged where `{path}` leads"))),
+            None => Err(failed(format!("{tool}: it was not judged where `{path}` leads"))),
         }
     }
 

@@ -17,7 +17,7 @@ mod args;
 mod capture;
 mod files;
 mod mcp;
-mod place;
+mod nofollow;
 mod terminal;
 #[cfg(test)]
 mod testing;
@@ -52,10 +52,9 @@ mod tests {
     #[test]
     fn every_agent_has_its_tools_in_their_zones() {
         let tools = builtin(TerminalConfig::default(), &Background::default());
-        let zones: Vec<_> =
-            tools.iter().map(|tool| (tool.spec().name.as_str(), tool.zone())).collect();
+        let zones: Vec<_> = tools.iter().map(|tool| (tool.spec().name, tool.spec().zone)).collect();
         assert_eq!(
-            zones,
+            zones.iter().map(|(name, zone)| (name.as_str(), *zone)).collect::<Vec<_>>(),
             [
                 ("terminal", Zone::Build),
                 ("processes", Zone::Safe),

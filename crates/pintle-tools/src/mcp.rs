@@ -9,13 +9,13 @@
 
 mod connection;
 mod content;
+mod error_text;
 mod http;
 mod naming;
 mod process;
 #[cfg(test)]
 mod tests;
 mod tool;
-mod words;
 
 use std::{collections::HashSet, io, path::PathBuf, sync::Arc, time::Duration};
 

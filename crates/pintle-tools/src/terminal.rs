@@ -24,7 +24,7 @@ use tokio::{
 use crate::{
     args::{Args, failed, schema},
     capture::{KEPT_HALF, Streamed, with_note},
-    place::{in_words, walk},
+    nofollow::{in_words, walk},
 };
 
 pub use background::{Background, Processes};
@@ -65,6 +65,20 @@ impl fmt::Debug for TerminalConfig {
     }
 }
 
+/// What other agents call their terminal.
+const ALIASES: [&str; 10] = [
+    "bash",
+    "shell",
+    "sh",
+    "exec",
+    "runcommand",
+    "execcommand",
+    "runshellcommand",
+    "executecommand",
+    "runterminalcmd",
+    "powershell",
+];
+
 /// Runs a command with `/bin/sh -c`, never a login shell, with no input.
 ///
 /// The kernel holds the command to the zone of its call: see [`PermittedCall::confinement`]. When it ends, runs out of time, is cancelled or dropped,
@@ -81,58 +95,51 @@ impl Terminal {
     /// A terminal for commands with this environment and time limit. Commands that go on in the background are kept in
     /// `background`.
     pub fn new(config: TerminalConfig, background: Background) -> Self {
-        let spec = ToolSpec {
-            name: "terminal".into(),
-            description: format!(
-                "Runs a command with `/bin/sh -c` and returns what it prints. It has no input, and everything \
+        let description = format!(
+            "Runs a command with `/bin/sh -c` and returns what it prints. It has no input, and everything \
                  it started is stopped when it ends, unless `background` is true. It is stopped after {} s unless \
                  `timeoutMs` says otherwise. A sandbox holds it to its `zone`.",
-                config.default_timeout.as_secs()
-            ),
-            input_schema: schema(
-                json!({
-                    "command": {"type": "string", "description": "The command line."},
-                    "cwd": {"type": "string", "description": "The folder to run it in; the workspace by default."},
-                    "timeoutMs": {
-                        "type": "integer",
-                        "minimum": 1,
-                        "maximum": u64::try_from(MAX_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
-                        "description": "How long it may run, in milliseconds."
-                    },
-                    "zone": {
-                        "type": "string",
-                        "enum": ["safe", "workspace", "build", "network", "machine"],
-                        "description": "The rights it needs; `build` by default. `safe` writes nothing but its temporary folder, `workspace` \
-                                        also the workspace, `build` also the caches of build tools, `network` also reaches other hosts, \
-                                        `machine` is everything the user may do. A person is asked about the last two."
-                    },
-                    "why": {
-                        "type": "string",
-                        "description": "What it needs `network` or `machine` for, in one sentence for the person who is asked."
-                    },
-                    "background": {
-                        "type": "boolean",
-                        "description": "Whether it goes on while you work, such as a server. The tool `processes` lists, shows and stops it."
-                    }
-                }),
-                &["command"],
-            ),
-        };
+            config.default_timeout.as_secs()
+        );
+        let input_schema = schema(
+            json!({
+                "command": {"type": "string", "description": "The command line."},
+                "cwd": {"type": "string", "description": "The folder to run it in; the workspace by default."},
+                "timeoutMs": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": u64::try_from(MAX_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
+                    "description": "How long it may run, in milliseconds."
+                },
+                "zone": {
+                    "type": "string",
+                    "enum": ["safe", "workspace", "build", "network", "machine"],
+                    "description": "The rights it needs; `build` by default. `safe` writes nothing but its temporary folder, `workspace` \
+                                    also the workspace, `build` also the caches of build tools, `network` also reaches other hosts, \
+                                    `machine` is everything the user may do. A person is asked about the last two."
+                },
+                "why": {
+                    "type": "string",
+                    "description": "What it needs `network` or `machine` for, in one sentence for the person who is asked."
+                },
+                "background": {
+                    "type": "boolean",
+                    "description": "Whether it goes on while you work, such as a server. The tool `processes` lists, shows and stops it."
+                }
+            }),
+            &["command"],
+        );
+        let spec = ToolSpec::new("terminal", description, input_schema)
+            .in_zone(Zone::Build)
+            .running_commands()
+            .with_aliases(ALIASES);
         Self { spec, config: Arc::new(config), background }
     }
 }
 
 impl Tool for Terminal {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn zone(&self) -> Zone {
-        Zone::Build
-    }
-
-    fn starts_processes(&self) -> bool {
-        true
+    fn spec(&self) -> ToolSpec {
+        self.spec.clone()
     }
 
     fn run(

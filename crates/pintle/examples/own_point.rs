@@ -10,8 +10,8 @@
 use std::error::Error;
 
 use pintle::{
-    Binding, Cx, DynEvent, DynOutcome, Envelope, Event, Failure, Gate, Hooks, ModelKind, Modifying,
-    PluginGate, Verdict, patch, point,
+    Binding, Cx, DynEvent, Envelope, Event, Failure, Gate, Hooks, ModelKind, Modifying,
+    PluginFilter, Verdict, patch, point,
 };
 use serde_json::json;
 
@@ -48,7 +48,7 @@ point! {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let hooks = Hooks::new();
-    let cx = Cx::new(Envelope { platform: "cli".into(), ..Envelope::default() }, PluginGate::All);
+    let cx = Cx::new(Envelope { platform: "cli".into(), ..Envelope::default() }, PluginFilter::All);
 
     // With types: the compiler knows the payload, the patch and the model.
     hooks.named("at-least-two").register_modifying(|e: Event<DeployPlanned>| async move {
@@ -99,9 +99,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     // Firing by name: JSON in, JSON out, checked against the declaration.
     let payload = json!({ "service": "search", "replicaCount": 50 });
-    if let DynOutcome::Gate { outcome, .. } = hooks.fire_dyn("before_deploy", &cx, payload).await? {
-        println!("by name: {}", serde_json::to_string(&outcome)?);
-    }
+    let outcome = hooks.fire_dyn("before_deploy", &cx, payload).await?;
+    println!("by name: {}", serde_json::to_string(&outcome)?);
     let wrong = json!({ "service": "search", "replicas": 50 });
     if let Err(error) = hooks.fire_dyn("before_deploy", &cx, wrong).await {
         println!("a payload that does not fit: {error}");

@@ -20,10 +20,10 @@ use std::{
 };
 
 use pintle::{
-    Cx, Envelope, Event, FireRecord, Hooks, Outcome, PluginGate, RecordSink, Verdict,
+    Cx, Envelope, Event, FireRecord, HandlerOutcome, Hooks, PluginFilter, RecordSink, Verdict,
     points::{
         BeforePromptBuild, Handled, InboundClaim, InboundMessage, PromptPatch, Sender,
-        SessionStart, ToolPre,
+        SessionOpened, ToolPre,
     },
 };
 use serde_json::json;
@@ -53,15 +53,15 @@ async fn void(tour: &Tour) -> Result<(), Box<dyn Error>> {
         "All run at once, all are awaited. A crash is recorded, and disturbs nobody.",
     );
     let hooks = &tour.hooks;
-    hooks.named("slow-index").register_void(|_: Event<SessionStart>| async {
+    hooks.named("slow-index").register_void(|_: Event<SessionOpened>| async {
         tokio::time::sleep(Duration::from_millis(20)).await;
     })?;
-    hooks.named("metrics").register_void(|e: Event<SessionStart>| async move {
+    hooks.named("metrics").register_void(|e: Event<SessionOpened>| async move {
         assert!(e.resumed, "no counter for new sessions");
     })?;
-    hooks.named("audit-log").register_void(|_: Event<SessionStart>| async {})?;
+    hooks.named("audit-log").register_void(|_: Event<SessionOpened>| async {})?;
 
-    let fired = hooks.fire_void(&tour.cx, || SessionStart { resumed: false }).await;
+    let fired = hooks.fire_void(&tour.cx, SessionOpened::default).await;
     tour.show("a session starts");
     tour.result(if fired.is_ok() { "the fire succeeded" } else { "the fire failed" });
     Ok(())
@@ -76,19 +76,19 @@ async fn modifying(tour: &Tour) -> Result<(), Box<dyn Error>> {
     let hooks = &tour.hooks;
     hooks.named("weather").plugin("weather").register_modifying(
         |_: Event<BeforePromptBuild>| async {
-            Some(PromptPatch {
-                prepend_system: Some("It rains.".into()),
-                append_system: Some("Suggest an umbrella.".into()),
-                ..PromptPatch::default()
-            })
+            Some(
+                PromptPatch::default()
+                    .prepend_system("It rains.")
+                    .append_system("Suggest an umbrella."),
+            )
         },
     )?;
     hooks.named("house-style").priority(10).register_modifying(
         |_: Event<BeforePromptBuild>| async {
-            Some(PromptPatch { append_system: Some("Be brief.".into()), ..PromptPatch::default() })
+            Some(PromptPatch::default().append_system("Be brief."))
         },
     )?;
-    let prompt = || BeforePromptBuild { history: vec![], system: "You help.".into() };
+    let prompt = || BeforePromptBuild::default().history(vec![]).system("You help.");
 
     let merged = hooks.fire_modifying(&tour.cx, prompt).await?;
     tour.show("a system prompt is built");
@@ -97,7 +97,7 @@ async fn modifying(tour: &Tour) -> Result<(), Box<dyn Error>> {
         [text(&merged.prepend_system), "You help.".into(), text(&merged.append_system)];
     tour.result(format!("the prompt is {:?}", prompt_text.join(" ").trim()));
 
-    let builtins = Cx::new(Envelope::default(), PluginGate::BuiltinsOnly);
+    let builtins = Cx::new(Envelope::default(), PluginFilter::BuiltinsOnly);
     hooks.fire_modifying(&builtins, prompt).await?;
     tour.show("again, for a personality that allows no plugins");
     Ok(())
@@ -107,10 +107,10 @@ async fn claiming(tour: &Tour) -> Result<(), Box<dyn Error>> {
     tour.chapter("Claiming", "decide who handles it", "One after another, until somebody claims.");
     let hooks = &tour.hooks;
     hooks.named("commands").register_claiming(|e: Event<InboundClaim>| async move {
-        (e.message.text == "/ping").then(|| Handled { reply: Some("pong".into()) })
+        (e.message.text == "/ping").then(|| Handled::default().reply("pong"))
     })?;
     hooks.named("night-watch").register_claiming(|e: Event<InboundClaim>| async move {
-        e.message.text.contains("urgent").then(|| Handled { reply: Some("on my way".into()) })
+        e.message.text.contains("urgent").then(|| Handled::default().reply("on my way"))
     })?;
 
     for text in ["/ping", "hello"] {
@@ -159,11 +159,8 @@ async fn gate(tour: &Tour) -> Result<(), Box<dyn Error>> {
         ("fetch", json!({}), "a guard that crashes"),
         ("terminal", json!({ "command": "ls" }), "a guard that never answers"),
     ] {
-        let call = || ToolPre {
-            tool_call_id: "t1".into(),
-            tool_name: tool.into(),
-            tool_input: input.clone(),
-            zone: 1,
+        let call = || {
+            ToolPre::default().tool_call_id("t1").tool_name(tool).tool_input(input.clone()).zone(1)
         };
         let outcome = hooks.fire_gate(&tour.cx, call).await;
         tour.show(story);
@@ -176,28 +173,24 @@ async fn gate(tour: &Tour) -> Result<(), Box<dyn Error>> {
 }
 
 fn inbound(text: &str) -> InboundClaim {
-    InboundClaim {
-        message: InboundMessage {
-            id: "m1".into(),
-            platform: "cli".into(),
-            bot_id: None,
-            chat_id: "c1".into(),
-            thread_id: None,
-            sender: Sender { id: "ada".into(), name: None },
-            text: text.into(),
-            is_direct: true,
-            mentions_agent: false,
-        },
-    }
+    InboundClaim::default().message(
+        InboundMessage::default()
+            .id("m1")
+            .platform("cli")
+            .chat_id("c1")
+            .sender(Sender::default().id("ada"))
+            .text(text)
+            .is_direct(true),
+    )
 }
 
 /// Keeps the record of the last fire: every fire hands one to the registry's sink.
 #[derive(Default)]
-struct LastFire(Mutex<Option<FireRecord>>);
+struct LastFire(Mutex<Option<Arc<FireRecord>>>);
 
 impl RecordSink for LastFire {
-    fn record(&self, record: &FireRecord) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(record.clone());
+    fn record(&self, record: Arc<FireRecord>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(record);
     }
 }
 
@@ -216,7 +209,7 @@ impl Tour {
             last,
             cx: Cx::new(
                 Envelope { platform: "cli".into(), ..Envelope::default() },
-                PluginGate::All,
+                PluginFilter::All,
             ),
             colours: std::io::stdout().is_terminal(),
         }
@@ -234,13 +227,13 @@ impl Tour {
         println!("\n  {} {}", self.bold(record.point), self.paint("2", format!("({story})")));
         for handler in &record.handlers {
             let (mark, colour) = match handler.outcome {
-                Outcome::Failed(_) | Outcome::Blocked(_) => ("✘", "31"),
-                Outcome::Passed => ("·", "2"),
+                HandlerOutcome::Failed(_) | HandlerOutcome::Blocked(_) => ("✘", "31"),
+                HandlerOutcome::Passed => ("·", "2"),
                 _ => ("✔", "32"),
             };
             let said = match &handler.outcome {
-                Outcome::Failed(failure) => failure.to_string(),
-                Outcome::Blocked(reason) => format!("blocked: {reason}"),
+                HandlerOutcome::Failed(failure) => failure.to_string(),
+                HandlerOutcome::Blocked(reason) => format!("blocked: {reason}"),
                 other => other.name().to_string(),
             };
             let keys = [("won", &handler.won), ("lost", &handler.lost)]

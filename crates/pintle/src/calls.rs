@@ -2,7 +2,6 @@
 
 use std::{
     future::Future,
-    mem::ManuallyDrop,
     ops::ControlFlow,
     pin::Pin,
     sync::Arc,
@@ -10,21 +9,18 @@ use std::{
 };
 
 use crate::{
-    Event, Failure, FailurePolicy, FireError, Model, Outcome, Point,
+    Event, Failure, FailurePolicy, FireError, HandlerOutcome, Model, Point, future_pool,
     guarded::Shield,
-    model::{Notes, Said},
+    model::{Notes, OutcomeOf, Reply},
     record::Recorder,
-    registry::{Entry, Slot},
-    seat::Answered,
+    registry::{Entry, HandlerList},
 };
 
 pub(crate) type Answer<P> = <<P as Point>::Model as Model>::Answer;
-type OutcomeOf<P> = <<P as Point>::Model as Model>::Outcome;
 
 /// The calls of one fire, and the record of them.
-#[doc(hidden)]
-pub struct Calls<'f, P: Point> {
-    slot: &'f Slot<P>,
+pub(crate) struct Calls<'f, P: Point> {
+    list: &'f HandlerList<P>,
     pub(crate) event: &'f mut Event<P>,
     recorder: Option<&'f mut Recorder>,
 }
@@ -32,20 +28,20 @@ pub struct Calls<'f, P: Point> {
 impl<'f, P: Point> Calls<'f, P> {
     #[inline]
     pub(crate) fn new(
-        slot: &'f Slot<P>,
+        list: &'f HandlerList<P>,
         event: &'f mut Event<P>,
         recorder: Option<&'f mut Recorder>,
     ) -> Self {
-        Self { slot, event, recorder }
+        Self { list, event, recorder }
     }
 
     /// The next handler this fire reaches, in order.
     #[inline]
     pub(crate) fn next(&mut self, position: &mut usize) -> Option<Reached<'f, P>> {
-        while let Some(entry) = self.slot.entries.get(*position) {
+        while let Some(entry) = self.list.entries.get(*position) {
             let at = *position;
             *position += 1;
-            if !entry.meta.wants(|| self.event.tool()) {
+            if !entry.meta.wants(|| self.event.about_tool()) {
                 continue;
             }
             let ticket = self.recorder.as_mut().map_or(0, |recorder| recorder.start(&entry.meta));
@@ -53,31 +49,32 @@ impl<'f, P: Point> Calls<'f, P> {
             if entry.is_live() {
                 return Some(reached);
             }
-            self.finish(&reached, Outcome::Removed, None);
+            self.finish(&reached, HandlerOutcome::Removed, None);
         }
         None
     }
 
     /// Calls a handler and polls it once: it answers, or it waits.
     #[inline]
-    pub(crate) fn start(
-        &self,
-        reached: &Reached<'_, P>,
-        answered: &mut Answered<Answer<P>>,
-        cx: &mut Context<'_>,
-    ) -> Option<Waits<P>> {
-        let running = (reached.entry.call)(self.event.clone(), answered, cx)?;
-        match Shield::raise(running, reached.entry.meta.deadline, cx) {
-            Ok(shield) => Some(Waits { shield, handler: reached.keep() }),
-            Err(failure) => {
-                *answered = Some(Said::Failed(failure));
-                None
+    pub(crate) fn start(&self, reached: &Reached<'_, P>, cx: &mut Context<'_>) -> Started<P> {
+        match reached.entry.call(self.event.clone(), cx) {
+            future_pool::Started::Replied(reply) => Started::Replied(reply),
+            future_pool::Started::Waiting(running) => {
+                match Shield::raise(running, reached.entry.meta.deadline, cx) {
+                    Ok(shield) => Started::Waits(Waits { shield, handler: reached.keep() }),
+                    Err(failure) => Started::Replied(Reply::Failed(failure)),
+                }
             }
         }
     }
 
     #[inline]
-    pub(crate) fn finish(&mut self, reached: &Reached<'_, P>, outcome: Outcome, notes: Notes) {
+    pub(crate) fn finish(
+        &mut self,
+        reached: &Reached<'_, P>,
+        outcome: HandlerOutcome,
+        notes: Notes,
+    ) {
         if let Some(recorder) = &mut self.recorder {
             recorder.finish(reached.ticket, |record| {
                 record.outcome = outcome;
@@ -96,7 +93,7 @@ impl<'f, P: Point> Calls<'f, P> {
     ) {
         if let Some(recorder) = &mut self.recorder {
             recorder.finish(reached.ticket, |record| {
-                record.outcome = Outcome::Patched;
+                record.outcome = HandlerOutcome::Patched;
                 record.won = won.collect();
                 record.lost = lost.collect();
                 record.notes = notes.map(|notes| *notes).unwrap_or_default();
@@ -129,11 +126,6 @@ impl<P: Point> Reached<'_, P> {
             failure: failure.clone(),
         })
     }
-
-    /// A block without words still says who blocked.
-    pub(crate) fn reason_or_name(&self, reason: String) -> String {
-        if reason.is_empty() { format!("blocked by {}", self.name()) } else { reason }
-    }
 }
 
 /// A handler that a fire reached, kept for after its wait.
@@ -149,6 +141,12 @@ impl<P: Point> Kept<P> {
     }
 }
 
+/// A handler that was called: it has answered, or the fire waits for it.
+pub(crate) enum Started<P: Point> {
+    Replied(Reply<Answer<P>>),
+    Waits(Waits<P>),
+}
+
 /// A handler that a fire waits for.
 pub(crate) struct Waits<P: Point> {
     shield: Shield<Answer<P>>,
@@ -156,21 +154,21 @@ pub(crate) struct Waits<P: Point> {
 }
 
 impl<P: Point> Future for Waits<P> {
-    type Output = (Kept<P>, Said<Answer<P>>);
+    type Output = (Kept<P>, Reply<Answer<P>>);
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.shield.poll(cx).map(|said| (self.handler.reached().keep(), said))
+        self.shield.poll(cx).map(|reply| (self.handler.reached().keep(), reply))
     }
 }
 
 /// What a model whose handlers run one after another makes of their answers.
 pub(crate) trait Chain<P: Point> {
-    /// Takes in one answer, and out of `answered` what has to be dropped; `Break` ends the chain.
+    /// Takes in what a handler replied; `Break` ends the chain.
     fn take(
         &mut self,
         calls: &mut Calls<'_, P>,
         reached: &Reached<'_, P>,
-        answered: &mut Answered<Answer<P>>,
+        reply: Reply<Answer<P>>,
     ) -> ControlFlow<()>;
 
     /// What the answers come to, at the end of the chain.
@@ -178,13 +176,13 @@ pub(crate) trait Chain<P: Point> {
 }
 
 /// How far handlers that run one after another have come.
-pub struct InTurn<P: Point, C> {
+pub(crate) struct Sequential<P: Point, C> {
     waits: Option<Waits<P>>,
     chain: C,
     position: usize,
 }
 
-impl<P: Point, C: Default> Default for InTurn<P, C> {
+impl<P: Point, C: Default> Default for Sequential<P, C> {
     #[inline]
     fn default() -> Self {
         Self { waits: None, chain: C::default(), position: 0 }
@@ -193,26 +191,27 @@ impl<P: Point, C: Default> Default for InTurn<P, C> {
 
 /// Calls the handlers one after another. As long as they answer at once, this is a plain loop.
 #[inline]
-pub(crate) fn in_turn<P: Point, C: Chain<P>>(
+pub(crate) fn run_sequentially<P: Point, C: Chain<P>>(
     calls: &mut Calls<'_, P>,
-    InTurn { waits, chain, position }: &mut InTurn<P, C>,
+    Sequential { waits, chain, position }: &mut Sequential<P, C>,
     cx: &mut Context<'_>,
 ) -> Poll<OutcomeOf<P>> {
     if let Some(waited_for) = waits {
-        let (handler, said) = ready!(Pin::new(waited_for).poll(cx));
+        let (handler, reply) = ready!(Pin::new(waited_for).poll(cx));
         *waits = None;
-        if chain.take(calls, &handler.reached(), &mut Some(said)).is_break() {
+        if chain.take(calls, &handler.reached(), reply).is_break() {
             return Poll::Ready(chain.end(calls));
         }
     }
     while let Some(reached) = calls.next(position) {
-        // Nothing is left in it to drop, and it is not looked at for that: see [`Chain::take`].
-        let mut answered = ManuallyDrop::new(None);
-        if let Some(handler) = calls.start(&reached, &mut answered, cx) {
-            *waits = Some(handler);
-            return Poll::Pending;
-        }
-        if chain.take(calls, &reached, &mut answered).is_break() {
+        let reply = match calls.start(&reached, cx) {
+            Started::Replied(reply) => reply,
+            Started::Waits(handler) => {
+                *waits = Some(handler);
+                return Poll::Pending;
+            }
+        };
+        if chain.take(calls, &reached, reply).is_break() {
             break;
         }
     }

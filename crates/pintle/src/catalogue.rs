@@ -4,7 +4,7 @@ use schemars::SchemaGenerator;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::{Envelope, Model, ModelKind, Point};
+use crate::{Envelope, Model, ModelKind, Point, model::Run};
 
 /// A point's description, made from its declaration.
 ///
@@ -33,8 +33,9 @@ pub struct PointInfo {
     pub doc: &'static str,
     /// Its own fields on the wire.
     pub fields: &'static [&'static str],
-    /// What an answer can do.
-    pub powers: &'static [&'static str],
+    /// What an answer can do; `powers` on the wire.
+    #[serde(rename = "powers")]
+    pub capabilities: &'static [&'static str],
     #[serde(skip)]
     payload_schema: fn() -> Value,
     #[serde(skip)]
@@ -51,7 +52,7 @@ impl PointInfo {
             has_tool: P::HAS_TOOL,
             doc: P::DOC,
             fields: P::fields(),
-            powers: P::Model::powers(),
+            capabilities: P::Model::capabilities(),
             payload_schema: payload_schema::<P>,
             result_schema: result_schema::<P>,
         }

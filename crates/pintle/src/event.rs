@@ -6,33 +6,30 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::{Envelope, Model, Modifying, Patch, Point};
-
-type View<P> = <<P as Point>::Model as Model>::View;
+use crate::{Envelope, Modifying, Patch, Point, model::View};
 
 /// One occurrence of a point, as a handler receives it: owned, cheap to clone, read-only.
 ///
-/// It derefs to the payload, so a handler reads `e.tool_name`; the envelope is behind [`Event::envelope`],
-/// with shortcuts for what handlers ask most. The payload is shared by all handlers of the fire and cannot
-/// be changed by any (R4.4).
+/// It derefs to the payload, so a handler reads `e.tool_name`; the envelope's fields are behind [`Event::envelope`]. The
+/// payload is shared by all handlers of the fire and cannot be changed by any (R4.4).
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use pintle::{Cx, Envelope, Event, Hooks, PluginGate, points::SessionStart};
+/// use pintle::{Cx, Envelope, Event, Hooks, PluginFilter, points::SessionOpened};
 ///
 /// let hooks = Hooks::new();
-/// hooks.options().fail_closed().register_void(|e: Event<SessionStart>| async move {
-///     assert_eq!((e.session_id(), e.run_id(), e.platform(), e.resumed), ("s-1", "", "cli", false));
-///     assert_eq!(e.envelope().ts, 0);
+/// hooks.options().fail_closed().register_void(async |e: Event<SessionOpened>| {
+///     assert!(!e.resumed);
+///     assert_eq!(e.envelope().session_id.as_deref(), Some("s-1"));
+///     assert_eq!((&*e.envelope().platform, e.envelope().ts), ("cli", 0));
 /// })?;
 ///
 /// let envelope = Envelope { session_id: Some("s-1".into()), platform: "cli".into(), ..Envelope::default() };
-/// let cx = Cx::new(envelope, PluginGate::BuiltinsOnly);
-/// hooks.fire_void(&cx, || SessionStart { resumed: false }).await?;
+/// let cx = Cx::new(envelope, PluginFilter::BuiltinsOnly);
+/// hooks.fire_void(&cx, SessionOpened::default).await?;
 /// # Ok(())
 /// # }
 /// ```
@@ -105,28 +102,13 @@ impl<P: Point> Event<P> {
         self.shared_envelope()
     }
 
-    /// The session's id; empty where there is none yet.
-    pub fn session_id(&self) -> &str {
-        self.envelope().session_id.as_deref().unwrap_or_default()
-    }
-
-    /// The run's id; empty where there is none.
-    pub fn run_id(&self) -> &str {
-        self.envelope().run_id.as_deref().unwrap_or_default()
-    }
-
-    /// Where it happens.
-    pub fn platform(&self) -> &str {
-        &self.envelope().platform
-    }
-
     /// Payload and envelope as one JSON object, as they go over the wire. It is made when it is first read.
     ///
     /// ```
-    /// use pintle::{Event, Hooks, points::SessionStart};
+    /// use pintle::{Event, Hooks, points::SessionOpened};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_void(|e: Event<SessionStart>| async move {
+    /// hooks.register_void(async |e: Event<SessionOpened>| {
     ///     let json = e.to_json();
     ///     println!("{} {}", json["sessionId"], json["resumed"]);
     /// })?;
@@ -157,22 +139,26 @@ pub struct EventJson(Arc<dyn AsJson>);
 
 trait AsJson: Send + Sync {
     fn json(&self) -> &Value;
-    fn payload_size(&self) -> usize;
+    fn write_payload(&self, to: &mut dyn io::Write) -> serde_json::Result<()>;
 }
 
 impl EventJson {
-    /// How many bytes the payload takes as text. It is not made for that: a queue that keeps events can keep to a bound
-    /// before anybody has read one.
+    /// Writes the payload as text, without making the JSON value: a queue can keep to a bound in bytes before an event was
+    /// read.
     ///
     /// ```
     /// use pintle::EventJson;
     ///
-    /// let json = EventJson::from(serde_json::json!({ "a": [1, 2] }));
-    /// assert_eq!(json.payload_size(), r#"{"a":[1,2]}"#.len());
+    /// let mut text = Vec::new();
+    /// EventJson::from(serde_json::json!({ "a": [1, 2] })).write_payload(&mut text)?;
+    /// assert_eq!(text, br#"{"a":[1,2]}"#);
+    /// # Ok::<(), serde_json::Error>(())
     /// ```
-    #[must_use]
-    pub fn payload_size(&self) -> usize {
-        self.0.payload_size()
+    ///
+    /// # Errors
+    /// When `to` cannot be written.
+    pub fn write_payload(&self, to: &mut dyn io::Write) -> serde_json::Result<()> {
+        self.0.write_payload(to)
     }
 }
 
@@ -186,8 +172,8 @@ impl<P: Point> AsJson for Shared<P> {
         })
     }
 
-    fn payload_size(&self) -> usize {
-        size_of(&self.occurrence().payload)
+    fn write_payload(&self, to: &mut dyn io::Write) -> serde_json::Result<()> {
+        serde_json::to_writer(to, &self.occurrence().payload)
     }
 }
 
@@ -196,26 +182,9 @@ impl AsJson for Value {
         self
     }
 
-    fn payload_size(&self) -> usize {
-        size_of(self)
+    fn write_payload(&self, to: &mut dyn io::Write) -> serde_json::Result<()> {
+        serde_json::to_writer(to, self)
     }
-}
-
-fn size_of(value: &impl Serialize) -> usize {
-    struct Counted(usize);
-    impl io::Write for Counted {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 = self.0.saturating_add(bytes.len());
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut counted = Counted(0);
-    // What cannot be written takes as much as was written of it.
-    let _ = serde_json::to_writer(&mut counted, value);
-    counted.0
 }
 
 impl From<Value> for EventJson {
@@ -256,9 +225,9 @@ where
     /// use pintle::{Event, Hooks, points::{BeforePromptBuild, PromptPatch}};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_modifying(|e: Event<BeforePromptBuild>| async move {
+    /// hooks.register_modifying(async |e: Event<BeforePromptBuild>| {
     ///     let taken = e.merged().is_some_and(|merged| merged.append_system.is_some());
-    ///     (!taken).then(|| PromptPatch { append_system: Some("Be brief.".into()), ..Default::default() })
+    ///     (!taken).then(|| PromptPatch::default().append_system("Be brief."))
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```

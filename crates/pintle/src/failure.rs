@@ -137,15 +137,15 @@ impl<E: std::error::Error> From<E> for Failure {
 /// A registration may tighten its model's default (open to closed), never loosen it (R3.3).
 ///
 /// ```
-/// use pintle::{Event, FailurePolicy, Hooks, RegisterError, Verdict, points::{SessionStart, ToolPre}};
+/// use pintle::{Event, FailurePolicy, Hooks, RegisterError, Verdict, points::{SessionOpened, ToolPre}};
 ///
 /// let hooks = Hooks::new();
-/// hooks.options().failure_policy(FailurePolicy::FailClosed).register_void(|_: Event<SessionStart>| async {})?;
+/// hooks.options().failure_policy(FailurePolicy::FailClosed).register_void(async |_: Event<SessionOpened>| {})?;
 ///
 /// let loosened = hooks
 ///     .options()
 ///     .failure_policy(FailurePolicy::FailOpen)
-///     .register_gate(|_: Event<ToolPre>| async { Verdict::allow() });
+///     .register_gate(async |_: Event<ToolPre>| { Verdict::allow() });
 /// assert_eq!(loosened.unwrap_err(), RegisterError::Loosened { point: "tool.pre" });
 /// # Ok::<(), RegisterError>(())
 /// ```
@@ -163,15 +163,15 @@ pub enum FailurePolicy {
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use pintle::{Cx, Envelope, Event, Failure, FireError, Hooks, PluginGate, points::SessionStart};
+/// use pintle::{Cx, Event, Failure, FireError, Hooks, points::SessionOpened};
 ///
 /// let hooks = Hooks::new();
-/// hooks.named("audit").fail_closed().register_void(|_: Event<SessionStart>| async {
+/// hooks.named("audit").fail_closed().register_void(async |_: Event<SessionOpened>| {
 ///     Err::<(), _>(Failure::errored("the disk is full"))
 /// })?;
 ///
-/// let cx = Cx::new(Envelope::default(), PluginGate::All);
-/// match hooks.fire_void(&cx, || SessionStart { resumed: false }).await {
+/// let cx = Cx::test();
+/// match hooks.fire_void(&cx, SessionOpened::default).await {
 ///     Err(FireError::FailClosed { handler, failure, .. }) => {
 ///         assert_eq!((&*handler, &*failure.message), ("audit", "the disk is full"));
 ///     }

@@ -5,18 +5,18 @@ use std::{
     mem::ManuallyDrop,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::{
     Cx, Event, FireError, Hooks, IsClaiming, IsGate, IsModifying, IsVoid, Model, Point,
-    calls::Calls, record::Recorder, registry::Slot,
+    calls::Calls,
+    model::{OutcomeOf, Progress, Run},
+    record::Recorder,
+    registry::HandlerList,
 };
-
-type OutcomeOf<P> = <<P as Point>::Model as Model>::Outcome;
-type Progress<P> = <<P as Point>::Model as Model>::Progress<P>;
 
 impl Hooks {
     /// Fires a Void point: every handler observes, all are awaited.
@@ -28,13 +28,13 @@ impl Hooks {
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use pintle::{Cx, Envelope, Event, Hooks, PluginGate, points::SessionStart};
+    /// use pintle::{Cx, Event, Hooks, points::SessionOpened};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_void(|e: Event<SessionStart>| async move { assert!(!e.resumed) })?;
+    /// hooks.register_void(async |e: Event<SessionOpened>| { assert!(!e.resumed) })?;
     ///
-    /// let cx = Cx::new(Envelope::default(), PluginGate::All);
-    /// hooks.fire_void(&cx, || SessionStart { resumed: false }).await?;
+    /// let cx = Cx::test();
+    /// hooks.fire_void(&cx, SessionOpened::default).await?;
     /// # Ok(())
     /// # }
     /// ```
@@ -57,16 +57,16 @@ impl Hooks {
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use pintle::{Cx, Envelope, Event, Hooks, PluginGate, points::{BeforePromptBuild, PromptPatch}};
+    /// use pintle::{Cx, Event, Hooks, points::{BeforePromptBuild, PromptPatch}};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.named("date").register_modifying(|_: Event<BeforePromptBuild>| async {
-    ///     Some(PromptPatch { append_system: Some("Today is Tuesday.".into()), ..Default::default() })
+    /// hooks.named("date").register_modifying(async |_: Event<BeforePromptBuild>| {
+    ///     Some(PromptPatch::default().append_system("Today is Tuesday."))
     /// })?;
     ///
-    /// let cx = Cx::new(Envelope::default(), PluginGate::All);
+    /// let cx = Cx::test();
     /// let merged = hooks
-    ///     .fire_modifying(&cx, || BeforePromptBuild { history: vec![], system: "You help.".into() })
+    ///     .fire_modifying(&cx, || BeforePromptBuild::default().history(vec![]).system("You help."))
     ///     .await?;
     /// assert_eq!(merged.append_system.as_deref(), Some("Today is Tuesday."));
     /// assert_eq!(merged.winner("appendSystem"), Some("date"));
@@ -92,17 +92,15 @@ impl Hooks {
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use pintle::{Cx, Envelope, Event, Hooks, PluginGate, points::{BeforeDispatch, Suppressed}};
+    /// use pintle::{Cx, Event, Hooks, points::{BeforeDispatch, Suppressed}};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.named("no-spam").register_claiming(|e: Event<BeforeDispatch>| async move {
-    ///     e.text.contains("BUY NOW").then(|| Suppressed { reason: Some("spam".into()) })
+    /// hooks.named("no-spam").register_claiming(async |e: Event<BeforeDispatch>| {
+    ///     e.text.contains("BUY NOW").then(|| Suppressed::default().reason("spam"))
     /// })?;
     ///
-    /// let cx = Cx::new(Envelope::default(), PluginGate::All);
-    /// let message = |text: &str| BeforeDispatch {
-    ///     chat_id: "c".into(), platform: "cli".into(), text: text.into(),
-    /// };
+    /// let cx = Cx::test();
+    /// let message = |text: &str| BeforeDispatch::default().chat_id("c").platform("cli").text(text);
     /// assert!(hooks.fire_claiming(&cx, || message("hello")).await?.is_none());
     /// let claimed = hooks.fire_claiming(&cx, || message("BUY NOW")).await?.unwrap();
     /// assert_eq!((&*claimed.by, claimed.reason.as_deref()), ("no-spam", Some("spam")));
@@ -128,15 +126,15 @@ impl Hooks {
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use pintle::{Cx, Envelope, Event, Hooks, PluginGate, Verdict, points::UserPromptSubmit};
+    /// use pintle::{Cx, Event, Hooks, Verdict, points::UserPromptSubmit};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.named("crashes").register_gate(|e: Event<UserPromptSubmit>| async move {
+    /// hooks.named("crashes").register_gate(async |e: Event<UserPromptSubmit>| {
     ///     if e.prompt.is_empty() { Verdict::block("say something") } else { panic!("oh no") }
     /// })?;
     ///
-    /// let cx = Cx::new(Envelope::default(), PluginGate::All);
-    /// let outcome = hooks.fire_gate(&cx, || UserPromptSubmit { prompt: "hi".into() }).await;
+    /// let cx = Cx::test();
+    /// let outcome = hooks.fire_gate(&cx, || UserPromptSubmit::default().prompt("hi")).await;
     /// assert_eq!(outcome.blocked().unwrap().reason, "`crashes` panicked: oh no");
     /// # Ok(())
     /// # }
@@ -159,44 +157,38 @@ impl Hooks {
     /// one atomic load.
     #[inline]
     pub(crate) fn start<P: Point>(&self, cx: &Cx, payload: impl FnOnce() -> P) -> Firing<P> {
-        let quiet = self.is_quiet(P::index()) && cx.sink.is_none();
-        let state = if quiet { State::Quiet } else { self.begin(cx, payload) };
-        Firing(ManuallyDrop::new(state))
+        let quiet = self.is_quiet(P::index()) && !cx.is_watched();
+        Firing(ManuallyDrop::new(if quiet { State::Quiet } else { self.begin(cx, payload) }))
     }
 
-    /// Inlined with its caller, so that the fire is made where it is awaited.
     #[inline]
     fn begin<P: Point>(&self, cx: &Cx, payload: impl FnOnce() -> P) -> State<P> {
-        let watched = self.sink().is_some() || cx.sink.is_some();
-        let Some(slot) = self.snapshot::<P>().and_then(|slot| slot.through(&cx.plugins)) else {
+        let watched = self.sink().is_some() || cx.is_watched();
+        let Some(list) = self.snapshot::<P>().and_then(|list| list.through(&cx.plugins)) else {
             if watched {
                 drop(self.recorder::<P>(cx, 0));
             }
             return State::Quiet;
         };
-        let more = (watched || cx.cancel.is_some()).then(|| self.more(cx, &slot));
-        State::Begun(Fire { more, event: Event::new(payload(), cx.envelope.clone()), slot })
-    }
-
-    #[cold]
-    fn more<P: Point>(&self, cx: &Cx, slot: &Slot<P>) -> Box<More<P>> {
-        let watched = self.sink().is_some() || cx.sink.is_some();
-        let recorder = watched.then(|| self.recorder::<P>(cx, slot.entries.len()));
-        let cancel = cx.cancel.clone();
-        Box::new(More { recorder, cancel, ..More::of(Progress::<P>::default()) })
+        let more = (watched || cx.cancel.is_some()).then(|| {
+            let recorder = watched.then(|| self.recorder::<P>(cx, list.entries.len()));
+            let cancel = cx.cancel.clone();
+            Box::new(More { recorder, cancel, ..More::of(Progress::<P>::default()) })
+        });
+        State::Begun(Fire { more, event: Event::new(payload(), cx.envelope.clone()), list })
     }
 
     #[cold]
     fn recorder<P: Point>(&self, cx: &Cx, handlers: usize) -> Recorder {
         let sinks = [self.sink().cloned(), cx.sink.clone()];
-        Recorder::new(sinks, P::NAME, P::Model::KIND, cx.envelope.clone(), handlers)
+        let on_start = cx.on_start.clone();
+        Recorder::new(sinks, on_start, P::NAME, P::Model::KIND, cx.envelope.clone(), handlers)
     }
 }
 
-/// A fire as its caller awaits it: a few words, for most fires reach nobody, or are over at the first poll. It is
-/// polled where it is: moving it about would cost as much as a handler.
+/// A fire as its caller awaits it. Most fires reach no handler, or are over at the first poll.
 ///
-/// Dropped by hand, so that whoever awaits a fire that reaches nobody has nothing to call: only to look.
+/// Dropped by hand: the compiler's own drop costs an empty fire almost as much as all the rest of it.
 pub(crate) struct Firing<P: Point>(ManuallyDrop<State<P>>);
 
 enum State<P: Point> {
@@ -211,7 +203,7 @@ struct Fire<P: Point> {
     more: Option<Box<More<P>>>,
     event: Event<P>,
     /// The handlers as they were when the fire began (R4.8). Owned: nothing is locked while they run.
-    slot: Arc<Slot<P>>,
+    list: Arc<HandlerList<P>>,
 }
 
 /// What only a fire needs that waits, is watched or can be cancelled.
@@ -233,9 +225,15 @@ impl<P: Point> Future for Firing<P> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match *self.0 {
+        match &mut *self.0 {
             State::Quiet => Poll::Ready(P::Model::quiet()),
-            _ => self.0.poll(cx),
+            // Polled after its end: nothing that could be mistaken for a second outcome.
+            State::Over => Poll::Ready(P::Model::cancelled(P::NAME)),
+            State::Begun(fire) => {
+                let outcome = ready!(fire.poll(cx));
+                *self.0 = State::Over;
+                Poll::Ready(outcome)
+            }
         }
     }
 }
@@ -244,35 +242,16 @@ impl<P: Point> Drop for Firing<P> {
     #[inline]
     fn drop(&mut self) {
         if let State::Begun(_) = *self.0 {
-            self.0.end();
+            *self.0 = State::Over;
         }
-    }
-}
-
-impl<P: Point> State<P> {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<OutcomeOf<P>> {
-        let Self::Begun(fire) = self else {
-            // Polled after its end: nothing that could be mistaken for a second outcome.
-            return Poll::Ready(P::Model::cancelled(P::NAME));
-        };
-        let polled = fire.poll(cx);
-        if polled.is_ready() {
-            self.end();
-        }
-        polled
-    }
-
-    #[inline(never)]
-    fn end(&mut self) {
-        *self = Self::Over;
     }
 }
 
 impl<P: Point> Fire<P> {
-    /// Not inlined, so that the outcome is made where the caller wants it.
+    // An empty fire, which never comes here, would pay for the stack of all this.
     #[inline(never)]
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<OutcomeOf<P>> {
-        let Self { more, event, slot } = self;
+        let Self { more, event, list } = self;
         let mut fresh = Progress::<P>::default();
         let (recorder, progress) = match more.as_deref_mut() {
             None => (None, &mut fresh),
@@ -281,7 +260,7 @@ impl<P: Point> Fire<P> {
             }
             Some(More { recorder, progress, .. }) => (recorder.as_mut(), progress),
         };
-        let polled = P::Model::run(&mut Calls::new(slot, event, recorder), progress, cx);
+        let polled = P::Model::run(&mut Calls::new(list, event, recorder), progress, cx);
         if polled.is_ready() {
             return polled;
         }

@@ -11,7 +11,7 @@ use std::{
 
 use tokio::time::{Sleep, sleep};
 
-use crate::{Failure, FailureKind, model::Said, seat::Running};
+use crate::{Failure, FailureKind, future_pool::Running, model::Reply};
 
 /// Around a handler that waits: as far as it is polled it always comes to an end, with the handler's answer or with a
 /// failure.
@@ -38,20 +38,18 @@ impl<A> Shield<A> {
         }
     }
 
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Said<A>> {
-        let mut answered = None;
-        let polled = catch_unwind(AssertUnwindSafe(|| {
-            if let Some(running) = &mut self.running {
-                running.poll(&mut answered, cx);
-            }
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Reply<A>> {
+        let polled = catch_unwind(AssertUnwindSafe(|| match &mut self.running {
+            Some(running) => running.poll(cx),
+            None => Poll::Pending,
         }));
-        match (polled, answered) {
-            (Ok(()), Some(said)) => Poll::Ready(said),
+        match polled {
+            Ok(Poll::Ready(reply)) => Poll::Ready(reply),
             // The handler first, then the clock: an answer that is there is never lost.
-            (Ok(()), None) => self.poll_clock(cx).map(Said::Failed),
-            (Err(panic), _) => {
+            Ok(Poll::Pending) => self.poll_clock(cx).map(Reply::Failed),
+            Err(panic) => {
                 self.end();
-                Poll::Ready(Said::failed(panicked(panic)))
+                Poll::Ready(Reply::failed(panicked(panic)))
             }
         }
     }

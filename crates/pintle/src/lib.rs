@@ -24,25 +24,20 @@
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use pintle::{Cx, Envelope, Event, Hooks, PluginGate, Verdict, points::ToolPre};
+//! use pintle::{Cx, Envelope, Event, Hooks, PluginFilter, Verdict, points::ToolPre};
 //! use serde_json::json;
 //!
 //! let hooks = Hooks::new();
-//! hooks.named("no-prod").tools(["write_*"]).register_gate(|e: Event<ToolPre>| async move {
+//! hooks.named("no-prod").tools(["write_*"]).register_gate(async |e: Event<ToolPre>| {
 //!     match e.tool_input["path"].as_str() {
 //!         Some(path) if path.starts_with("/srv/prod") => Verdict::block("production is off limits"),
 //!         _ => Verdict::allow(),
 //!     }
 //! })?;
 //!
-//! let cx = Cx::new(Envelope { platform: "cli".into(), ..Envelope::default() }, PluginGate::BuiltinsOnly);
+//! let cx = Cx::new(Envelope { platform: "cli".into(), ..Envelope::default() }, PluginFilter::BuiltinsOnly);
 //! let outcome = hooks
-//!     .fire_gate(&cx, || ToolPre {
-//!         tool_call_id: "t1".into(),
-//!         tool_name: "write_file".into(),
-//!         tool_input: json!({ "path": "/srv/prod/index.html" }),
-//!         zone: 1,
-//!     })
+//!     .fire_gate(&cx, || ToolPre::default().tool_call_id("t1").tool_name("write_file").tool_input(json!({ "path": "/srv/prod/index.html" })).zone(1))
 //!     .await;
 //! assert_eq!(outcome.blocked().unwrap().reason, "production is off limits");
 //! # Ok(())
@@ -53,7 +48,7 @@
 //!
 //! - [`points`]: the catalogue of an agent's points. [`point!`] declares your own.
 //! - [`Hooks`]: register, fire, list. [`Registrar`]: names, priorities, deadlines, tools.
-//! - [`Cx`]: what a fire needs to know: its [`Envelope`], its [`PluginGate`], a cancellation token.
+//! - [`Cx`]: what a fire needs to know: its [`Envelope`], its [`PluginFilter`], a cancellation token.
 //! - [`FireRecord`]: what happened, for a [`RecordSink`].
 //! - [`DynHandler`], [`Hooks::fire_dyn`]: the by-name face, JSON in and out, for plugins and config.
 //!
@@ -71,30 +66,30 @@ mod envelope;
 mod event;
 mod failure;
 mod fire;
+mod future_pool;
 mod guarded;
 mod macros;
 mod model;
-mod plugin_gate;
+mod plugin_filter;
 mod point;
 pub mod points;
 mod record;
 mod registry;
-mod seat;
 
 pub use catalogue::PointInfo;
 pub use cx::Cx;
-pub use dynamic::{DynEvent, DynFireError, DynHandler, DynOutcome};
+pub use dynamic::{DynEvent, DynFireError, DynHandler, DynOutcome, IntoDynHandler};
 pub use envelope::Envelope;
 pub use event::{Event, EventJson};
 pub use failure::{Failure, FailureKind, FailurePolicy, FireError};
 pub use model::{
-    Advisory, Binding, Block, Claimed, Claiming, Force, Gate, GateOutcome, IntoAnswer, IsClaiming,
-    IsGate, IsModifying, IsVoid, Merged, Model, ModelKind, Modifying, Note, Question, Verdict,
-    Void, Words,
+    Advice, Advisory, Binding, Claimed, Claiming, Decision, Enforcement, Gate, GateOutcome,
+    HandlerOutput, HandlerVerdict, IntoAnswer, IsBinding, IsClaiming, IsGate, IsModifying, IsVoid,
+    Merged, Model, ModelKind, Modifying, Verdict, Void,
 };
-pub use plugin_gate::PluginGate;
-pub use point::{Claim, Patch, Point};
-pub use record::{FireRecord, HandlerRecord, Outcome, RecordSink};
+pub use plugin_filter::PluginFilter;
+pub use point::{Claim, Patch, Point, PointAboutTool};
+pub use record::{FireRecord, HandlerOutcome, HandlerRecord, OnHandlerStart, RecordSink};
 pub use registry::{
     HandlerInfo, Hooks, HooksBuilder, RegisterError, Registrar, Registration, RegistrationGuard,
     Source,
@@ -103,8 +98,8 @@ pub use registry::{
 #[doc(hidden)]
 pub mod __private {
     pub use crate::{
-        macros::{WireNames, is_value},
-        point::PointIndex,
+        macros::{OptionalText, WireNames, is_value},
+        point::{PointIndex, PointStorage},
     };
     pub use schemars;
     pub use serde;

@@ -5,6 +5,9 @@
 /// The struct gets camelCase names on the wire, a JSON Schema, and [`Point`](crate::Point). `tool = FIELD`
 /// says which field names the tool the point is about.
 ///
+/// It also gets `Default`, a method per field that sets it, and `#[non_exhaustive]`: another crate fires
+/// `BeforeDeploy::default().service("web")`, and a field that is added later does not break it.
+///
 /// ```
 /// use pintle::{Binding, Gate, point};
 ///
@@ -18,9 +21,9 @@
 ///     }
 /// }
 ///
-/// use pintle::Point;
-/// assert_eq!(BeforeDeploy::NAME, "before_deploy");
-/// assert_eq!(BeforeDeploy::fields(), ["service", "replicaCount"]);
+/// use pintle::PointInfo;
+/// let info = PointInfo::of::<BeforeDeploy>();
+/// assert_eq!((info.name, info.fields), ("before_deploy", ["service", "replicaCount"].as_slice()));
 /// ```
 #[macro_export]
 macro_rules! point {
@@ -32,18 +35,31 @@ macro_rules! point {
     ) => {
         $crate::__wire_struct! {
             $(#[doc = $doc])*
-            #[derive(Debug)]
+            #[derive(Debug, Default)]
             $vis struct $Name { $($body)* }
         }
+
+        $crate::__setters!($Name { $($body)* });
 
         impl $crate::Point for $Name {
             type Model = $Model;
             const NAME: &'static str = $name;
             const DOC: &'static str = concat!($($doc, "\n"),*);
+        }
+
+        $(
+            impl $crate::PointAboutTool for $Name {
+                fn tool(&self) -> &str {
+                    &self.$tool
+                }
+            }
+        )?
+
+        impl $crate::__private::PointStorage for $Name {
             $(
                 const HAS_TOOL: bool = true;
                 #[inline]
-                fn tool(&self) -> ::core::option::Option<&str> {
+                fn about_tool(&self) -> ::core::option::Option<&str> {
                     ::core::option::Option::Some(&self.$tool)
                 }
             )?
@@ -83,6 +99,24 @@ macro_rules! point {
 /// ```
 #[macro_export]
 macro_rules! patch {
+    (
+        $(#[doc = $doc:expr])*
+        $vis:vis struct $Name:ident { $($body:tt)* }
+        $(alias $alias:literal = $of:literal)?
+    ) => {
+        $crate::__patch! {
+            $(#[doc = $doc])*
+            $vis struct $Name { $($body)* }
+            $(alias $alias = $of)?
+        }
+        $crate::__setters!($Name { $($body)* });
+    };
+}
+
+/// The struct of a patch, and how patches merge.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __patch {
     (
         $(#[doc = $doc:expr])*
         $vis:vis struct $Name:ident {
@@ -166,13 +200,62 @@ macro_rules! claim {
     ($(#[doc = $doc:expr])* $vis:vis struct $Name:ident { $($body:tt)* }) => {
         $crate::__wire_struct! {
             $(#[doc = $doc])*
-            #[derive(Debug, PartialEq)]
+            #[derive(Debug, Default, PartialEq)]
             $vis struct $Name { $($body)* }
         }
+
+        $crate::__setters!($Name { $($body)* });
 
         impl $crate::Claim for $Name {
             fn fields() -> &'static [&'static str] {
                 Self::wire_names()
+            }
+        }
+    };
+}
+
+/// For each field a method of the same name that sets it. A text may be a `&str`, and an `Option` may be what is in it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __setters {
+    ($Name:ident {}) => {};
+    ($Name:ident {
+        $(#[$meta:meta])* $vis:vis $field:ident : String $(, $($rest:tt)*)?
+    }) => {
+        $crate::__setter!($Name, $vis $field, impl ::core::convert::Into<String>, |value| value.into());
+        $crate::__setters!($Name { $($($rest)*)? });
+    };
+    ($Name:ident {
+        $(#[$meta:meta])* $vis:vis $field:ident : Option<String> $(, $($rest:tt)*)?
+    }) => {
+        $crate::__setter!($Name, $vis $field, impl $crate::__private::OptionalText, |value| value.into_option());
+        $crate::__setters!($Name { $($($rest)*)? });
+    };
+    ($Name:ident {
+        $(#[$meta:meta])* $vis:vis $field:ident : Option<$T:ty> $(, $($rest:tt)*)?
+    }) => {
+        $crate::__setter!($Name, $vis $field, impl ::core::convert::Into<::core::option::Option<$T>>, |value| value.into());
+        $crate::__setters!($Name { $($($rest)*)? });
+    };
+    ($Name:ident {
+        $(#[$meta:meta])* $vis:vis $field:ident : $T:ty $(, $($rest:tt)*)?
+    }) => {
+        $crate::__setter!($Name, $vis $field, $T, |value| value);
+        $crate::__setters!($Name { $($($rest)*)? });
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __setter {
+    ($Name:ident, $vis:vis $field:ident, $T:ty, |$value:ident| $set:expr) => {
+        impl $Name {
+            #[doc = concat!("Sets `", stringify!($field), "`.")]
+            #[must_use]
+            #[inline]
+            $vis fn $field(mut self, $value: $T) -> Self {
+                self.$field = $set;
+                self
             }
         }
     };
@@ -195,6 +278,7 @@ macro_rules! __wire_struct {
         )]
         #[serde(crate = "::pintle::__private::serde", rename_all = "camelCase")]
         #[schemars(crate = "::pintle::__private::schemars")]
+        #[non_exhaustive]
         $vis struct $Name {
             $($(#[$fmeta])* $fvis $field: $T),*
         }
@@ -207,6 +291,30 @@ macro_rules! __wire_struct {
             }
         }
     };
+}
+
+/// A text, or none.
+#[doc(hidden)]
+pub trait OptionalText {
+    fn into_option(self) -> Option<String>;
+}
+
+impl OptionalText for &str {
+    fn into_option(self) -> Option<String> {
+        Some(self.into())
+    }
+}
+
+impl OptionalText for String {
+    fn into_option(self) -> Option<String> {
+        Some(self)
+    }
+}
+
+impl OptionalText for Option<String> {
+    fn into_option(self) -> Option<String> {
+        self
+    }
 }
 
 /// The camelCase spellings of a struct's field names.

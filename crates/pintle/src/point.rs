@@ -17,15 +17,18 @@ use crate::Model;
 /// use pintle::{ModelKind, Point, PointInfo, points::ToolPre};
 ///
 /// assert_eq!(ToolPre::NAME, "tool.pre");
-/// assert_eq!(ToolPre::fields(), ["toolCallId", "toolName", "toolInput", "zone"]);
-/// assert_eq!(PointInfo::of::<ToolPre>().model, ModelKind::Gate);
+/// let info = PointInfo::of::<ToolPre>();
+/// assert_eq!(info.fields, ["toolCallId", "toolName", "toolInput", "zone"]);
+/// assert_eq!(info.model, ModelKind::Gate);
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a hook point",
     label = "expected the payload of a hook point",
     note = "the points of the catalogue are in `pintle::points`; declare your own with `pintle::point!`"
 )]
-pub trait Point: Serialize + DeserializeOwned + JsonSchema + Send + Sync + Sized + 'static {
+pub trait Point:
+    PointStorage + Serialize + DeserializeOwned + JsonSchema + Send + Sync + Sized + 'static
+{
     /// How its handlers run, what they answer and how the answers combine.
     type Model: Model;
 
@@ -34,20 +37,45 @@ pub trait Point: Serialize + DeserializeOwned + JsonSchema + Send + Sync + Sized
 
     /// What the declaration's doc comment says.
     const DOC: &'static str = "";
+}
 
-    /// Whether it is about a tool, so that handlers may be bound to some tools only.
-    const HAS_TOOL: bool = false;
-
-    /// The tool it is about, at a point that has one.
-    fn tool(&self) -> Option<&str> {
-        None
-    }
-
+/// What the engine stores about a point; [`point!`](crate::point!) implements it.
+#[doc(hidden)]
+pub trait PointStorage {
     /// The names of its own fields on the wire.
     fn fields() -> &'static [&'static str];
 
     /// Where its handlers are kept: a number of this process, given on first use.
     fn index() -> usize;
+
+    /// Whether it is about a tool, so that handlers may be bound to some tools only.
+    const HAS_TOOL: bool = false;
+
+    /// The tool it is about, at a point that has one.
+    fn about_tool(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// Points that are about a tool: [`point!`](crate::point!) implements it for those declared with `tool = FIELD`.
+///
+/// ```
+/// use pintle::{Point, PointAboutTool, points::ToolPre};
+///
+/// /// Where a call is stopped, for a log.
+/// fn place<P: PointAboutTool>(payload: &P) -> String {
+///     format!("{} of {}", P::NAME, payload.tool())
+/// }
+/// # let _ = place::<ToolPre>;
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a person cannot be asked at `{Self}`: it is not about a tool",
+    label = "`Verdict::ask` needs a `Gate<Binding>` that is about a tool, such as `tool.pre`",
+    note = "block with a reason, or add `with_context` for the model"
+)]
+pub trait PointAboutTool: Point {
+    /// The tool it is about.
+    fn tool(&self) -> &str;
 }
 
 /// Hands each point its number on first use.
@@ -89,8 +117,8 @@ impl PointIndex {
 /// use pintle::{Patch, points::ToolCallPatch};
 ///
 /// assert_eq!(ToolCallPatch::keys(), ["args", "error"]);
-/// let mut merged = ToolCallPatch { args: None, error: Some("".into()) };
-/// let taken = merged.merge(ToolCallPatch { args: Some(1.into()), error: Some("later".into()) });
+/// let mut merged = ToolCallPatch::default().error("");
+/// let taken = merged.merge(ToolCallPatch::default().args(serde_json::json!(1)).error("later"));
 /// assert_eq!((taken, merged.error.as_deref()), (0b01, Some("")), "an empty text is a value, and it was first");
 /// ```
 #[diagnostic::on_unimplemented(

@@ -10,83 +10,49 @@ use serde::Serialize;
 
 use crate::{Envelope, Failure, FailureKind, ModelKind, guarded::quietly, registry::Meta};
 
-/// Receives one record per fire (R4.15).
+/// Receives one record per fire (R4.15). Closures from `Arc<FireRecord>` are sinks.
 ///
 /// A sink is called on the firing task when the fire ends, however it ends: keep it short, hand the record
 /// to a channel or a queue. A sink that panics is ignored.
 ///
 /// ```
-/// use std::sync::{Arc, Mutex};
-/// use pintle::{FireRecord, Hooks, RecordSink};
+/// use std::sync::{Arc, mpsc};
+/// use pintle::{FireRecord, Hooks};
 ///
-/// #[derive(Default)]
-/// struct Names(Mutex<Vec<String>>);
-///
-/// impl RecordSink for Names {
-///     fn record(&self, record: &FireRecord) {
-///         self.0.lock().unwrap().push(record.point.to_string());
-///     }
-/// }
-///
-/// let names = Arc::new(Names::default());
-/// let hooks = Hooks::builder().sink(names.clone()).build();
-/// # let _ = hooks;
+/// let (records, received) = mpsc::channel();
+/// let hooks = Hooks::builder().sink(Arc::new(move |record: Arc<FireRecord>| drop(records.send(record)))).build();
+/// # let _ = (hooks, received);
 /// ```
 pub trait RecordSink: Send + Sync + 'static {
     /// Takes the record of a fire that has just ended.
-    fn record(&self, record: &FireRecord);
-
-    /// The same, for a sink that keeps the record and would otherwise copy it.
-    ///
-    /// ```
-    /// use std::sync::Mutex;
-    /// use pintle::{FireRecord, RecordSink};
-    ///
-    /// struct All(Mutex<Vec<FireRecord>>);
-    ///
-    /// impl RecordSink for All {
-    ///     fn record(&self, record: &FireRecord) {
-    ///         self.keep(record.clone());
-    ///     }
-    ///
-    ///     fn keep(&self, record: FireRecord) {
-    ///         self.0.lock().unwrap().push(record);
-    ///     }
-    /// }
-    /// ```
-    fn keep(&self, record: FireRecord) {
-        self.record(&record);
-    }
-
-    /// Hears that a handler starts: for a display that names what is being waited for.
-    fn started(&self, _point: &'static str, _handler: &str) {}
+    fn record(&self, record: Arc<FireRecord>);
 }
+
+impl<F: Fn(Arc<FireRecord>) + Send + Sync + 'static> RecordSink for F {
+    fn record(&self, record: Arc<FireRecord>) {
+        self(record);
+    }
+}
+
+/// Called with the names of a point and a handler when the handler starts: see [`Cx::on_handler_start`](crate::Cx::on_handler_start).
+pub type OnHandlerStart = Arc<dyn Fn(&'static str, &str) + Send + Sync>;
 
 /// One fire.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use std::sync::{Arc, Mutex};
-/// use pintle::{Cx, Envelope, Event, FireRecord, Hooks, PluginGate, RecordSink, points::SessionStart};
+/// use std::sync::{Arc, mpsc};
+/// use pintle::{Cx, Event, FireRecord, Hooks, points::SessionOpened};
 ///
-/// #[derive(Default)]
-/// struct Last(Mutex<Option<FireRecord>>);
-///
-/// impl RecordSink for Last {
-///     fn record(&self, record: &FireRecord) {
-///         *self.0.lock().unwrap() = Some(record.clone());
-///     }
-/// }
-///
-/// let last = Arc::new(Last::default());
 /// let hooks = Hooks::new();
-/// hooks.named("greeter").register_void(|_: Event<SessionStart>| async {})?;
+/// hooks.named("greeter").register_void(async |_: Event<SessionOpened>| {})?;
 ///
-/// let cx = Cx::new(Envelope::default(), PluginGate::All).observed_by(last.clone());
-/// hooks.fire_void(&cx, || SessionStart { resumed: false }).await?;
+/// let (records, received) = mpsc::channel();
+/// let cx = Cx::test().observed_by(Arc::new(move |record: Arc<FireRecord>| records.send(record).unwrap()));
+/// hooks.fire_void(&cx, SessionOpened::default).await?;
 ///
-/// let record = last.0.lock().unwrap().take().unwrap();
+/// let record = received.recv()?;
 /// assert_eq!(record.point, "session_start");
 /// assert_eq!((&*record.handlers[0].name, record.handlers[0].outcome.name()), ("greeter", "finished"));
 /// # Ok(())
@@ -128,7 +94,7 @@ pub struct HandlerRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plugin: Option<Arc<str>>,
     /// What it said, or how it failed.
-    pub outcome: Outcome,
+    pub outcome: HandlerOutcome,
     /// How long it took.
     #[serde(rename = "durationMs", serialize_with = "as_millis")]
     pub duration: Duration,
@@ -150,15 +116,15 @@ fn as_millis<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result
 /// What one handler said, or how it failed.
 ///
 /// ```
-/// use pintle::{Failure, FailureKind, Outcome};
+/// use pintle::{Failure, FailureKind, HandlerOutcome};
 ///
-/// let outcome = Outcome::Failed(Failure::new(FailureKind::TimedOut, "no answer within 5s"));
+/// let outcome = HandlerOutcome::Failed(Failure::new(FailureKind::TimedOut, "no answer within 5s"));
 /// assert_eq!(outcome.name(), "timed_out");
-/// assert_eq!(Outcome::Blocked("off limits".into()).name(), "blocked");
+/// assert_eq!(HandlerOutcome::Blocked("off limits".into()).name(), "blocked");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum HandlerOutcome {
     /// Void: it finished.
     Finished,
     /// Modifying: it returned a patch.
@@ -179,11 +145,11 @@ pub enum Outcome {
     Removed,
 }
 
-impl Outcome {
+impl HandlerOutcome {
     /// The outcome's name on the wire: `finished`, `blocked`, `timed_out`, …
     ///
     /// ```
-    /// assert_eq!(pintle::Outcome::Removed.name(), "removed");
+    /// assert_eq!(pintle::HandlerOutcome::Removed.name(), "removed");
     /// ```
     pub fn name(&self) -> &'static str {
         match self {
@@ -216,6 +182,7 @@ impl Outcome {
 /// dropped half-way is recorded too.
 pub(crate) struct Recorder {
     sinks: [Option<Arc<dyn RecordSink>>; 2],
+    on_start: Option<OnHandlerStart>,
     record: FireRecord,
     /// The handler that was started last, while it runs: most are over before the next one starts.
     newest: Option<(usize, Instant)>,
@@ -226,27 +193,28 @@ pub(crate) struct Recorder {
 impl Recorder {
     pub(crate) fn new(
         sinks: [Option<Arc<dyn RecordSink>>; 2],
+        on_start: Option<OnHandlerStart>,
         point: &'static str,
         model: ModelKind,
         envelope: Arc<Envelope>,
         handlers: usize,
     ) -> Self {
         let record = FireRecord { point, model, envelope, handlers: Vec::with_capacity(handlers) };
-        Self { sinks, record, newest: None, others: BTreeMap::new() }
+        Self { sinks, on_start, record, newest: None, others: BTreeMap::new() }
     }
 
     /// Notes that a handler starts; the ticket it returns is for [`Recorder::finish`].
     #[cold]
     pub(crate) fn start(&mut self, meta: &Meta) -> usize {
-        for sink in self.sinks.iter().flatten() {
-            quietly(|| sink.started(self.record.point, &meta.name));
+        if let Some(on_start) = &self.on_start {
+            quietly(|| on_start(self.record.point, &meta.name));
         }
         let ticket = self.record.handlers.len();
         self.record.handlers.push(HandlerRecord {
             name: meta.name.clone(),
             plugin: meta.plugin.clone(),
             // Until it ends, or the fire does.
-            outcome: Outcome::Removed,
+            outcome: HandlerOutcome::Removed,
             duration: Duration::ZERO,
             won: Vec::new(),
             lost: Vec::new(),
@@ -277,20 +245,18 @@ impl Drop for Recorder {
         for (ticket, at) in std::mem::take(&mut self.others).into_iter().chain(self.newest) {
             if let Some(handler) = self.record.handlers.get_mut(ticket) {
                 handler.duration = at.elapsed();
-                handler.outcome = Outcome::Failed(Failure::new(
+                handler.outcome = HandlerOutcome::Failed(Failure::new(
                     FailureKind::Cancelled,
                     "the fire ended before it did",
                 ));
             }
         }
         let handlers = std::mem::take(&mut self.record.handlers);
-        let record = FireRecord { handlers, envelope: self.record.envelope.clone(), ..self.record };
-        let mut sinks = self.sinks.iter().flatten();
-        let last = sinks.next_back();
-        // The run must not fall because its observer did.
-        sinks.for_each(|sink| quietly(|| sink.record(&record)));
-        if let Some(last) = last {
-            quietly(|| last.keep(record));
+        let envelope = self.record.envelope.clone();
+        let record = Arc::new(FireRecord { handlers, envelope, ..self.record });
+        for sink in self.sinks.iter().flatten() {
+            // The run must not fall because its observer did.
+            quietly(|| sink.record(record.clone()));
         }
     }
 }

@@ -2,12 +2,11 @@
 
 use super::{
     report::{amount, by_model},
-    rows::Row,
     samples::Samples,
 };
 
-const WIDTH: f64 = 860.0;
-const LEFT: f64 = 330.0;
+/// About the width of a character at the chart's font size, rounded up so that no label is cut off.
+const CHARACTER: f64 = 8.0;
 const BARS: f64 = 420.0;
 const LINE: f64 = 22.0;
 
@@ -15,66 +14,41 @@ const STYLE: &str = "
 text { font: 13px system-ui, sans-serif; fill: #24292f }
 .title { font-weight: 600; font-size: 15px }
 .small { fill: #57606a; font-size: 12px }
-.pintle { fill: #0969da } .peer { fill: #afb8c1 } .good { fill: #2da44e } .bad { fill: #cf222e }
-line { stroke: #57606a; stroke-dasharray: 4 3 }
+.pintle { fill: #0969da } .peer { fill: #afb8c1 }
 @media (prefers-color-scheme: dark) {
-  text { fill: #e6edf3 } .small { fill: #9198a1 } .peer { fill: #545d68 } line { stroke: #9198a1 }
+  text { fill: #e6edf3 } .small { fill: #9198a1 } .peer { fill: #545d68 }
 }";
 
-/// Two panels: time per fire under each model beside the other systems; and each figure that has to hold, as a share
-/// of what is allowed.
-pub(crate) fn draw(samples: &Samples, rows: &[Row]) -> String {
-    let mut canvas = Canvas { body: String::new(), y: 10.0 };
-    times(&mut canvas, samples);
-    canvas.y += LINE;
-    shares(&mut canvas, rows);
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
-         role=\"img\" aria-label=\"Benchmarks\">\n<style>{STYLE}\n</style>\n{body}</svg>\n",
-        height = canvas.y + 10.0,
-        body = canvas.body,
-    )
-}
-
-fn times(canvas: &mut Canvas, samples: &Samples) {
-    canvas.title("Ten handlers that finish at once: time per fire (logarithmic)");
+/// Time per fire under each model beside the other systems, on a linear scale, with how many times as long each takes.
+pub(crate) fn draw(samples: &Samples) -> String {
     let models = by_model(samples);
-    let all = || models.iter().flat_map(|(_, times)| times).map(|(_, ns)| *ns);
-    let longest = all().max_by(f64::total_cmp).unwrap_or(1.0);
-    let shortest = all().min_by(f64::total_cmp).unwrap_or(1.0);
-    // The shortest bar keeps a length that can be seen.
-    let scale = |ns: f64| 0.08 + 0.92 * (ns / shortest).ln() / (longest / shortest).ln().max(1e-9);
+    let all =
+        || models.iter().flat_map(|(model, times)| times.iter().map(move |time| (model, time)));
+    let longest = all().map(|(_, (_, ns))| *ns).fold(1.0, f64::max);
+    let label = |model: &str, system: &str| format!("{model}, {system}");
+    let left = all()
+        .map(|(model, (system, _))| label(model, system).chars().count() as f64 * CHARACTER)
+        .fold(0.0, f64::max);
+    let mut canvas = Canvas { body: String::new(), y: LINE };
+    canvas.text(10.0, "title", "start", "Ten handlers that finish at once: time per fire");
     for (model, times) in &models {
-        for (number, (system, ns)) in times.iter().enumerate() {
-            let label = if number == 0 { format!("{model}: {system}") } else { system.to_string() };
-            let class = if number == 0 { "pintle" } else { "peer" };
-            canvas.bar(&label, scale(*ns), class, &amount(*ns, "ns"));
-        }
         canvas.y += LINE / 3.0;
+        let ours = times.iter().find(|(system, _)| *system == "pintle").map(|(_, ns)| *ns);
+        for (system, ns) in times {
+            let (class, ratio) = match ours {
+                Some(ours) if *system != "pintle" => ("peer", format!(", {:.1}×", ns / ours)),
+                _ => ("pintle", String::new()),
+            };
+            let figure = format!("{}{ratio}", amount(*ns, "ns"));
+            canvas.bar(left + 10.0, &label(model, system), ns / longest, class, &figure);
+        }
     }
-}
-
-fn shares(canvas: &mut Canvas, rows: &[Row]) {
-    canvas.title("What has to hold, as a share of what is allowed (the line)");
-    let shown: Vec<_> = rows.iter().filter_map(|row| Some((row, row.share()?))).collect();
-    let largest = shown.iter().map(|(_, share)| *share).fold(1.0, f64::max);
-    let top = canvas.y;
-    for (row, share) in &shown {
-        let class = if row.holds() == Some(true) { "good" } else { "bad" };
-        let measured = match (row.ratio, row.value) {
-            (Some(ratio), _) => format!("{ratio:.2}×"),
-            (None, Some(value)) => amount(value, &row.unit),
-            (None, None) => String::new(),
-        };
-        let hold = row.hold.as_ref().map_or("", |hold| hold.text.as_str());
-        let measured = if hold.ends_with("ns") {
-            row.value.map_or(measured, |value| amount(value, &row.unit))
-        } else {
-            measured
-        };
-        canvas.bar(&row.work, share / largest, class, &format!("{measured} of {hold}"));
-    }
-    canvas.rule(LEFT + BARS / largest, top);
+    let (width, height) = (left + BARS + 160.0, canvas.y + 20.0);
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
+         role=\"img\" aria-label=\"Time per fire of pintle, tapable, hookable and pluggy\">\n<style>{STYLE}\n</style>\n{}</svg>\n",
+        canvas.body,
+    )
 }
 
 struct Canvas {
@@ -83,28 +57,16 @@ struct Canvas {
 }
 
 impl Canvas {
-    fn title(&mut self, text: &str) {
+    fn bar(&mut self, left: f64, label: &str, share: f64, class: &str, figure: &str) {
         self.y += LINE;
-        self.text(10.0, "title", "start", text);
-        self.y += LINE / 2.0;
-    }
-
-    fn bar(&mut self, label: &str, share: f64, class: &str, figure: &str) {
-        self.y += LINE;
-        let length = (BARS * share.clamp(0.0, 1.0)).max(2.0);
-        self.text(LEFT - 10.0, "", "end", label);
+        let length = (BARS * share).max(2.0);
+        self.text(left, "", "end", label);
         self.body += &format!(
-            "<rect class=\"{class}\" x=\"{LEFT}\" y=\"{:.1}\" width=\"{length:.1}\" height=\"14\" rx=\"2\"/>\n",
+            "<rect class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{length:.1}\" height=\"14\" rx=\"2\"/>\n",
+            left + 10.0,
             self.y - 12.0
         );
-        self.text(LEFT + length + 6.0, "small", "start", figure);
-    }
-
-    fn rule(&mut self, x: f64, top: f64) {
-        self.body += &format!(
-            "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{top:.1}\" y2=\"{:.1}\"/>\n",
-            self.y + 6.0
-        );
+        self.text(left + length + 16.0, "small", "start", figure);
     }
 
     fn text(&mut self, x: f64, class: &str, anchor: &str, text: &str) {

@@ -74,7 +74,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failed> {
     if options.others {
         install::bubblewrap(&mut steps)?;
     }
-    steps.run(Step::cargo(&["build", "--release", "-p", "pintle-bench"]))?;
+    steps.run(Step::cargo(&["build", "--profile", "dist", "-p", "pintle-bench"]))?;
 
     let mut samples = Samples::default();
     let mut own_rows = Vec::new();
@@ -101,7 +101,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failed> {
 }
 
 fn engine(program: &str) -> Step {
-    Step::cargo(&["run", "--quiet", "--release", "-p", "pintle-bench", "--bin", program])
+    Step::cargo(&["run", "--quiet", "--profile", "dist", "-p", "pintle-bench", "--bin", program])
 }
 
 /// What one round runs, in turns.
@@ -125,7 +125,8 @@ fn other_programs() -> Result<Vec<Step>, Failed> {
             if let Some(name) =
                 example.strip_suffix(".rs").filter(|name| name.starts_with("bench_"))
             {
-                let arguments = ["run", "--quiet", "--release", "-p", &krate, "--example", name];
+                let arguments =
+                    ["run", "--quiet", "--profile", "dist", "-p", &krate, "--example", name];
                 programs.push(Step::cargo(&arguments));
             }
         }
@@ -134,7 +135,7 @@ fn other_programs() -> Result<Vec<Step>, Failed> {
 }
 
 /// The names in a folder, sorted; none when there is no such folder.
-fn entries(folder: &str) -> Result<Vec<String>, Failed> {
+pub(crate) fn entries(folder: &str) -> Result<Vec<String>, Failed> {
     let path = root().join(folder);
     if !path.is_dir() {
         return Ok(Vec::new());
@@ -154,7 +155,7 @@ fn write(rounds: usize, samples: &Samples, rows: &[Row]) -> Result<(), Failed> {
             .and_then(|()| fs::write(&path, text))
             .map_err(|error| Failed::because(path.display(), error))
     };
-    save("benchmarks.svg", chart::draw(samples, rows))?;
+    save("benchmarks.svg", chart::draw(samples))?;
     save("benchmarks.md", report::page(rounds, samples, rows))?;
     println!("Written: docs/benchmarks.md, docs/benchmarks.svg");
     Ok(())

@@ -80,7 +80,7 @@ pub(crate) fn page(rounds: usize, samples: &Samples, rows: &[Row]) -> String {
 
 Written by `cargo xtask bench`; do not edit. {verdict}
 
-![Time per fire, and each figure as a share of what is allowed](benchmarks.svg)
+![Time per fire, beside other hook systems](benchmarks.svg)
 
 {}
 *takes* is the median of {rounds} rounds. In each round every program runs once, in turns, and gives the median of 61
@@ -104,6 +104,8 @@ fire, panics caught, deadlines kept. The bare loop does none of that.
 ## The machine
 
 {}
+
+How long a build takes, and a start of the program: [build-times.md](build-times.md).
 ",
         machine()
     );

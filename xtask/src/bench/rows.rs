@@ -120,7 +120,7 @@ const COMPARISONS: [Comparison; 10] = [
         sample: "empty/pintle",
         against: &["empty/atomic"],
         named: "an atomic load",
-        hold: "≤ 5 ns",
+        hold: "≤ 8×",
         ..PLAIN
     },
     Comparison {
@@ -163,7 +163,7 @@ const COMPARISONS: [Comparison; 10] = [
         work: "64 handlers of 64 plugins, half of them allowed",
         sample: "plugins/half-of-64",
         against: &["plugins/the-same-32"],
-        named: "those 32 alone, with no gate",
+        named: "those 32 alone, with no filter",
         hold: "≤ 1.3×",
         ..PLAIN
     },
@@ -171,7 +171,7 @@ const COMPARISONS: [Comparison; 10] = [
         work: "64 handlers of 64 plugins, half of them allowed",
         sample: "plugins/half-of-64",
         against: &["plugins/all-64"],
-        named: "all 64, with no gate",
+        named: "all 64, with no filter",
         hold: "≤ 1.3×",
         ..PLAIN
     },

@@ -8,24 +8,37 @@ use serde_json::json;
 use super::*;
 use crate::call::ProposedCall;
 
-fn call(tool: &str, args: Value) -> (FinalCall, Reach) {
-    let reach = Reach::of(&args, Path::new("/usr"));
-    (ProposedCall { id: "t1".into(), tool: tool.into(), args }.freeze(), reach)
+/// Tools like those that every agent has.
+fn spec(name: &str) -> ToolSpec {
+    let spec = ToolSpec::new(name, "", json!({}));
+    match name {
+        "terminal" => spec.in_zone(Zone::Build).running_commands(),
+        name if name.ends_with("_file") => spec.in_zone(Zone::Workspace).with_paths(["path"]),
+        _ => spec,
+    }
+}
+
+fn call(tool: &ToolSpec, args: Value) -> (FinalCall, Reach) {
+    let reach = Reach::of(tool, &args, Path::new("/usr"));
+    (ProposedCall { id: "t1".into(), tool: tool.name.clone(), args }.freeze(), reach)
 }
 
 fn covers(rule: &ApprovalRule, tool: &str, args: Value, zone: Zone) -> bool {
-    let (call, reach) = call(tool, args);
-    rule.covers(&call, &reach, zone)
+    let tool = spec(tool);
+    let (call, reach) = call(&tool, args);
+    rule.covers(&tool, &call, &reach, zone)
 }
 
 fn offered(tool: &str, args: Value, zone: Zone) -> Option<String> {
-    let (call, reach) = call(tool, args);
-    ApprovalRule::offered(&call, &reach, zone).map(|rule| rule.to_string())
+    let tool = spec(tool);
+    let (call, reach) = call(&tool, args);
+    ApprovalRule::offered(&tool, &call, &reach, zone).map(|rule| rule.to_string())
 }
 
 fn pushing() -> ApprovalRule {
     let allow = Some("git push *".to_owned());
-    ApprovalRule { tool: "terminal".into(), allow, zone: Zone::Network }
+    let kind = Some(GuardKind::Shell);
+    ApprovalRule { tool: "terminal".into(), allow, kind, zone: Zone::Network }
 }
 
 fn covers_line(line: &str) -> bool {
@@ -113,9 +126,10 @@ proptest! {
         joins in prop::collection::vec(select(JOINS), 3),
     ) {
         let command = line(&commands, &places, &joins);
-        let (call, reach) = call("terminal", json!({ "command": command }));
-        if let Some(rule) = ApprovalRule::offered(&call, &reach, Zone::Network) {
-            prop_assert!(rule.covers(&call, &reach, Zone::Network), "{command}: {rule}");
+        let tool = spec("terminal");
+        let (call, reach) = call(&tool, json!({ "command": command }));
+        if let Some(rule) = ApprovalRule::offered(&tool, &call, &reach, Zone::Network) {
+            prop_assert!(rule.covers(&tool, &call, &reach, Zone::Network), "{command}: {rule}");
             let harmless = ["git push *", "git pull *", "git pushy *", "/usr/bin/git push *", "rm *", "cd *", "alias *", "export *"];
             prop_assert!(harmless.contains(&rule.to_string().as_str()), "{command}: {rule}");
         }
@@ -149,6 +163,7 @@ fn a_rule_for_a_file_is_its_folder_in_the_workspace_and_the_file_elsewhere() {
     let rule = ApprovalRule {
         tool: "edit_file".into(),
         allow: Some("src/**".into()),
+        kind: Some(GuardKind::Path),
         zone: Zone::Workspace,
     };
     let fits = |path: &str| covers(&rule, "edit_file", json!({ "path": path }), Zone::Workspace);

@@ -4,45 +4,67 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use pintle::points::{SubagentEnded, SubagentSpawned, SubagentSpawning, ToolOutcome};
-use serde_json::Value;
+use pintle_policy::{ToolSpec, Zone};
+use serde_json::{Value, json};
 
-use super::{Ask, Live, Run, SessionRef, judge::PermittedCall};
+use super::{Run, RunContext, RunRequest, SessionRef, judge::PermittedCall};
 use crate::{
+    LlmUsage,
     event::{RunEventKind, RunOutcome},
-    llm::Usage,
 };
 
-pub(super) async fn delegate(live: &Live, call: &PermittedCall) -> (ToolOutcome, String) {
-    let limit = live.agent().limits.max_depth;
-    if live.depth() >= limit {
+/// The tool that every agent has. What a sub-agent does is judged call by call.
+pub fn delegate_spec() -> ToolSpec {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "task": { "type": "string", "minLength": 1, "description": "What to do, with all it needs to know." },
+            "personality": { "type": "string", "description": "Who the sub-agent is to be." }
+        },
+        "required": ["task"],
+        "additionalProperties": false
+    });
+    ToolSpec::new("delegate", "Hands a task to a sub-agent and returns its answer.", schema)
+        .in_zone(Zone::Safe)
+        .with_paths([])
+        .with_aliases(["task", "agent", "subagent", "spawnagent"])
+}
+
+pub(super) async fn delegate(ctx: &RunContext, call: &PermittedCall) -> (ToolOutcome, String) {
+    let limit = ctx.agent().limits.max_depth;
+    if ctx.depth() >= limit {
         return (
             ToolOutcome::Error,
             format!("sub-agents may be {limit} deep, and this one is: do it yourself"),
         );
     }
-    match spawn(live, call).await {
+    match spawn(ctx, call).await {
         Ok(finished) => finished,
         Err(error) => (ToolOutcome::Error, error),
     }
 }
 
-async fn spawn(live: &Live, call: &PermittedCall) -> Result<(ToolOutcome, String), String> {
-    let hooks = &live.agent().hooks;
+async fn spawn(ctx: &RunContext, call: &PermittedCall) -> Result<(ToolOutcome, String), String> {
+    let hooks = &ctx.agent().hooks;
     let text = |key: &str| call.args().get(key).and_then(Value::as_str).map(str::to_string);
     let task = text("task").unwrap_or_default();
-    let spawning = || SubagentSpawning { prompt: task.clone() };
-    let patch =
-        hooks.fire_modifying(&live.cx(), spawning).await.map_err(|error| error.to_string())?.patch;
+    let spawning = || SubagentSpawning::default().prompt(task.clone());
+    let patch = hooks
+        .fire_modifying(&ctx.hook_cx(), spawning)
+        .await
+        .map_err(|error| error.to_string())?
+        .patch;
     let personality = patch.personality_id.or_else(|| text("personality"));
     if let Some(asked) = &personality {
-        live.agent().personalities.get(asked).map_err(|error| error.to_string())?;
+        ctx.agent().personalities.get(asked).map_err(|error| error.to_string())?;
     }
-    let own = || live.opened().map(|opened| opened.personality.id.clone());
-    let lineage = live.lineage_for_child().ok_or("the session is not open")?;
+    let own = || ctx.opened().map(|opened| opened.personality.id.clone());
+    let lineage = ctx.lineage_for_child().ok_or("the session is not open")?;
     let key = format!("sub:{}:{}", lineage.parent_session, call.id());
-    let mut run = live.handle().run(Ask {
+    let mut run = ctx.handle().run(RunRequest {
+        id: None,
         session: SessionRef::New(key),
-        platform: live.ask.platform.clone(),
+        platform: ctx.request.platform.clone(),
         text: patch.prompt.unwrap_or(task),
         personality: personality.or_else(own),
         lineage: Some(lineage),
@@ -72,14 +94,14 @@ async fn spawn(live: &Live, call: &PermittedCall) -> Result<(ToolOutcome, String
             _ => "the sub-agent did not start".into(),
         });
     }
-    live.progress().children.push((child.clone(), run));
-    let spawned = || SubagentSpawned { child_session_id: child.clone() };
-    let told = hooks.fire_void(&live.cx(), spawned).await.map_err(|error| error.to_string());
+    ctx.state().children.push((child.clone(), run));
+    let spawned = || SubagentSpawned::default().child_session_id(child.clone());
+    let told = hooks.fire_void(&ctx.hook_cx(), spawned).await.map_err(|error| error.to_string());
     let (outcome, text) = match told {
         Err(error) => (RunOutcome::Error, error),
-        Ok(()) => wait(live, &child, early).await,
+        Ok(()) => wait(ctx, &child, early).await,
     };
-    end(live, &child, outcome, &text).await?;
+    end(ctx, &child, outcome, &text).await?;
     match outcome {
         RunOutcome::EndTurn => Ok((ToolOutcome::Ok, text)),
         RunOutcome::Aborted => Ok((ToolOutcome::Cancelled, text)),
@@ -92,21 +114,24 @@ async fn spawn(live: &Live, call: &PermittedCall) -> Result<(ToolOutcome, String
 
 /// Reads the child to its `done`. The run stays in the parent's progress meanwhile: if the parent is stopped here,
 /// its ending stops the child too.
-async fn wait(live: &Live, child: &str, early: Option<RunEventKind>) -> (RunOutcome, String) {
+async fn wait(ctx: &RunContext, child: &str, early: Option<RunEventKind>) -> (RunOutcome, String) {
     let mut next = early;
     loop {
         match next {
             Some(RunEventKind::Done { text, outcome }) => return (outcome, text),
-            Some(RunEventKind::Usage { input_tokens, output_tokens, cost_usd }) => {
-                let mut progress = live.progress();
-                progress.unpriced |= cost_usd.is_none();
-                add(&mut progress.usage, input_tokens, output_tokens, cost_usd);
+            Some(RunEventKind::Usage { input_tokens, output_tokens, cost_usd, .. }) => {
+                let mut state = ctx.state();
+                state.unpriced |= cost_usd.is_none();
+                state.usage += LlmUsage::default()
+                    .input_tokens(input_tokens)
+                    .output_tokens(output_tokens)
+                    .cost_usd(cost_usd);
             }
             _ => {}
         }
         let event = std::future::poll_fn(|cx| {
-            let mut progress = live.progress();
-            match progress.children.iter_mut().find(|(id, _)| id == child) {
+            let mut state = ctx.state();
+            match state.children.iter_mut().find(|(id, _)| id == child) {
                 Some((_, run)) => run.poll_next_unpin(cx),
                 None => std::task::Poll::Ready(None),
             }
@@ -138,26 +163,19 @@ pub(super) async fn stop(mut run: Run) -> (RunOutcome, String) {
     (RunOutcome::Error, "the sub-agent is gone".into())
 }
 
-fn add(usage: &mut Usage, input_tokens: u64, output_tokens: u64, cost_usd: Option<f64>) {
-    usage.input_tokens += input_tokens;
-    usage.output_tokens += output_tokens;
-    if let Some(cost) = cost_usd {
-        *usage.cost_usd.get_or_insert_default() += cost;
-    }
-}
-
 /// However it ended, it is said that it ended.
 pub(super) async fn end(
-    live: &Live,
+    ctx: &RunContext,
     child: &str,
     outcome: RunOutcome,
     result: &str,
 ) -> Result<(), String> {
-    live.progress().children.retain(|(id, _)| id != child);
-    let ended = || SubagentEnded {
-        child_session_id: child.to_string(),
-        result: result.to_string(),
-        outcome: outcome.as_str().to_string(),
+    ctx.state().children.retain(|(id, _)| id != child);
+    let ended = || {
+        SubagentEnded::default()
+            .child_session_id(child.to_string())
+            .result(result.to_string())
+            .outcome(outcome.as_str().to_string())
     };
-    live.agent().hooks.fire_void(&live.cx(), ended).await.map_err(|error| error.to_string())
+    ctx.agent().hooks.fire_void(&ctx.hook_cx(), ended).await.map_err(|error| error.to_string())
 }

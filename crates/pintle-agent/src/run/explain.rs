@@ -3,19 +3,20 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pintle::{
-    Cx, Envelope, FireRecord, Outcome, Point, RecordSink,
+    Cx, Envelope, FireRecord, HandlerOutcome, Point, RecordSink,
     points::{BeforeToolCall, ToolPre},
 };
 use serde_json::Value;
 
 use super::{
-    ground::{Finding, JudgedStep},
     new_id, now_ms,
+    static_checks::{Finding, JudgedStep, static_checks},
 };
 use crate::{Agent, call::ProposedCall, personality::UnknownPersonality};
 
 impl Agent {
-    /// Judges a call step by step as a run would, and runs nothing. Hooks are really fired: that is what they say.
+    /// Judges a call step by step as a run would, and runs nothing. Hooks are fired if `with_hooks`: their answer is a part of
+    /// the judgement.
     ///
     /// # Errors
     /// When there is no such personality.
@@ -24,6 +25,7 @@ impl Agent {
         personality: Option<&str>,
         tool: &str,
         args: Value,
+        with_hooks: bool,
     ) -> Result<Vec<JudgedStep>, UnknownPersonality> {
         let agent = &self.inner;
         let personality =
@@ -36,16 +38,20 @@ impl Agent {
             ..Envelope::default()
         };
         let records = Arc::new(Records::default());
-        let cx = Cx::new(envelope, personality.plugin_gate()).observed_by(records.clone());
+        let cx = Cx::new(envelope, personality.plugin_filter()).observed_by(records.clone());
         let mut trail = Vec::new();
 
         let mut call = ProposedCall { id: "explain".into(), tool: tool.to_string(), args };
-        let before = || BeforeToolCall {
-            tool_call_id: call.id.clone(),
-            tool_name: call.tool.clone(),
-            args: call.args.clone(),
+        let before = || {
+            BeforeToolCall::default()
+                .tool_call_id(call.id.clone())
+                .tool_name(call.tool.clone())
+                .args(call.args.clone())
         };
-        let merged = agent.hooks.fire_modifying(&cx, before).await;
+        // Without hooks an empty registry answers.
+        let none = pintle::Hooks::new();
+        let hooks = if with_hooks { &agent.hooks } else { &none };
+        let merged = hooks.fire_modifying(&cx, before).await;
         self.tell(&records, &mut trail);
         let denial = match &merged {
             Ok(merged) => merged.denial(),
@@ -65,22 +71,22 @@ impl Agent {
         }
 
         let call = call.freeze();
-        let Ok(ground) = agent.ground(&[personality], &call, &mut trail) else { return Ok(trail) };
-        let mut outcome = agent.hooks.fire_gate(&cx, || ground.tool_pre(&call)).await;
+        let Ok(cleared) = static_checks(agent, &[personality], &call, &mut trail) else {
+            return Ok(trail);
+        };
+        let mut outcome = hooks.fire_gate(&cx, || cleared.tool_pre(&call)).await;
         let questions = outcome.take_questions();
         self.tell(&records, &mut trail);
         if outcome.blocked().is_none() {
-            let asked = ground.asked(questions);
-            let covered = match asked.by_zone_alone {
-                true => ground.covered_by(&call, agent.approver.rules(None).await),
+            let need = cleared.approval_need(questions);
+            let covered = match need.by_zone_alone {
+                true => cleared.covered_by(&call, agent.approver.rules(None).await),
                 false => None,
             };
             let (finding, detail) = match &covered {
                 Some(rule) => (Finding::Passes, format!("covered by {rule}")),
-                None if asked.reasons.is_empty() => {
-                    (Finding::Passes, "no one has to be asked: it would run".to_string())
-                }
-                None => (Finding::Asks, asked.reasons.join("; ")),
+                None if need.reasons.is_empty() => (Finding::Passes, "no question".to_string()),
+                None => (Finding::Asks, need.reasons.join("; ")),
             };
             // Nothing but the zone asked, and the rule answers.
             for step in trail.iter_mut().filter(|_| covered.is_some()) {
@@ -88,6 +94,16 @@ impl Agent {
             }
             let source = covered.and_then(|rule| rule.written);
             trail.push(JudgedStep { step: "approval", finding, detail, source });
+            let offered = cleared.offered_rule(&call).filter(|_| finding == Finding::Asks);
+            if let Some(rule) = offered.filter(|_| need.by_zone_alone) {
+                let detail = rule.to_string();
+                trail.push(JudgedStep {
+                    step: "rule",
+                    finding: Finding::Passes,
+                    detail,
+                    source: None,
+                });
+            }
         }
         Ok(trail)
     }
@@ -104,17 +120,23 @@ impl Agent {
                     .map(|info| info.source.to_string());
                 let binds = record.point == ToolPre::NAME;
                 let (finding, said) = match &handler.outcome {
-                    Outcome::Blocked(reason) => (Finding::Stops, format!("blocks: {reason}")),
-                    Outcome::Asked(reason) => (Finding::Asks, format!("asks: {reason}")),
-                    Outcome::Failed(failure) if binds => (Finding::Stops, failure.to_string()),
-                    Outcome::Failed(failure) => (Finding::Passes, failure.to_string()),
+                    HandlerOutcome::Blocked(reason) => {
+                        (Finding::Stops, format!("blocks: {reason}"))
+                    }
+                    HandlerOutcome::Asked(reason) => (Finding::Asks, format!("asks: {reason}")),
+                    HandlerOutcome::Failed(failure) if binds => {
+                        (Finding::Stops, failure.to_string())
+                    }
+                    HandlerOutcome::Failed(failure) => (Finding::Passes, failure.to_string()),
                     other => (Finding::Passes, other.name().to_string()),
                 };
                 let ignored = match handler.notes.as_slice() {
                     [] => String::new(),
                     notes => format!(" ({})", notes.join("; ")),
                 };
-                let detail = format!("`{}` {said}{ignored}", handler.name);
+                let took = handler.duration.as_millis();
+                let took = if took == 0 { "<1 ms".to_owned() } else { format!("{took} ms") };
+                let detail = format!("`{}` {said}{ignored} ({took})", handler.name);
                 trail.push(JudgedStep { step: record.point, finding, detail, source });
             }
         }
@@ -122,10 +144,10 @@ impl Agent {
 }
 
 #[derive(Default)]
-struct Records(Mutex<Vec<FireRecord>>);
+struct Records(Mutex<Vec<Arc<FireRecord>>>);
 
 impl RecordSink for Records {
-    fn record(&self, record: &FireRecord) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(record.clone());
+    fn record(&self, record: Arc<FireRecord>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(record);
     }
 }

@@ -1,17 +1,20 @@
 //! Step 4: the conversation so far, in which every call has its result.
 
-use super::{Live, RunError, tool_call};
+use super::{
+    RunContext, RunError,
+    interrupted::{Interrupted, Progress, UNKNOWN},
+};
 use crate::{
-    llm::{FinishReason, LlmResponse, Usage},
-    message::{Message, ToolCall, ToolResult},
+    LlmUsage, Message, ToolCall, ToolResult,
+    llm::{FinishReason, LlmResponse},
     store::StoredMessage,
 };
 
-/// A session whose process died has tool calls without results. They get one now: the tool may have run, so none
-/// is run again (R6.5).
-pub(super) async fn repair(live: &Live) -> Result<(), RunError> {
-    let Some(opened) = live.opened().filter(|_| live.has_turn()) else { return Ok(()) };
-    let history = live.agent().store.history(&opened.session.id).await?;
+/// A session whose process died has tool calls without results. They get one now, and none is run again (R6.5, R11.6).
+/// `known` are the results that this run has of its own newest calls.
+pub(super) async fn repair(ctx: &RunContext, known: Vec<ToolResult>) -> Result<(), RunError> {
+    let Some(opened) = ctx.opened().filter(|_| ctx.claim().is_some()) else { return Ok(()) };
+    let history = ctx.agent().store.history(&opened.session.id).await?;
     let Some(StoredMessage { message: Message::Assistant { tool_calls, .. }, run_id, .. }) =
         history.last()
     else {
@@ -20,43 +23,47 @@ pub(super) async fn repair(live: &Live) -> Result<(), RunError> {
     if tool_calls.is_empty() {
         return Ok(());
     }
-    let known = tool_call::results(live);
-    let results = match *run_id == live.run_id && known.len() == tool_calls.len() {
+    let results = match *run_id == ctx.run_id && known.len() == tool_calls.len() {
         true => known,
-        false => tool_calls.iter().map(unknown).collect(),
+        false => {
+            let interrupted = Interrupted::read(ctx).await?;
+            let mut results = Vec::with_capacity(tool_calls.len());
+            for call in tool_calls {
+                results.push(interrupted.end(ctx, call).await?.result());
+            }
+            results
+        }
     };
-    live.append(run_id, Message::ToolResults { results }).await
+    ctx.append(run_id, Message::ToolResults { results }).await
 }
 
-/// What can be said of a call whose run nobody saw the end of.
+/// What can be said of a call whose result is in no message.
 fn unknown(call: &ToolCall) -> ToolResult {
     ToolResult {
         tool_call_id: call.id.clone(),
         tool_name: call.name.clone(),
-        content: "The run was interrupted before this call's result was known. It may have taken effect: check \
-                  before trying again."
-            .into(),
+        content: UNKNOWN.into(),
         is_error: true,
     }
 }
 
-pub(super) async fn load(live: &Live) -> Result<Vec<Message>, RunError> {
-    let Some(opened) = live.opened() else { return Ok(Vec::new()) };
-    let stored = live.agent().store.history(&opened.session.id).await?;
-    Ok(whole(stored.into_iter().map(|stored| stored.message)))
+pub(super) async fn load(ctx: &RunContext) -> Result<Vec<Message>, RunError> {
+    let Some(opened) = ctx.opened() else { return Ok(Vec::new()) };
+    let stored = ctx.agent().store.history(&opened.session.id).await?;
+    Ok(paired(stored.into_iter().map(|stored| stored.message)))
 }
 
 /// The conversation as a provider takes it: results right after their calls, one for each, and no others.
 ///
 /// Runs take turns, across processes too where the store can see to it. Whatever was stored otherwise must not spoil
 /// the session for good.
-fn whole(messages: impl Iterator<Item = Message>) -> Vec<Message> {
-    let mut whole = Vec::new();
+fn paired(messages: impl Iterator<Item = Message>) -> Vec<Message> {
+    let mut paired = Vec::new();
     let mut messages = messages.peekable();
     while let Some(message) = messages.next() {
         let Message::Assistant { text, tool_calls } = message else {
             if !matches!(message, Message::ToolResults { .. }) {
-                whole.push(message);
+                paired.push(message);
             }
             continue;
         };
@@ -72,35 +79,92 @@ fn whole(messages: impl Iterator<Item = Message>) -> Vec<Message> {
             None => unknown(call),
         };
         let results: Vec<_> = tool_calls.iter().map(&mut result_of).collect();
-        whole.push(Message::Assistant { text, tool_calls });
+        paired.push(Message::Assistant { text, tool_calls });
         if !results.is_empty() {
-            whole.push(Message::ToolResults { results });
+            paired.push(Message::ToolResults { results });
         }
     }
-    whole
+    paired
 }
 
-/// The answer whose calls a run waited for a person to judge when its process died. None of them has run: every call
-/// of an answer is judged before the first one runs, and a yes is used up only right before its tool does.
-pub(super) async fn unfinished(live: &Live) -> Result<Option<LlmResponse>, RunError> {
-    let Some(opened) = live.opened() else { return Ok(None) };
-    let stored = live.agent().store.history(&opened.session.id).await?.pop();
+/// An answer whose calls were not all done when its run died.
+pub(super) struct Unfinished {
+    pub(super) response: LlmResponse,
+    /// What is known of each call.
+    pub(super) calls: Vec<Progress>,
+}
+
+/// The answer that a run goes on with, if there is one: a call of it was begun, or a person was asked about it. Every call
+/// of an answer is judged before the first one runs.
+pub(super) async fn unfinished(ctx: &RunContext) -> Result<Option<Unfinished>, RunError> {
+    let Some(opened) = ctx.opened() else { return Ok(None) };
+    let stored = ctx.agent().store.history(&opened.session.id).await?.pop();
     let Some(StoredMessage { message: Message::Assistant { text, tool_calls }, .. }) = stored
     else {
         return Ok(None);
     };
-    let open = live.agent().approver.open_calls(&opened.session.id).await;
-    if !tool_calls.iter().any(|call| open.contains(&call.id)) {
-        repair(live).await?;
+    let interrupted = Interrupted::read(ctx).await?;
+    if !tool_calls.iter().any(|call| interrupted.was_judged(call)) {
+        repair(ctx, Vec::new()).await?;
         return Ok(None);
     }
-    let (usage, finish) = (Usage::default(), FinishReason::ToolUse);
-    Ok(Some(LlmResponse { text, tool_calls, usage, finish }))
+    go_on_with(ctx, &interrupted, text, tool_calls).await.map(Some)
+}
+
+async fn go_on_with(
+    ctx: &RunContext,
+    interrupted: &Interrupted,
+    text: String,
+    tool_calls: Vec<ToolCall>,
+) -> Result<Unfinished, RunError> {
+    let mut calls = Vec::with_capacity(tool_calls.len());
+    for call in &tool_calls {
+        calls.push(interrupted.progress(ctx, call).await?);
+    }
+    let (usage, finish) = (LlmUsage::default(), FinishReason::ToolUse);
+    let response = LlmResponse { text, tool_calls, usage, finish };
+    Ok(Unfinished { response, calls })
+}
+
+/// How far a run with this id came before it was parked or its process ended.
+pub(super) enum Before {
+    /// The model is to be asked next.
+    Asked,
+    /// Its newest calls are not all done. Those that have begun do not run again.
+    Calls(Unfinished),
+    /// It is done but for its ending.
+    Answered(String),
+}
+
+/// What the conversation says about an earlier part of this very run; `None` when it has not begun.
+pub(super) async fn begun_before(ctx: &RunContext) -> Result<Option<Before>, RunError> {
+    let Some(opened) = ctx.opened().filter(|_| ctx.request.id.is_some()) else { return Ok(None) };
+    let mut history = ctx.agent().store.history(&opened.session.id).await?;
+    if !history.iter().any(|stored| stored.run_id == ctx.run_id) {
+        return Ok(None);
+    }
+    let Some(newest) = history.pop() else { return Ok(None) };
+    if newest.run_id != ctx.run_id {
+        // Another process went on with it under another id: what it said is the answer.
+        let text = match newest.message {
+            Message::Assistant { text, .. } => text,
+            _ => "The conversation has gone on elsewhere.".into(),
+        };
+        return Ok(Some(Before::Answered(text)));
+    }
+    Ok(Some(match newest.message {
+        Message::User { .. } | Message::ToolResults { .. } => Before::Asked,
+        Message::Assistant { text, tool_calls } if tool_calls.is_empty() => Before::Answered(text),
+        Message::Assistant { text, tool_calls } => {
+            let interrupted = Interrupted::read(ctx).await?;
+            Before::Calls(go_on_with(ctx, &interrupted, text, tool_calls).await?)
+        }
+    }))
 }
 
 /// A new message was said while a question from before a crash was still open: the question is called off.
-pub(super) async fn give_up_waiting(live: &Live) {
-    if let Some(opened) = live.opened() {
-        live.agent().approver.withdraw(&opened.session.id).await;
-    }
+pub(super) async fn withdraw_questions(ctx: &RunContext) -> Result<(), RunError> {
+    let Some(claim) = ctx.claim() else { return Ok(()) };
+    let withdrawn = ctx.agent().store.withdraw_approvals(&claim, "the conversation went on").await;
+    ctx.written_under_claim(withdrawn)
 }

@@ -1,26 +1,16 @@
 //! Step 10: may this very call run? The cheapest question first, a person last; the first "no" ends it.
 
-use std::time::Duration;
-
 use pintle::{Point, points::ToolPre};
 use pintle_policy::{Reach, Zone};
 use pintle_sandbox::Confinement;
 
 use super::{
-    Live,
-    ground::{Asked, Ground},
-    new_id, now_ms,
+    RunContext,
+    approval::ask_person,
+    new_id,
+    static_checks::{ApprovalNeed, Cleared, static_checks},
 };
-use crate::{
-    approver::{ApprovalOutcome, ApprovalRequest, Prepared},
-    call::FinalCall,
-    event::RunEventKind,
-    tool::ToolError,
-    toolbox::Kind,
-};
-
-/// How long an approver has to notice by itself that a question has lapsed, and to pass on an answer that came in time.
-const GRACE: Duration = Duration::from_secs(5);
+use crate::{call::FinalCall, store::Intent, tool::ToolError, toolbox::ToolKind};
 
 /// A call that every judge allowed: the only thing a tool accepts.
 ///
@@ -28,13 +18,15 @@ const GRACE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct PermittedCall {
     call: FinalCall,
+    /// What it runs.
+    tool: ToolKind,
     /// Where its paths lead, as every judge saw it.
     reach: Reach,
     /// How far it reaches.
     zone: Zone,
     /// How its process is held, if it starts one.
     confinement: Option<Confinement>,
-    /// The question a person said yes to. The yes is used up right before the tool runs.
+    /// The stored approval of a person. It is used up right before the tool runs.
     approval: Option<String>,
 }
 
@@ -75,11 +67,19 @@ impl PermittedCall {
         self.confinement.as_ref().ok_or_else(refused)
     }
 
-    /// Uses up the yes, if one was needed: only the first use counts, and only for these very arguments.
-    pub(super) async fn use_approval(&self, live: &Live) -> bool {
-        match &self.approval {
-            Some(id) => live.agent().approver.consume(id, &self.call.args_hash()).await,
-            None => true,
+    pub(super) fn tool_kind(&self) -> &ToolKind {
+        &self.tool
+    }
+
+    /// What the store keeps of it before it runs.
+    pub(super) fn intent(&self, run_id: &str) -> Intent {
+        Intent {
+            id: new_id(),
+            run_id: run_id.to_string(),
+            tool_call_id: self.call.id().to_string(),
+            tool: self.call.tool().to_string(),
+            args_hash: self.call.args_hash(),
+            approval_id: self.approval.clone(),
         }
     }
 }
@@ -92,131 +92,95 @@ impl std::ops::Deref for PermittedCall {
     }
 }
 
-/// The permit, and what it is for; or why there is none.
-pub(super) async fn judge(live: &Live, call: FinalCall) -> Result<(PermittedCall, Kind), String> {
-    let agent = live.agent();
-    let Some(opened) = live.opened() else { return Err("the session is not open".into()) };
-    let lineage: Vec<_> = opened.ancestors.iter().chain([&opened.personality]).collect();
-    let ground = agent.ground(&lineage, &call, &mut Vec::new())?;
+/// A call that does not run.
+#[derive(Debug)]
+pub(super) struct Rejected {
+    pub(super) call: FinalCall,
+    pub(super) why: Rejection,
+}
 
-    let mut outcome = agent.hooks.fire_gate(&live.cx(), || ground.tool_pre(&call)).await;
-    let questions = outcome.take_questions();
-    live.heed(ToolPre::NAME, &outcome, Some(call.id()));
-    if let Some(block) = outcome.blocked() {
-        return Err(block.reason.clone());
+/// Why a call does not run.
+#[derive(Debug)]
+pub(crate) enum Rejection {
+    /// The model made a mistake: there is no such tool, or the arguments do not fit it.
+    Invalid(String),
+    /// A guard, the zone, a gate or a person refused it.
+    Denied(String),
+    /// A person is asked, and the run does not wait for the answer: it is parked.
+    Parked,
+}
+
+impl Rejection {
+    pub(crate) fn reason(&self) -> &str {
+        match self {
+            Self::Invalid(reason) | Self::Denied(reason) => reason,
+            Self::Parked => "a person is asked",
+        }
     }
 
-    let asked = ground.asked(questions);
-    let approved = match asked.reasons.is_empty() {
+    pub(super) fn into_reason(self) -> String {
+        match self {
+            Self::Invalid(reason) | Self::Denied(reason) => reason,
+            Self::Parked => "a person is asked".into(),
+        }
+    }
+}
+
+/// A call that everything but a person allows.
+pub(super) struct Judgement<'c> {
+    call: FinalCall,
+    cleared: Cleared<'c>,
+    need: ApprovalNeed,
+}
+
+/// The part of the judgement that needs no person; or why the call does not run.
+pub(super) async fn judge(ctx: &RunContext, call: FinalCall) -> Result<Judgement<'_>, Rejected> {
+    match check(ctx, &call).await {
+        Ok((cleared, need)) => Ok(Judgement { call, cleared, need }),
+        Err(why) => Err(Rejected { call, why }),
+    }
+}
+
+async fn check<'c>(
+    ctx: &'c RunContext,
+    call: &FinalCall,
+) -> Result<(Cleared<'c>, ApprovalNeed), Rejection> {
+    let agent = ctx.agent();
+    let Some(opened) = ctx.opened() else {
+        return Err(Rejection::Denied("the session is not open".into()));
+    };
+    let lineage: Vec<_> = opened.ancestors.iter().chain([&opened.personality]).collect();
+    let cleared = static_checks(agent, &lineage, call, &mut Vec::new())?;
+
+    let mut outcome = agent.hooks.fire_gate(&ctx.hook_cx(), || cleared.tool_pre(call)).await;
+    let questions = outcome.take_questions();
+    ctx.apply_verdicts(ToolPre::NAME, &outcome.verdicts, Some(call.id()));
+    if let Some(block) = outcome.blocked() {
+        return Err(Rejection::Denied(block.reason.clone()));
+    }
+    let need = cleared.approval_need(questions);
+    Ok((cleared, need))
+}
+
+/// The permit of a call, or why there is none. A person is asked last: not about a call that could not run.
+pub(super) async fn permit(
+    ctx: &RunContext,
+    Judgement { call, cleared, need }: Judgement<'_>,
+) -> Result<PermittedCall, Rejected> {
+    let approved = match need.reasons.is_empty() {
         true => None,
-        false => Some(approval(live, &call, &ground, asked).await?),
+        false => match ask_person(ctx, &call, &cleared, need).await {
+            Ok(approved) => Some(approved),
+            Err(why) => return Err(Rejected { call, why }),
+        },
     };
     let decided_by = approved.as_ref().map(|approved| approved.decided_by.as_str());
-    let (zone, confinement) = (ground.zone(), ground.confinement(decided_by));
-    let approval = approved.and_then(|approved| approved.used_up);
-    let kind = ground.known.kind.clone();
-    Ok((PermittedCall { call, reach: ground.reach, zone, confinement, approval }, kind))
-}
-
-/// Nobody is asked about a call that could not run: this comes last.
-///
-/// Only an approval gives one.
-async fn approval(
-    live: &Live,
-    call: &FinalCall,
-    ground: &Ground<'_>,
-    asked: Asked,
-) -> Result<Approved, String> {
-    let Some(opened) = live.opened() else { return Err("the session is not open".into()) };
-    let timeout =
-        u64::try_from(live.agent().policy.approval_timeout.as_millis()).unwrap_or(u64::MAX);
-    let approver = &live.agent().approver;
-    let session_id = opened.session.id.clone();
-    let (standing, rule) = match asked.by_zone_alone {
-        true => {
-            let standing = ground.covered_by(call, approver.rules(Some(&session_id)).await);
-            (standing, ground.offered_rule(call))
-        }
-        false => (None, None),
-    };
-    let mut request = ApprovalRequest {
-        approval_id: new_id(),
-        session_id,
-        run_id: live.run_id.clone(),
-        tool_call_id: call.id().to_string(),
-        tool_name: call.tool().to_string(),
-        args: call.question(),
-        args_hash: call.args_hash(),
-        reason: asked.reasons.join("; "),
-        expires_at: now_ms().saturating_add(timeout),
-        rule,
-    };
-    let by_rule = standing.map(|rule| rule.to_string());
-    let prepared = match &by_rule {
-        Some(by) => Prepared::Settled(ApprovalOutcome::Approved { by: by.clone() }),
-        None => approver.prepare(&request).await,
-    };
-    if let Prepared::AskAs(id) = &prepared {
-        request.approval_id.clone_from(id);
-    }
-    live.emit(RunEventKind::ApprovalRequested {
-        approval_id: request.approval_id.clone(),
-        tool_call_id: request.tool_call_id.clone(),
-        tool_name: request.tool_name.clone(),
-        args: request.args.clone(),
-        args_hash: request.args_hash.clone(),
-        expires_at: request.expires_at,
-    });
-    if let Prepared::Settled(outcome) = prepared {
-        resolved(live, request.approval_id.clone(), &outcome);
-        let decided_by = by_rule.unwrap_or_else(|| format!("approval {}", request.approval_id));
-        return verdict(outcome, &request.reason).map(|()| Approved { decided_by, used_up: None });
-    }
-    let approval_id = request.approval_id.clone();
-    live.progress().open_approval = Some(approval_id.clone());
-    let why = request.reason.clone();
-    // An approver lets a question lapse itself: only there is it known which answer came in time, however late it is
-    // heard of here. Whatever it does: some time after that the question has no answer any more.
-    let asked = approver.ask(request);
-    let limit = live.agent().policy.approval_timeout.saturating_add(GRACE);
-    let outcome = tokio::time::timeout(limit, asked).await.unwrap_or(ApprovalOutcome::Expired);
-    resolved(live, approval_id.clone(), &outcome);
-    let decided_by = format!("approval {approval_id}");
-    verdict(outcome, &why).map(|()| Approved { decided_by, used_up: Some(approval_id) })
-}
-
-/// What a person said yes to.
-struct Approved {
-    /// The approval or the rule, in words.
-    decided_by: String,
-    /// The approval that the call uses up; a rule stands for the next call too.
-    used_up: Option<String>,
-}
-
-/// Everything but a yes is a no, each in its own words.
-fn verdict(outcome: ApprovalOutcome, why: &str) -> Result<(), String> {
-    match outcome {
-        ApprovalOutcome::Approved { .. } => Ok(()),
-        ApprovalOutcome::Denied { by, reason: Some(reason) } => {
-            Err(format!("{by} said no: {reason}"))
-        }
-        ApprovalOutcome::Denied { by, reason: None } => Err(format!("{by} said no")),
-        ApprovalOutcome::Expired => Err("a person was asked and nobody answered in time".into()),
-        ApprovalOutcome::Cancelled => Err("the question to a person was withdrawn".into()),
-        ApprovalOutcome::NoOneToAsk => {
-            Err(format!("this call needs a person's approval ({why}), and there is no one to ask"))
-        }
-    }
-}
-
-/// Says what became of a question. Every question that was asked is resolved, also when the run is stopped meanwhile.
-pub(super) fn resolved(live: &Live, approval_id: String, outcome: &ApprovalOutcome) {
-    live.progress().open_approval = None;
-    let (by, reason) = match outcome {
-        ApprovalOutcome::Approved { by } => (Some(by.clone()), None),
-        ApprovalOutcome::Denied { by, reason } => (Some(by.clone()), reason.clone()),
-        _ => (None, None),
-    };
-    let outcome = outcome.name().to_string();
-    live.emit(RunEventKind::ApprovalResolved { approval_id, outcome, by, reason });
+    Ok(PermittedCall {
+        tool: cleared.tool.kind.clone(),
+        zone: cleared.zone(),
+        confinement: cleared.confinement(decided_by),
+        approval: approved.and_then(|approved| approved.used_up),
+        reach: cleared.reach,
+        call,
+    })
 }

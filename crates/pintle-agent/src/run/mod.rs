@@ -4,15 +4,21 @@
 //! can be dropped at any await (the caller stopped it, or time ran out); [`ending`] then leaves a session that can
 //! be resumed, and fires what has to be fired at every exit.
 
+mod after_call;
+mod amend;
+mod approval;
+mod context;
 mod delegate;
 mod ending;
+mod execute;
 mod explain;
-mod ground;
 mod history;
+mod interrupted;
 mod judge;
-mod live;
+mod ledger;
 mod model_call;
 mod opening;
+mod static_checks;
 mod tool_call;
 
 use std::{
@@ -28,23 +34,24 @@ use futures_util::{FutureExt, Stream, StreamExt, future::OptionFuture};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-pub use ground::{Finding, JudgedStep};
+pub use delegate::delegate_spec;
 pub use judge::PermittedCall;
+pub use static_checks::{Finding, JudgedStep};
 
-pub(crate) use live::Live;
-use live::{Emitter, Lineage};
+pub(crate) use context::RunContext;
+use context::{Emitter, Lineage};
+use history::{Before, Unfinished};
 
 use crate::{
-    Agent,
+    Agent, LlmUsage, Message,
     event::{RunEvent, RunEventKind, RunOutcome},
-    llm::{FinishReason, Usage},
-    message::Message,
+    llm::FinishReason,
     store::{Claim, StoreError},
 };
 
 /// What starts a run: who asks what, where.
 #[derive(Clone)]
-pub struct Ask {
+pub struct RunRequest {
     pub(crate) session: SessionRef,
     pub(crate) platform: String,
     pub(crate) text: String,
@@ -52,6 +59,8 @@ pub struct Ask {
     pub(crate) lineage: Option<Lineage>,
     /// Nothing new was said: a run that died while it waited for a person goes on.
     pub(crate) resumes: bool,
+    /// The run's id, when the caller keeps it: a run that began before goes on.
+    pub(crate) id: Option<String>,
     /// The session, taken beforehand; the run takes it over.
     pub(crate) claim: Arc<Mutex<Option<Claim>>>,
 }
@@ -64,7 +73,7 @@ pub(crate) enum SessionRef {
     New(String),
 }
 
-impl Ask {
+impl RunRequest {
     /// A message in the newest session with this key; a new one if there is none.
     pub fn new(key: impl Into<String>, text: impl Into<String>) -> Self {
         let (session, platform) = (SessionRef::Key(key.into()), "cli".to_string());
@@ -75,6 +84,7 @@ impl Ask {
             personality: None,
             lineage: None,
             resumes: false,
+            id: None,
             claim: Arc::default(),
         }
     }
@@ -90,8 +100,16 @@ impl Ask {
     }
 
     /// Nothing new was said: the run of this session that died while a person was being asked goes on.
-    pub fn going_on(id: impl Into<String>) -> Self {
+    pub fn resume(id: impl Into<String>) -> Self {
         Self { resumes: true, ..Self::in_session(id, "") }
+    }
+
+    /// The run gets this id. If a run with this id was parked, or its process ended in it, it goes on where it stopped:
+    /// the message is not stored twice, and no tool runs twice.
+    #[must_use]
+    pub fn with_id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
     }
 
     /// Where it was said; `cli` unless told.
@@ -133,7 +151,7 @@ pub struct Finished {
     /// How it ended.
     pub outcome: RunOutcome,
     /// What its model requests cost together.
-    pub usage: Usage,
+    pub usage: LlmUsage,
 }
 
 impl Run {
@@ -154,17 +172,19 @@ impl Run {
 
     /// Reads it to its end, its last handlers included.
     pub async fn finish(mut self) -> Finished {
-        let mut finished =
-            Finished { text: String::new(), outcome: RunOutcome::Error, usage: Usage::default() };
+        let mut finished = Finished {
+            text: String::new(),
+            outcome: RunOutcome::Error,
+            usage: LlmUsage::default(),
+        };
         while let Some(event) = self.next().await {
             let own = event.envelope.run_id.as_deref() == Some(&self.id);
             match event.kind {
-                RunEventKind::Usage { input_tokens, output_tokens, cost_usd } => {
-                    finished.usage.input_tokens += input_tokens;
-                    finished.usage.output_tokens += output_tokens;
-                    if let Some(cost) = cost_usd {
-                        *finished.usage.cost_usd.get_or_insert_default() += cost;
-                    }
+                RunEventKind::Usage { input_tokens, output_tokens, cost_usd, .. } => {
+                    finished.usage += LlmUsage::default()
+                        .input_tokens(input_tokens)
+                        .output_tokens(output_tokens)
+                        .cost_usd(cost_usd);
                 }
                 RunEventKind::Done { text, outcome } if own => {
                     finished.text = text;
@@ -226,10 +246,24 @@ impl RunError {
     }
 }
 
+impl RunError {
+    /// The run waits for a person, and is not over: nothing is closed, and nothing is said.
+    fn parked() -> Self {
+        Self::new("parked", "the run waits for a person")
+    }
+
+    fn is_parked(&self) -> bool {
+        self.code == "parked"
+    }
+}
+
 impl From<StoreError> for RunError {
     fn from(error: StoreError) -> Self {
-        let code =
-            if matches!(error, StoreError::InUse { .. }) { "session_in_use" } else { "store" };
+        let code = match error {
+            StoreError::InUse { .. } => "session_in_use",
+            StoreError::ClaimLost { .. } => "claim_lost",
+            _ => "store",
+        };
         Self::new(code, error.to_string())
     }
 }
@@ -246,25 +280,26 @@ impl From<RunError> for Ending {
     }
 }
 
-pub(crate) fn start(agent: Agent, ask: Ask) -> Run {
+pub(crate) fn start(agent: Agent, request: RunRequest) -> Run {
     let (sender, events) = mpsc::unbounded_channel();
     let cancel = CancellationToken::new();
-    let id = new_id();
-    let emitter = Emitter::new(sender, &agent.inner, ask.lineage.as_ref());
-    let live = Arc::new(Live::new(agent.clone(), ask, id.clone(), emitter));
-    agent.inner.background.spawn(whole(live, cancel.clone()));
+    let id = request.id.clone().unwrap_or_else(new_id);
+    let emitter = Emitter::new(sender, &agent.inner, request.lineage.as_ref());
+    let ctx = Arc::new(RunContext::new(agent.clone(), request, id.clone(), emitter));
+    agent.inner.background.spawn(drive(ctx, cancel.clone()));
     Run { id, events, come: Vec::new().into_iter(), cancel }
 }
 
-async fn whole(live: Arc<Live>, cancel: CancellationToken) {
-    let limit = live.agent().limits.max_seconds;
+async fn drive(ctx: Arc<RunContext>, cancel: CancellationToken) {
+    let limit = ctx.agent().limits.max_seconds;
     let ending = {
-        let body = pin!(AssertUnwindSafe(steps(&live)).catch_unwind());
+        let body = pin!(AssertUnwindSafe(steps(&ctx)).catch_unwind());
         let out_of_time = OptionFuture::from(limit.map(async |limit| {
-            live.begun.notified().await;
+            ctx.begun.wait().await;
             tokio::time::sleep(Duration::from_secs(limit)).await;
         }));
         let out_of_time = pin!(out_of_time);
+        let lost = pin!(async { ctx.begun.wait().await.cancelled().await });
         tokio::select! {
             biased;
             () = cancel.cancelled() => Ending::new(RunOutcome::Aborted, "The run was stopped."),
@@ -272,49 +307,72 @@ async fn whole(live: Arc<Live>, cancel: CancellationToken) {
                 let limit = limit.unwrap_or_default();
                 Ending::new(RunOutcome::MaxSeconds, format!("The run was stopped: it took longer than {limit} s."))
             }
+            () = lost => {
+                RunError::from(StoreError::ClaimLost { session: ctx.session_id() }).into()
+            }
             ending = body => match ending {
                 Ok(Ok(ending)) => ending,
+                Ok(Err(error)) if error.is_parked() => return ending::park(&ctx).await,
                 Ok(Err(error)) => error.into(),
                 Err(_) => RunError::new("panicked", "a part of the agent panicked; the run cannot go on").into(),
             },
         }
     };
-    ending::close(&live, ending).await;
+    ending::close(&ctx, ending).await;
 }
 
 /// The twelve steps; the last is [`ending::close`].
-async fn steps(live: &Live) -> Result<Ending, RunError> {
-    opening::open_session(live).await?;
-    opening::announce(live).await?;
+async fn steps(ctx: &RunContext) -> Result<Ending, RunError> {
+    opening::open_session(ctx).await?;
+    opening::announce(ctx).await?;
     let mut unfinished = None;
-    if live.ask.resumes {
-        unfinished = history::unfinished(live).await?;
+    let before = match ctx.request.resumes {
+        true => None,
+        false => history::begun_before(ctx).await?,
+    };
+    if !ctx.request.resumes && before.is_none() {
+        history::withdraw_questions(ctx).await?;
+        history::repair(ctx, Vec::new()).await?;
+    }
+    if ctx.request.resumes {
+        unfinished = history::unfinished(ctx).await?;
         if unfinished.is_none() {
             return Ok(Ending::new(RunOutcome::EndTurn, "There is nothing to go on with."));
         }
-    } else if let Some(reason) = opening::submit_prompt(live).await? {
+    } else if let Some(before) = before {
+        match before {
+            Before::Answered(text) => return Ok(Ending::new(RunOutcome::EndTurn, text)),
+            Before::Calls(calls) => unfinished = Some(calls),
+            Before::Asked => {}
+        }
+    } else if let Some(reason) = opening::submit_prompt(ctx).await? {
         return Ok(Ending::new(RunOutcome::Refusal, reason));
     }
-    let mut messages = history::load(live).await?;
+    let mut messages = history::load(ctx).await?;
     if unfinished.is_some() {
         // Its results are still to come: those that stand in for them are not sent.
         messages.pop();
     }
-    let system = opening::build_prompt(live, &messages).await?;
+    let system = opening::build_prompt(ctx, &messages).await?;
     loop {
-        let response = match unfinished.take() {
-            Some(response) => response,
+        let goes_on = unfinished.is_some();
+        let (response, progress) = match unfinished.take() {
+            Some(Unfinished { response, calls }) => (response, calls),
             None => {
-                if let Some(ending) = live.limit_reached() {
+                if let Some(ending) = ctx.limit_reached() {
                     return Ok(ending);
                 }
-                let response = model_call::ask(live, &system, &messages).await?;
+                let response = model_call::ask(ctx, &system, &messages).await?;
                 let (text, tool_calls) = (response.text.clone(), response.tool_calls.clone());
                 messages.push(Message::Assistant { text, tool_calls });
-                response
+                (response, Vec::new())
             }
         };
-        let results = tool_call::handle_all(live, &response).await?;
+        let results = tool_call::handle_all(ctx, &response, progress).await?;
+        if goes_on {
+            // An approval of a call that is forbidden by now is used up too.
+            history::withdraw_questions(ctx).await?;
+        }
         match response.finish {
             FinishReason::MaxTokens => {
                 return Ok(Ending::new(RunOutcome::MaxTokens, response.text));
@@ -323,10 +381,10 @@ async fn steps(live: &Live) -> Result<Ending, RunError> {
             _ if results.is_empty() => return Ok(Ending::new(RunOutcome::EndTurn, response.text)),
             _ => messages.push(Message::ToolResults { results }),
         }
-        if let Some(ending) = live.denied_too_often() {
+        if let Some(ending) = ctx.denied_too_often() {
             return Ok(ending);
         }
-        live.next_turn();
+        ctx.next_turn();
     }
 }
 

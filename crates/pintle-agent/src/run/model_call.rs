@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use pintle::{
     Point,
-    points::{AfterLlmCall, BeforeLlmCall, LlmUsage, ModelPost, ModelPre},
+    points::{AfterLlmCall, BeforeLlmCall, ModelPost, ModelPre},
 };
 
-use super::{Live, RunError, new_id};
+use super::{RunContext, RunError, new_id};
 use crate::{
+    LlmUsage, Message,
     event::RunEventKind,
-    llm::{LlmError, LlmEvent, LlmRequest, LlmResponse, Usage},
-    message::Message,
+    llm::{LlmError, LlmEvent, LlmRequest, LlmResponse},
     reminders,
 };
 
@@ -22,7 +22,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// One answer of the model, stored; or why there is none.
 pub(super) async fn ask(
-    live: &Live,
+    ctx: &RunContext,
     system: &str,
     messages: &[Message],
 ) -> Result<LlmResponse, RunError> {
@@ -30,83 +30,104 @@ pub(super) async fn ask(
     let mut attempt = 0;
     let response = loop {
         attempt += 1;
-        match attempt_once(live, system, messages, &mut shown).await? {
+        match attempt_once(ctx, system, messages, &mut shown).await? {
             Ok(response) => break response,
-            Err(error) if error.retryable && attempt < MAX_ATTEMPTS => wait(&error, attempt).await,
+            Err(error) if error.retryable && attempt < MAX_ATTEMPTS => {
+                wait(ctx, &error, attempt).await;
+            }
             Err(error) => return Err(RunError::new(error.code, error.message)),
         }
     };
-    store(live, &response).await?;
+    store(ctx, &response).await?;
     Ok(response)
 }
 
-async fn wait(error: &LlmError, attempt: u32) {
+async fn wait(ctx: &RunContext, error: &LlmError, attempt: u32) {
     let doubled = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(attempt - 1));
-    tokio::time::sleep(error.retry_after.unwrap_or(doubled).min(LONGEST_WAIT)).await;
+    let wait = error.retry_after.unwrap_or(doubled).min(LONGEST_WAIT);
+    ctx.emit(RunEventKind::Retry {
+        code: error.code.clone(),
+        message: error.message.clone(),
+        attempt: attempt + 1,
+        attempts: MAX_ATTEMPTS,
+        wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+    });
+    tokio::time::sleep(wait).await;
 }
 
 async fn attempt_once(
-    live: &Live,
+    ctx: &RunContext,
     system: &str,
     messages: &[Message],
     shown: &mut Shown,
 ) -> Result<Result<LlmResponse, LlmError>, RunError> {
-    let agent = live.agent();
+    let agent = ctx.agent();
     let model = agent.llm.name().to_string();
     let count = u32::try_from(messages.len()).unwrap_or(u32::MAX);
-    let pre = || ModelPre { model: model.clone(), message_count: count };
-    let outcome = agent.hooks.fire_gate(&live.cx(), pre).await;
-    live.heed(ModelPre::NAME, &outcome, None);
+    let pre = || ModelPre::default().model(model.clone()).message_count(count);
+    let outcome = agent.hooks.fire_gate(&ctx.hook_cx(), pre).await;
+    ctx.apply_verdicts(ModelPre::NAME, &outcome.verdicts, None);
 
-    let fragments = live.progress().reminders.for_request();
+    let fragments = ctx.state().reminders.for_request();
     let request_id = new_id();
-    let turn_number = live.progress().turn + 1;
-    let before =
-        || BeforeLlmCall { model: model.clone(), turn_number, request_id: request_id.clone() };
-    agent.hooks.fire_void(&live.cx(), before).await?;
+    let turn_number = ctx.state().turn + 1;
+    let before = || {
+        BeforeLlmCall::default()
+            .model(model.clone())
+            .turn_number(turn_number)
+            .request_id(request_id.clone())
+    };
+    agent.hooks.fire_void(&ctx.hook_cx(), before).await?;
 
     let started = Instant::now();
-    let request = request(live, system, messages, &fragments);
-    let response = match stream(live, request, shown).await {
+    let request = request(ctx, system, messages, &fragments);
+    let response = match stream(ctx, request, shown).await {
         Ok(response) => response,
         Err(error) => return Ok(Err(error)),
     };
     let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    delivered(live, &fragments);
-    count_usage(live, &response.usage);
-    let after = || AfterLlmCall {
-        text: response.text.clone(),
-        usage: usage(&response.usage),
-        request_id,
-        finish_reason: response.finish.to_string(),
-        duration_ms,
+    delivered(ctx, &fragments);
+    count_usage(ctx, &response.usage, duration_ms);
+    let after = || {
+        AfterLlmCall::default()
+            .text(response.text.clone())
+            .usage(response.usage)
+            .request_id(request_id)
+            .finish_reason(response.finish.to_string())
+            .duration_ms(duration_ms)
     };
-    agent.hooks.fire_void(&live.cx(), after).await?;
-    let post = || ModelPost {
-        model,
-        stop_reason: response.finish.to_string(),
-        input_tokens: response.usage.input_tokens,
-        output_tokens: response.usage.output_tokens,
-        cost_usd: response.usage.cost_usd,
-        tool_call_count: u32::try_from(response.tool_calls.len()).unwrap_or(u32::MAX),
+    agent.hooks.fire_void(&ctx.hook_cx(), after).await?;
+    let post = || {
+        ModelPost::default()
+            .model(model)
+            .stop_reason(response.finish.to_string())
+            .input_tokens(response.usage.input_tokens)
+            .output_tokens(response.usage.output_tokens)
+            .cost_usd(response.usage.cost_usd)
+            .tool_call_count(u32::try_from(response.tool_calls.len()).unwrap_or(u32::MAX))
     };
-    let outcome = agent.hooks.fire_gate(&live.cx(), post).await;
-    live.heed(ModelPost::NAME, &outcome, None);
+    let outcome = agent.hooks.fire_gate(&ctx.hook_cx(), post).await;
+    ctx.apply_verdicts(ModelPost::NAME, &outcome.verdicts, None);
     Ok(Ok(response))
 }
 
-fn request(live: &Live, system: &str, messages: &[Message], fragments: &[String]) -> LlmRequest {
+fn request(
+    ctx: &RunContext,
+    system: &str,
+    messages: &[Message],
+    fragments: &[String],
+) -> LlmRequest {
     let mut messages = messages.to_vec();
     reminders::attach(&mut messages, fragments);
     let offered = |tool: &str| {
-        live.agent().policy.offers(tool)
-            && live.opened().is_some_and(|opened| {
+        ctx.agent().policy.offers(tool)
+            && ctx.opened().is_some_and(|opened| {
                 opened.personality.may_use(tool)
                     && opened.ancestors.iter().all(|ancestor| ancestor.may_use(tool))
             })
     };
     let tools =
-        live.agent().tools.iter().map(|known| &known.spec).filter(|spec| offered(&spec.name));
+        ctx.agent().tools.iter().map(|known| &known.spec).filter(|spec| offered(&spec.name));
     LlmRequest {
         system: system.to_string(),
         messages,
@@ -116,18 +137,18 @@ fn request(live: &Live, system: &str, messages: &[Message], fragments: &[String]
 }
 
 async fn stream(
-    live: &Live,
+    ctx: &RunContext,
     request: LlmRequest,
     shown: &mut Shown,
 ) -> Result<LlmResponse, LlmError> {
-    live.emitter.flush();
-    let mut stream = live.agent().llm.stream(request);
+    ctx.emitter.flush();
+    let mut stream = ctx.agent().llm.stream(request);
     shown.restart();
     while let Some(event) = stream.next().await {
         match event? {
             LlmEvent::TextDelta(text) => {
                 if let Some(text) = shown.more(&text) {
-                    live.emit(RunEventKind::TextDelta { text });
+                    ctx.emit(RunEventKind::TextDelta { text });
                 }
             }
             LlmEvent::End(response) => return Ok(response),
@@ -142,45 +163,32 @@ async fn stream(
 }
 
 /// Reminders count as delivered only now: a request that failed carried them to nobody.
-fn delivered(live: &Live, fragments: &[String]) {
-    live.progress().reminders.delivered(fragments.len());
+fn delivered(ctx: &RunContext, fragments: &[String]) {
+    ctx.state().reminders.delivered(fragments.len());
     for text in fragments {
-        live.emit(RunEventKind::Reminder { text: text.clone() });
+        ctx.emit(RunEventKind::Reminder { text: text.clone() });
     }
 }
 
-fn count_usage(live: &Live, usage: &Usage) {
+fn count_usage(ctx: &RunContext, usage: &LlmUsage, duration_ms: u64) {
     {
-        let mut progress = live.progress();
-        progress.rounds += 1;
-        progress.unpriced |= usage.cost_usd.is_none();
-        let total = &mut progress.usage;
-        total.input_tokens += usage.input_tokens;
-        total.output_tokens += usage.output_tokens;
-        if let Some(cost) = usage.cost_usd {
-            *total.cost_usd.get_or_insert_default() += cost;
-        }
+        let mut state = ctx.state();
+        state.rounds += 1;
+        state.unpriced |= usage.cost_usd.is_none();
+        state.usage += *usage;
     }
-    live.emit(RunEventKind::Usage {
-        input_tokens: usage.input_tokens,
-        output_tokens: usage.output_tokens,
-        cost_usd: usage.cost_usd,
-    });
-}
-
-fn usage(usage: &Usage) -> LlmUsage {
-    LlmUsage {
+    ctx.emit(RunEventKind::Usage {
         input_tokens: usage.input_tokens,
         output_tokens: usage.output_tokens,
         cache_read_tokens: usage.cache_read_tokens,
-        cache_creation_tokens: usage.cache_creation_tokens,
         cost_usd: usage.cost_usd,
-    }
+        duration_ms,
+    });
 }
 
-async fn store(live: &Live, response: &LlmResponse) -> Result<(), RunError> {
+async fn store(ctx: &RunContext, response: &LlmResponse) -> Result<(), RunError> {
     let (text, tool_calls) = (response.text.clone(), response.tool_calls.clone());
-    live.append(&live.run_id, Message::Assistant { text, tool_calls }).await
+    ctx.append(&ctx.run_id, Message::Assistant { text, tool_calls }).await
 }
 
 /// What the user has seen of an answer already: a retry does not show it again.

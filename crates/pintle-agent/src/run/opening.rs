@@ -3,27 +3,27 @@
 use std::sync::{Arc, PoisonError};
 
 use pintle::{
-    Envelope, PluginGate, Point, RecordSink,
-    points::{SessionStart, SessionStarted, UserPromptSubmit},
+    Envelope, PluginFilter, Point, RecordSink,
+    points::{RunStart, SessionOpened, UserPromptSubmit},
 };
 
 use super::{
-    Live, RunError, SessionRef, history,
-    live::{Opened, Turn},
+    RunContext, RunError, SessionRef,
+    context::{OpenSession, Turn},
 };
 use crate::{
+    Message,
     event::RunEventKind,
-    message::Message,
     personality::Personality,
     prompt::{Subject, joined},
     store::{NewSession, Session, StoreError},
 };
 
 /// Step 1: open or resume the session, bind the personality, take its plugin list for the whole run.
-pub(super) async fn open_session(live: &Live) -> Result<(), RunError> {
-    let agent = live.agent();
-    let lineage = live.ask.lineage.as_ref();
-    let personality = live.ask.personality.clone();
+pub(super) async fn open_session(ctx: &RunContext) -> Result<(), RunError> {
+    let agent = ctx.agent();
+    let lineage = ctx.request.lineage.as_ref();
+    let personality = ctx.request.personality.clone();
     if let Some(asked) = &personality {
         agent
             .personalities
@@ -32,11 +32,11 @@ pub(super) async fn open_session(live: &Live) -> Result<(), RunError> {
     }
     let new = |key: &String| NewSession {
         key: key.clone(),
-        platform: live.ask.platform.clone(),
+        platform: ctx.request.platform.clone(),
         personality: personality.clone(),
         parent: lineage.map(|lineage| lineage.parent_session.clone()),
     };
-    let mut session = match &live.ask.session {
+    let mut session = match &ctx.request.session {
         SessionRef::Key(key) => agent.store.open(new(key)).await?,
         SessionRef::New(key) => agent.store.create(new(key)).await?,
         SessionRef::Id(id) => {
@@ -46,64 +46,59 @@ pub(super) async fn open_session(live: &Live) -> Result<(), RunError> {
     let mut turn = None;
     if let Some(asked) = personality.filter(|asked| session.personality.as_ref() != Some(asked)) {
         // Nobody else's conversation is switched under their feet.
-        turn = Some(wait_for_turn(live, &session).await?);
-        let witness = Some(live.emitter.clone() as Arc<dyn RecordSink>);
-        let switched = live
-            .handle()
-            .switch(&session, &asked, Envelope::clone(&live.envelope()), witness)
-            .await;
+        let taken = wait_for_turn(ctx, &session).await?;
+        let witness = Some(ctx.emitter.clone() as Arc<dyn RecordSink>);
+        let envelope = Envelope::clone(&ctx.envelope());
+        let switched = ctx.handle().switch(&taken.claim, &session, &asked, envelope, witness).await;
         switched.map_err(|error| RunError::new("personality", error.to_string()))?;
         session.personality = Some(asked);
+        turn = Some(taken);
     }
-    let personality = live
+    let personality = ctx
         .handle()
         .personality(&session)
         .map_err(|error| RunError::new("personality", error.to_string()))?;
     let ancestors = match lineage {
         Some(lineage) => lineage.ancestors.clone(),
-        None => ancestors(live, &session).await?,
+        None => ancestors(ctx, &session).await?,
     };
     // A sub-agent gets its parent's plugins besides its own: their handlers guard, and it may have less, never more.
     let inherited = match lineage {
         Some(lineage) => lineage.plugins.clone(),
         None => ancestors
             .iter()
-            .map(Personality::plugin_gate)
-            .fold(PluginGate::BuiltinsOnly, |all, gate| union(&all, &gate)),
+            .map(Personality::plugin_filter)
+            .fold(PluginFilter::BuiltinsOnly, |all, gate| union(&all, &gate)),
     };
-    let plugins = union(&inherited, &personality.plugin_gate());
-    live.open(Opened { session: session.clone(), personality, plugins, ancestors });
-    live.take_turn(match turn {
+    let plugins = union(&inherited, &personality.plugin_filter());
+    ctx.open(OpenSession { session: session.clone(), personality, plugins, ancestors });
+    ctx.take_turn(match turn {
         Some(turn) => turn,
-        None => wait_for_turn(live, &session).await?,
+        None => wait_for_turn(ctx, &session).await?,
     });
-    if live.ask.resumes {
-        return Ok(());
-    }
-    history::give_up_waiting(live).await;
-    history::repair(live).await
+    Ok(())
 }
 
 /// Waits until no other run of this agent is under way in the session, then until no other process uses it.
-async fn wait_for_turn(live: &Live, session: &Session) -> Result<Turn, RunError> {
-    let among_runs = live.handle().turn_in(&session.id).lock_owned().await;
-    let held = live.ask.claim.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let among_processes = match held {
+async fn wait_for_turn(ctx: &RunContext, session: &Session) -> Result<Turn, RunError> {
+    let among_runs = ctx.handle().turn_in(&session.id).lock_owned().await;
+    let held = ctx.request.claim.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let claim = match held {
         Some(claim) => claim,
-        None => live.agent().store.claim(session).await?,
+        None => ctx.agent().store.claim(session).await?,
     };
-    Ok(Turn { _among_runs: among_runs, _among_processes: among_processes })
+    Ok(Turn { _among_runs: among_runs, claim: Arc::new(claim) })
 }
 
 /// Whose work a sub-agent's session was, outermost first, when its run goes on without its parent's: what they may
 /// not use, it may not use either (R6.3).
-async fn ancestors(live: &Live, session: &Session) -> Result<Vec<Personality>, RunError> {
+async fn ancestors(ctx: &RunContext, session: &Session) -> Result<Vec<Personality>, RunError> {
     let mut ancestors = Vec::new();
     let mut above = session.parent.clone();
     while let Some(id) = above {
-        let parent = live.agent().store.session(&id).await?;
+        let parent = ctx.agent().store.session(&id).await?;
         let parent = parent.ok_or(StoreError::NoSuchSession(id))?;
-        let personality = live.handle().personality(&parent);
+        let personality = ctx.handle().personality(&parent);
         ancestors.push(personality.map_err(|e| RunError::new("personality", e.to_string()))?);
         above = parent.parent;
     }
@@ -111,51 +106,58 @@ async fn ancestors(live: &Live, session: &Session) -> Result<Vec<Personality>, R
     Ok(ancestors)
 }
 
-fn union(parent: &PluginGate, child: &PluginGate) -> PluginGate {
+fn union(parent: &PluginFilter, child: &PluginFilter) -> PluginFilter {
     match (parent, child) {
-        (PluginGate::All, _) | (_, PluginGate::All) => PluginGate::All,
-        (PluginGate::BuiltinsOnly, other) | (other, PluginGate::BuiltinsOnly) => other.clone(),
-        (PluginGate::Only(parent), PluginGate::Only(child)) => {
-            PluginGate::only(parent.union(child).cloned())
+        (PluginFilter::All, _) | (_, PluginFilter::All) => PluginFilter::All,
+        (PluginFilter::BuiltinsOnly, other) | (other, PluginFilter::BuiltinsOnly) => other.clone(),
+        (PluginFilter::Only(parent), PluginFilter::Only(child)) => {
+            PluginFilter::only(parent.union(child).cloned())
         }
     }
 }
 
 /// Step 2: `session_start` on the first run, `session.start` on every one.
-pub(super) async fn announce(live: &Live) -> Result<(), RunError> {
-    let Some(opened) = live.opened() else { return Ok(()) };
-    let model = live.agent().llm.name().to_string();
-    live.emit(RunEventKind::RunStart { model: model.clone() });
+pub(super) async fn announce(ctx: &RunContext) -> Result<(), RunError> {
+    let Some(opened) = ctx.opened() else { return Ok(()) };
+    let model = ctx.agent().llm.name().to_string();
+    let prompt = ctx.request.text.clone();
+    ctx.emit(RunEventKind::RunStart { model: model.clone(), prompt });
     let resumed = opened.session.message_count > 0;
-    if live.handle().starts(&opened.session.id) {
-        live.agent().hooks.fire_void(&live.cx(), || SessionStart { resumed }).await?;
+    if ctx.handle().starts(&opened.session.id) {
+        ctx.agent()
+            .hooks
+            .fire_void(&ctx.hook_cx(), || SessionOpened::default().resumed(resumed))
+            .await?;
     }
-    let started = || SessionStarted { model, new_session: !resumed };
-    let outcome = live.agent().hooks.fire_gate(&live.cx(), started).await;
-    live.heed(SessionStarted::NAME, &outcome, None);
+    let started = || RunStart::default().model(model).new_session(!resumed);
+    let outcome = ctx.agent().hooks.fire_gate(&ctx.hook_cx(), started).await;
+    ctx.apply_verdicts(RunStart::NAME, &outcome.verdicts, None);
     Ok(())
 }
 
 /// Step 3: a block ends the run with its reason, and nothing is stored; otherwise the message is.
-pub(super) async fn submit_prompt(live: &Live) -> Result<Option<String>, RunError> {
-    let prompt = || UserPromptSubmit { prompt: live.ask.text.clone() };
-    let outcome = live.agent().hooks.fire_gate(&live.cx(), prompt).await;
-    live.heed(UserPromptSubmit::NAME, &outcome, None);
+pub(super) async fn submit_prompt(ctx: &RunContext) -> Result<Option<String>, RunError> {
+    let prompt = || UserPromptSubmit::default().prompt(ctx.request.text.clone());
+    let outcome = ctx.agent().hooks.fire_gate(&ctx.hook_cx(), prompt).await;
+    ctx.apply_verdicts(UserPromptSubmit::NAME, &outcome.verdicts, None);
     if let Some(block) = outcome.blocked() {
         return Ok(Some(block.reason.clone()));
     }
-    live.append(&live.run_id, Message::User { text: live.ask.text.clone() }).await?;
+    ctx.append(&ctx.run_id, Message::User { text: ctx.request.text.clone() }).await?;
     Ok(None)
 }
 
 /// Step 5: `before_prompt_build`, then the parts in their order.
-pub(super) async fn build_prompt(live: &Live, messages: &[Message]) -> Result<String, RunError> {
-    let Some(opened) = live.opened() else { return Ok(String::new()) };
+pub(super) async fn build_prompt(
+    ctx: &RunContext,
+    messages: &[Message],
+) -> Result<String, RunError> {
+    let Some(opened) = ctx.opened() else { return Ok(String::new()) };
     let subject = Subject {
         personality: &opened.personality,
         session_id: &opened.session.id,
-        prompt: &live.ask.text,
+        prompt: &ctx.request.text,
         history: messages,
     };
-    Ok(joined(&live.agent().prompt_parts(&live.cx(), subject).await?))
+    Ok(joined(&ctx.agent().prompt_parts(&ctx.hook_cx(), subject).await?))
 }

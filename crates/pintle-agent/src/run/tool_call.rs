@@ -1,135 +1,135 @@
-//! Steps 9 to 11: what happens on a tool call. Amend, freeze, judge, run; then tell everybody.
+//! Steps 9 to 11: what happens on a tool call, in this order: [`amend`](super::amend), which freezes it;
+//! [`judge`](super::judge), which makes its permit; [`execute`](super::execute); [`after_call`](super::after_call).
 
-use std::{
-    panic::AssertUnwindSafe,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
-use futures_util::{FutureExt, future::join_all};
+use futures_util::future::join_all;
 use pintle::{
-    Envelope, GateOutcome, HandlerRecord, ModelKind, Point,
-    points::{
-        AfterToolCall, BeforeToolCall, ToolCallResult, ToolEndWithPath, ToolOutcome, ToolPost,
-    },
+    Advice, Point,
+    points::{ToolOutcome, ToolPost},
 };
-use pintle_policy::PATH_FIELDS;
 use pintle_sandbox::Grant;
-use serde_json::Value;
 
 use super::{
-    Live, RunError, delegate,
-    judge::{PermittedCall, judge},
-    now_ms,
+    RunContext, RunError,
+    after_call::{after_tool_call, emit_end, finish, tool_end_with_path, tool_post},
+    amend::amend,
+    execute::{Executed, execute},
+    interrupted::Progress,
+    judge::{Judgement, PermittedCall, Rejected, Rejection, judge, permit},
+    ledger::{CallEnd, CallSlot, ClosedCall, PointAfterCall, millis_since},
 };
 use crate::{
+    Message, ToolCall, ToolResult,
     call::{FinalCall, ProposedCall},
-    event::{RunEvent, RunEventKind},
+    event::{CallMade, RunEventKind},
     llm::{FinishReason, LlmResponse},
-    message::{Message, ToolCall, ToolResult},
-    tool::{Progress, SandboxLog, ToolCx, ToolError},
-    toolbox::Kind,
+    store::Begun,
 };
 
 /// How long observers may take over the end of a call when the run is being stopped.
-const PATIENCE: Duration = Duration::from_secs(5);
+const STOP_GRACE: Duration = Duration::from_secs(5);
 
-/// A call of the newest answer, and how far it has come. If the run's body is dropped, the ending takes it from there.
-#[derive(Clone)]
-pub(crate) struct Tracked {
-    call: FinalCall,
-    /// When the tool was started, if it was.
-    started: Option<Instant>,
-    /// What became of it, once that is known.
-    done: Option<Arc<Done>>,
-    /// Which point after a tool that ran comes next.
-    next: Next,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Next {
-    ToolEndWithPath,
-    ToolPost,
-    Nothing,
-}
-
-/// What became of one call.
-pub(crate) struct Done {
-    call: FinalCall,
-    outcome: ToolOutcome,
-    text: String,
-    duration_ms: u64,
-}
-
-impl Done {
-    /// The model has to tell "it was not allowed" from "it did not work".
-    fn for_the_model(&self) -> String {
-        match self.outcome {
-            ToolOutcome::Rejected if !self.text.starts_with("blocked") => {
-                format!("Blocked: {}", self.text)
-            }
-            _ => self.text.clone(),
-        }
-    }
-
-    fn result(&self) -> ToolResult {
-        ToolResult {
-            tool_call_id: self.call.model_id().to_string(),
-            tool_name: self.call.tool().to_string(),
-            content: self.for_the_model(),
-            is_error: self.outcome != ToolOutcome::Ok,
-        }
-    }
-}
-
-/// One result per call, in the calls' order, stored in one message (R6.1).
+/// One result per call, in the calls' order, stored in one message (R6.1). `progress` is how far an earlier run of this
+/// answer has come with each call.
 pub(super) async fn handle_all(
-    live: &Live,
+    ctx: &RunContext,
     response: &LlmResponse,
+    progress: Vec<Progress>,
 ) -> Result<Vec<ToolResult>, RunError> {
     if response.tool_calls.is_empty() {
         return Ok(Vec::new());
     }
-    let waiting = |call: &ToolCall| Tracked {
-        call: ProposedCall::from_model(call).freeze(),
-        started: None,
-        done: None,
-        next: Next::ToolEndWithPath,
-    };
-    live.progress().calls = response.tool_calls.iter().map(waiting).collect();
-    let mut permitted = Vec::with_capacity(response.tool_calls.len());
-    let mut first_problem = Ok(());
-    for (index, call) in response.tool_calls.iter().enumerate() {
-        let verdict = match cut_off(response.finish) {
-            Some(reason) => Err((ProposedCall::from_model(call).freeze(), reason.to_string())),
-            None => amend_and_judge(live, call).await,
-        };
-        count(live, call, verdict.as_ref().err().map(|(_, reason)| reason));
-        match verdict {
-            Ok((call, kind)) => permitted.push((index, call, kind)),
-            Err((call, reason)) => {
-                first_problem = first_problem.and(reject(live, index, call, reason).await);
+    let slots = ctx.calls.open(&response.tool_calls);
+    let calls = response.tool_calls.iter().map(CallMade::of).collect();
+    ctx.emit(RunEventKind::ToolCalls { calls });
+    let mut judgements = Vec::with_capacity(response.tool_calls.len());
+    let mut progress = progress.into_iter();
+    for call in &response.tool_calls {
+        judgements.push(match progress.next() {
+            Some(Progress::Ended(end, grants)) => Step::Over(end, grants),
+            Some(Progress::NotRun) | None => {
+                Step::Next(judge_call(ctx, call, response.finish).await)
             }
-        }
+        });
     }
-    let running = permitted.into_iter().map(|(index, call, kind)| run(live, index, call, kind));
-    let ran = join_all(running).await;
+    // Every call is judged before the first question: a person sees all that need an answer together.
+    let permits = judgements.into_iter().map(async |step| match step {
+        Step::Next(Ok(judgement)) => Step::Next(permit(ctx, judgement).await),
+        Step::Next(Err(rejected)) => Step::Next(Err(rejected)),
+        Step::Over(end, grants) => Step::Over(end, grants),
+    });
+    let permits = join_all(permits).await;
+    let is_parked = |step: &Step<_, _, _>| {
+        matches!(step, Step::Next(Err(Rejected { why: Rejection::Parked, .. })))
+    };
+    if permits.iter().any(is_parked) {
+        return Err(RunError::parked());
+    }
+    let mut judged = Vec::with_capacity(permits.len());
+    for ((slot, call), permit) in slots.into_iter().zip(&response.tool_calls).zip(permits) {
+        if let Step::Next(permit) = &permit {
+            slot.judged(&call.name, permit.as_ref().err().map(|rejected| &rejected.why));
+        }
+        judged.push(match permit {
+            Step::Next(Ok(permit)) => Step::Next((slot, permit)),
+            Step::Next(Err(rejected)) => Step::Over(reject(ctx, &slot, rejected).await, None),
+            Step::Over(end, grants) => {
+                let end = slot.done(end);
+                let over = Ended { end, observed: Ok(()), advice: Vec::new(), refused: Vec::new() };
+                Step::Over(over, (!grants.is_empty()).then_some((slot, call, grants)))
+            }
+        });
+    }
+    let running = judged.into_iter().map(async |step| match step {
+        Step::Next((slot, permit)) => run(ctx, slot, permit).await,
+        Step::Over(ended, None) => ended,
+        Step::Over(ended, Some((slot, call, grants))) => match amend(ctx, call).await {
+            Ok(call) => run_again(ctx, &slot, ended, call.with_grants(grants)).await,
+            Err(rejected) => not_run_again(&slot, ended, &rejected),
+        },
+    });
+    let ended = join_all(running).await;
     // Every result is stored before the first problem ends the run.
-    let results = results(live);
-    live.append(&live.run_id, Message::ToolResults { results: results.clone() }).await?;
-    live.progress().calls.clear();
-    first_problem?;
-    for outcomes in ran {
-        for (call_id, outcome) in outcomes? {
-            live.heed(ToolPost::NAME, &outcome, Some(&call_id));
+    let results: Vec<_> = ended.iter().map(|ended| ended.end.result()).collect();
+    ctx.append(&ctx.run_id, Message::ToolResults { results: results.clone() }).await?;
+    ctx.calls.stored();
+    for Ended { observed, advice, .. } in ended {
+        observed?;
+        for (call_id, outcome) in advice {
+            ctx.apply_verdicts(ToolPost::NAME, &outcome.verdicts, Some(&call_id));
         }
     }
     Ok(results)
 }
 
-/// The results of the newest answer's calls, as far as they are known.
-pub(super) fn results(live: &Live) -> Vec<ToolResult> {
-    live.progress().calls.iter().filter_map(|call| Some(call.done.as_ref()?.result())).collect()
+/// A call on its way through the steps, or one that needs no more of them.
+enum Step<N, O, M> {
+    Next(N),
+    Over(O, M),
+}
+
+/// How a call ended, and what its observers said.
+struct Ended {
+    end: Arc<CallEnd>,
+    /// A handler that is registered fail-closed may end the run.
+    observed: Result<(), RunError>,
+    /// What `tool.post` said of each attempt. It is applied in the calls' order.
+    advice: Vec<(String, Advice)>,
+    /// What the kernel refused a first attempt.
+    refused: Vec<Grant>,
+}
+
+async fn judge_call<'c>(
+    ctx: &'c RunContext,
+    call: &ToolCall,
+    finish: FinishReason,
+) -> Result<Judgement<'c>, Rejected> {
+    if let Some(reason) = cut_off(finish) {
+        let call = ProposedCall::from_model(call).freeze();
+        return Err(Rejected { call, why: Rejection::Invalid(reason.into()) });
+    }
+    judge(ctx, amend(ctx, call).await?).await
 }
 
 /// Calls of an answer that was cut or refused are not what the model meant.
@@ -143,355 +143,132 @@ fn cut_off(finish: FinishReason) -> Option<&'static str> {
     }
 }
 
-type Verdict = Result<(PermittedCall, Kind), (FinalCall, String)>;
-
-async fn amend_and_judge(live: &Live, call: &ToolCall) -> Verdict {
-    let (proposed, refused) = amend(live, call).await;
-    let frozen = proposed.freeze();
-    match refused {
-        Some(reason) => Err((frozen, reason)),
-        None => judge(live, frozen.clone()).await.map_err(|reason| (frozen, reason)),
-    }
-}
-
-/// Step 9: interceptors, then `before_tool_call`. The last moment at which arguments can change.
-async fn amend(live: &Live, call: &ToolCall) -> (ProposedCall, Option<String>) {
-    let mut proposed = ProposedCall::from_model(call);
-    if let Some(problem) = &call.malformed {
-        return (proposed, Some(format!("the arguments are not valid JSON: {problem}")));
-    }
-    let mut records = Vec::new();
-    let intercepted = live.agent().interceptors.amend(&mut proposed, &mut records).await;
-    record_interceptors(live, "interceptor.before", records);
-    if let Err(reason) = intercepted {
-        return (proposed, Some(reason));
-    }
-    let before = || BeforeToolCall {
-        tool_call_id: proposed.id.clone(),
-        tool_name: proposed.tool.clone(),
-        args: proposed.args.clone(),
-    };
-    let merged = match live.agent().hooks.fire_modifying(&live.cx(), before).await {
-        Ok(merged) => merged,
-        Err(error) => return (proposed, Some(error.to_string())),
-    };
-    if let Some(reason) = merged.denial() {
-        live.emit(RunEventKind::HookBlocked {
-            point: BeforeToolCall::NAME,
-            handler: merged.winner("error").unwrap_or_default().to_string(),
-            reason: reason.clone(),
-            tool_call_id: Some(proposed.id.clone()),
-        });
-        return (proposed, Some(reason));
-    }
-    if let Some(args) = merged.patch.args {
-        proposed.args = args;
-    }
-    (proposed, None)
-}
-
-fn record_interceptors(live: &Live, point: &'static str, handlers: Vec<HandlerRecord>) {
-    if !handlers.is_empty() {
-        live.emit(RunEventKind::HookFired { point, model: ModelKind::Modifying, handlers });
-    }
-}
-
-fn count(live: &Live, call: &ToolCall, denied: Option<&String>) {
-    let mut progress = live.progress();
-    progress.total_calls += 1;
-    if !progress.tools_used.contains(&call.name) {
-        progress.tools_used.push(call.name.clone());
-    }
-    match denied {
-        Some(reason) => {
-            progress.denials_in_a_row += 1;
-            progress.last_denial.clone_from(reason);
-        }
-        None => progress.denials_in_a_row = 0,
-    }
-}
-
 /// A rejected call has an end without a start.
-async fn reject(
-    live: &Live,
-    index: usize,
-    call: FinalCall,
-    reason: String,
-) -> Result<(), RunError> {
-    let done = Done { call, outcome: ToolOutcome::Rejected, text: reason, duration_ms: 0 };
-    let done = finish(live, index, done);
-    after_tool_call(live, &done).await
+async fn reject(ctx: &RunContext, slot: &CallSlot<'_>, rejected: Rejected) -> Ended {
+    let Rejected { call, why } = rejected;
+    let (outcome, text) = (ToolOutcome::Rejected, why.into_reason());
+    let end = finish(ctx, slot, CallEnd { call, outcome, text, duration_ms: 0 });
+    let observed = after_tool_call(ctx, &end).await;
+    Ended { end, observed, advice: Vec::new(), refused: Vec::new() }
 }
-
-/// What `tool.post` said of a call, to be heeded in the calls' order.
-type Said = (String, GateOutcome);
 
 /// Step 11 for one call. If the kernel refused it something, a person is asked once, and a second attempt may do that too
 /// (R11.8). Nothing runs again without an answer.
-async fn run(
-    live: &Live,
-    index: usize,
-    call: PermittedCall,
-    kind: Kind,
-) -> Result<Vec<Said>, RunError> {
-    let first = FinalCall::clone(&call);
-    let (said, refused) = attempt(live, index, call, kind).await?;
-    let Some(Refused { done, grants }) = refused else { return Ok(vec![said]) };
-    match judge(live, first.with_grants(grants)).await {
-        Ok((call, kind)) => {
-            let (again, _) = attempt(live, index, call, kind).await?;
-            Ok(vec![said, again])
-        }
-        Err(reason) => {
-            let text = format!("{}\n[it was not run again: {reason}]", done.text);
-            let call = done.call.clone();
-            let failed = Done { call, outcome: done.outcome, text, duration_ms: done.duration_ms };
-            keep(live, index, Arc::new(failed));
-            Ok(vec![said])
-        }
-    }
-}
-
-/// A call that failed because the kernel refused it something.
-struct Refused {
-    done: Arc<Done>,
-    grants: Vec<Grant>,
-}
-
-async fn attempt(
-    live: &Live,
-    index: usize,
-    call: PermittedCall,
-    kind: Kind,
-) -> Result<(Said, Option<Refused>), RunError> {
-    let frozen = FinalCall::clone(&call);
-    if !call.use_approval(live).await {
-        let reason = "the approval of this call was used already".to_string();
-        let id = frozen.id().to_string();
-        let said = (id, GateOutcome::default());
-        return reject(live, index, frozen, reason).await.map(|()| (said, None));
-    }
-    let started = Instant::now();
-    if let Some(tracked) = live.progress().calls.get_mut(index) {
-        tracked.call = frozen.clone();
-        tracked.started = Some(started);
-    }
-    live.emit(RunEventKind::ToolStart {
-        tool_call_id: frozen.id().to_string(),
-        tool_name: frozen.tool().to_string(),
-        args: frozen.args().clone(),
-    });
-    let Executed { outcome, text, grants } = execute(live, call, kind).await;
-    let text = rewrite(live, &frozen, text).await;
-    let duration_ms = millis_since(started);
-    let done = finish(live, index, Done { call: frozen, outcome, text, duration_ms });
-    after_tool_call(live, &done).await?;
-    tool_end_with_path(live, index, &done).await?;
-    let said = (done.call.id().to_string(), tool_post(live, index, &done).await);
+async fn run(ctx: &RunContext, slot: CallSlot<'_>, permitted: PermittedCall) -> Ended {
+    let call = FinalCall::clone(&permitted);
+    let mut first = attempt(ctx, &slot, permitted).await;
     // One question for each call: what a second attempt still lacks, the model has to ask for.
-    let is_first = done.call.grants().is_empty() && !grants.is_empty();
-    Ok((said, is_first.then_some(Refused { done, grants })))
-}
-
-fn comes_next(live: &Live, index: usize, next: Next) {
-    if let Some(tracked) = live.progress().calls.get_mut(index) {
-        tracked.next = next;
+    if first.refused.is_empty() || first.observed.is_err() {
+        return first;
     }
+    let wider = call.with_grants(std::mem::take(&mut first.refused));
+    run_again(ctx, &slot, first, wider).await
 }
 
-async fn tool_end_with_path(live: &Live, index: usize, done: &Done) -> Result<(), RunError> {
-    comes_next(live, index, Next::ToolPost);
-    let Some(path) = path_in(done.call.args()) else { return Ok(()) };
-    let end = || ToolEndWithPath {
-        tool_name: done.call.tool().to_string(),
-        file_path: path.to_string(),
-        working_dir: live.agent().policy.workspace.display().to_string(),
+async fn run_again(
+    ctx: &RunContext,
+    slot: &CallSlot<'_>,
+    mut first: Ended,
+    wider: FinalCall,
+) -> Ended {
+    let permit = match judge(ctx, wider).await {
+        Ok(judgement) => permit(ctx, judgement).await,
+        Err(rejected) => Err(rejected),
     };
-    Ok(live.agent().hooks.fire_void(&live.cx(), end).await?)
-}
-
-async fn tool_post(live: &Live, index: usize, done: &Done) -> GateOutcome {
-    comes_next(live, index, Next::Nothing);
-    let post = || ToolPost {
-        tool_call_id: done.call.id().to_string(),
-        tool_name: done.call.tool().to_string(),
-        tool_input: done.call.args().clone(),
-        result: done.text.clone(),
-        is_error: done.outcome != ToolOutcome::Ok,
-        duration_ms: done.duration_ms,
-    };
-    live.agent().hooks.fire_gate(&live.cx(), post).await
-}
-
-/// What running a tool came to.
-struct Executed {
-    outcome: ToolOutcome,
-    text: String,
-    /// What the kernel refused it.
-    grants: Vec<Grant>,
-}
-
-impl From<(ToolOutcome, String)> for Executed {
-    fn from((outcome, text): (ToolOutcome, String)) -> Self {
-        Self { outcome, text, grants: Vec::new() }
-    }
-}
-
-async fn execute(live: &Live, call: PermittedCall, kind: Kind) -> Executed {
-    let Some(opened) = live.opened() else {
-        return (ToolOutcome::Error, "the session is not open".to_string()).into();
-    };
-    let tool = match kind {
-        Kind::Delegate => return delegate::delegate(live, &call).await.into(),
-        Kind::Tool(tool) => tool,
-    };
-    let cx = ToolCx {
-        workspace: Arc::new(live.agent().policy.workspace.clone()),
-        session_id: opened.session.id.as_str().into(),
-        run_id: live.run_id.as_str().into(),
-        cancel: live.over.child_token(),
-        progress: progress_of(live, call.id()),
-        sandbox: sandbox_log_of(live, call.id()),
-    };
-    let ran = AssertUnwindSafe(async move { tool.run(call, cx).await }).catch_unwind().await;
-    let ended = match ran {
-        Ok(Ok(text)) => (ToolOutcome::Ok, text),
-        Ok(Err(ToolError::Refused { text, grants })) => {
-            return Executed { outcome: ToolOutcome::Error, text, grants };
+    match permit {
+        Ok(permit) => {
+            let second = attempt(ctx, slot, permit).await;
+            first.advice.extend(second.advice);
+            Ended { advice: first.advice, ..second }
         }
-        Ok(Err(ToolError::Failed(text))) => (ToolOutcome::Error, text),
-        Ok(Err(ToolError::TimedOut(text))) => (ToolOutcome::TimedOut, text),
-        Ok(Err(ToolError::Cancelled(text))) => (ToolOutcome::Cancelled, text),
-        Err(_) => (ToolOutcome::Panicked, "the tool panicked".into()),
-    };
-    ended.into()
-}
-
-/// Emits events of a running tool.
-fn emitter_of(live: &Live) -> impl Fn(RunEventKind) + Send + Sync + 'static {
-    let (emitter, envelope) = (live.emitter.clone(), live.envelope());
-    move |kind| {
-        let envelope = Arc::new(Envelope { ts: now_ms(), ..Envelope::clone(&envelope) });
-        emitter.emit(RunEvent { kind, envelope });
+        Err(rejected) => not_run_again(slot, first, &rejected),
     }
 }
 
-fn progress_of(live: &Live, call_id: &str) -> Progress {
-    let (emit, tool_call_id) = (emitter_of(live), call_id.to_string());
-    Progress::new(move |text| {
-        let (tool_call_id, text) = (tool_call_id.clone(), text.to_string());
-        emit(RunEventKind::ToolProgress { tool_call_id, text });
-    })
+fn not_run_again(slot: &CallSlot<'_>, first: Ended, rejected: &Rejected) -> Ended {
+    let text = format!("{}\n[it was not run again: {}]", first.end.text, rejected.why.reason());
+    let end = slot.done(CallEnd { text, ..CallEnd::clone(&first.end) });
+    Ended { end, ..first }
 }
 
-fn sandbox_log_of(live: &Live, call_id: &str) -> SandboxLog {
-    let (emit, tool_call_id) = (emitter_of(live), call_id.to_string());
-    SandboxLog::new(move |held| {
-        emit(RunEventKind::Sandbox { tool_call_id: tool_call_id.clone(), held });
-    })
-}
-
-async fn rewrite(live: &Live, call: &FinalCall, text: String) -> String {
-    let proposed = ProposedCall {
-        id: call.id().to_string(),
-        tool: call.tool().to_string(),
+async fn attempt(ctx: &RunContext, slot: &CallSlot<'_>, permit: PermittedCall) -> Ended {
+    let call = FinalCall::clone(&permit);
+    let intent = permit.intent(&ctx.run_id);
+    let intent_id = intent.id.clone();
+    slot.intends(&intent_id);
+    match ctx.begin_call(intent).await {
+        Ok(Begun::Started) => {}
+        Ok(Begun::ApprovalUsed) => {
+            let why = Rejection::Denied("the approval of this call was used already".into());
+            return reject(ctx, slot, Rejected { call, why }).await;
+        }
+        Err(error) => {
+            let why = Rejection::Denied(error.message.clone());
+            let rejected = reject(ctx, slot, Rejected { call, why }).await;
+            return Ended { observed: Err(error), ..rejected };
+        }
+    }
+    let started = slot.started(&call);
+    ctx.emit(RunEventKind::ToolStart {
+        tool_call_id: call.id().to_string(),
+        tool_name: call.tool().to_string(),
         args: call.args().clone(),
-    };
-    let mut records = Vec::new();
-    let text = live.agent().interceptors.rewrite(&proposed, text, &mut records).await;
-    record_interceptors(live, "interceptor.after", records);
-    text
+    });
+    let Executed { outcome, text, grants: refused } = execute(ctx, permit, slot.output()).await;
+    let duration_ms = millis_since(started);
+    let end = CallEnd { call, outcome, text, duration_ms };
+    let stored = ctx.end_call(&intent_id, end.stored()).await;
+    let end = finish(ctx, slot, end);
+    let (observed, advice) = observe(ctx, slot, &end).await;
+    Ended { end, observed: stored.and(observed), advice, refused }
 }
 
-/// Keeps what is to be stored as the call's result.
-fn keep(live: &Live, index: usize, done: Arc<Done>) {
-    if let Some(tracked) = live.progress().calls.get_mut(index) {
-        tracked.done = Some(done);
+/// Fires the points after a call that ran. A failing one ends the run, and the later ones are not fired.
+async fn observe(
+    ctx: &RunContext,
+    slot: &CallSlot<'_>,
+    end: &CallEnd,
+) -> (Result<(), RunError>, Vec<(String, Advice)>) {
+    let observed = match after_tool_call(ctx, end).await {
+        Ok(()) => tool_end_with_path(ctx, slot, end).await,
+        failed => failed,
+    };
+    match observed {
+        Ok(()) => {
+            let advice = tool_post(ctx, slot, end).await;
+            (Ok(()), vec![(end.call.id().to_string(), advice)])
+        }
+        failed => (failed, Vec::new()),
     }
 }
 
-/// The call's end: the result to be stored, and the event.
-fn finish(live: &Live, index: usize, done: Done) -> Arc<Done> {
-    let done = Arc::new(done);
-    let ok = done.outcome == ToolOutcome::Ok;
-    live.progress().successful_calls += u32::from(ok);
-    keep(live, index, done.clone());
-    live.emit(RunEventKind::ToolEnd {
-        tool_call_id: done.call.id().to_string(),
-        tool_name: done.call.tool().to_string(),
-        ok,
-        outcome: done.outcome,
-        content: ok.then(|| done.text.clone()),
-        error: (!ok).then(|| done.text.clone()),
-        duration_ms: done.duration_ms,
-    });
-    done
-}
-
-async fn after_tool_call(live: &Live, done: &Done) -> Result<(), RunError> {
-    let ok = done.outcome == ToolOutcome::Ok;
-    let after = || AfterToolCall {
-        tool_call_id: done.call.id().to_string(),
-        tool_name: done.call.tool().to_string(),
-        args: done.call.args().clone(),
-        result: ToolCallResult {
-            ok,
-            content: done.text.clone(),
-            error: (!ok).then(|| done.text.clone()),
-        },
-        duration_ms: done.duration_ms,
-        outcome: done.outcome,
-    };
-    Ok(live.agent().hooks.fire_void(&live.cx(), after).await?)
-}
-
-/// Brings the calls that the run's body left behind to their end: none stays without one.
-pub(super) async fn close_calls(live: &Live) -> Result<(), RunError> {
-    let left = live.progress().calls.clone();
-    let mut first_problem = Ok(());
-    for (index, Tracked { call, started, done, next }) in left.into_iter().enumerate() {
-        let (done, after) = match done {
-            Some(done) => (done, Ok(())),
-            None => {
-                let done = finish(live, index, stopped(call, started));
-                let after = not_for_ever(after_tool_call(live, &done)).await;
-                (done, after.unwrap_or(Ok(())))
-            }
-        };
-        first_problem = first_problem.and(after);
-        if started.is_some() && next == Next::ToolEndWithPath {
-            let told = not_for_ever(tool_end_with_path(live, index, &done)).await;
+/// Brings the calls that the run's body left behind to their end, and gives the result of each.
+pub(super) async fn close_calls(ctx: &RunContext) -> (Vec<ToolResult>, Result<(), RunError>) {
+    let (mut results, mut first_problem) = (Vec::new(), Ok(()));
+    for ClosedCall { slot, end, was_open, intent_id, next_point } in ctx.calls.close_open() {
+        if let Some(intent_id) = intent_id.filter(|_| was_open) {
+            // It may not have been begun. A store that fails is noticed when the results are stored.
+            let _ = ctx.end_call(&intent_id, end.stored()).await;
+        }
+        if was_open {
+            emit_end(ctx, &end);
+            let after = within_grace(after_tool_call(ctx, &end)).await;
+            first_problem = first_problem.and(after.unwrap_or(Ok(())));
+        }
+        if next_point == PointAfterCall::ToolEndWithPath {
+            let told = within_grace(tool_end_with_path(ctx, &slot, &end)).await;
             first_problem = first_problem.and(told.unwrap_or(Ok(())));
         }
-        if started.is_some() && next != Next::Nothing {
-            let outcome = tool_post(live, index, &done).await;
-            live.heed(ToolPost::NAME, &outcome, Some(done.call.id()));
+        if next_point != PointAfterCall::None {
+            let outcome = tool_post(ctx, &slot, &end).await;
+            ctx.apply_verdicts(ToolPost::NAME, &outcome.verdicts, Some(end.call.id()));
         }
+        results.push(end.result());
     }
-    first_problem
+    (results, first_problem)
 }
 
 /// A handler that hangs may be the very reason why the run was stopped: it cannot hold up its end as well.
-pub(super) async fn not_for_ever<T>(fire: impl Future<Output = T>) -> Option<T> {
-    tokio::time::timeout(PATIENCE, fire).await.ok()
-}
-
-fn stopped(call: FinalCall, started: Option<Instant>) -> Done {
-    let text = match started {
-        Some(_) => {
-            "The run was stopped while this call was running. It may have taken effect in part."
-        }
-        None => "The run was stopped before this call ran. It had no effect.",
-    };
-    let duration_ms = started.map_or(0, millis_since);
-    Done { call, outcome: ToolOutcome::Cancelled, text: text.into(), duration_ms }
-}
-
-fn millis_since(started: Instant) -> u64 {
-    u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX)
-}
-
-fn path_in(args: &Value) -> Option<&str> {
-    let named = |key: &&str| args.get(*key).and_then(Value::as_str).filter(|path| !path.is_empty());
-    PATH_FIELDS.iter().find_map(named)
+pub(super) async fn within_grace<T>(fire: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(STOP_GRACE, fire).await.ok()
 }

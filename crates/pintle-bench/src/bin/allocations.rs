@@ -5,7 +5,7 @@
 use std::error::Error;
 
 use futures_util::FutureExt;
-use pintle::{Cx, Hooks, PluginGate};
+use pintle::{Cx, Hooks, PluginFilter};
 use pintle_bench::registered::{
     Amended, Claimable, Guarded, Observed, claimers, observers, reaching,
 };
@@ -15,21 +15,31 @@ const FIRES: u64 = 1_000;
 fn main() -> Result<(), Box<dyn Error>> {
     let nobody = Hooks::new();
     let others = claimers(3)?;
-    let all = reaching(PluginGate::All);
+    let all = reaching(PluginFilter::All);
     for hooks in [&nobody, &others] {
         for (model, allocated) in [
-            ("Void", count(|| drop(hooks.fire_void(&all, || Observed { turn: 1 }).now_or_never()))),
+            (
+                "Void",
+                count(|| {
+                    drop(hooks.fire_void(&all, || Observed::default().turn(1)).now_or_never())
+                }),
+            ),
             (
                 "Modifying",
-                count(|| drop(hooks.fire_modifying(&all, || Amended { turn: 1 }).now_or_never())),
+                count(|| {
+                    drop(hooks.fire_modifying(&all, || Amended::default().turn(1)).now_or_never())
+                }),
             ),
-            ("Gate", count(|| drop(hooks.fire_gate(&all, || Guarded { turn: 1 }).now_or_never()))),
+            (
+                "Gate",
+                count(|| drop(hooks.fire_gate(&all, || Guarded::default().turn(1)).now_or_never())),
+            ),
         ] {
             assert_eq!(allocated, 0, "{FIRES} fires of a {model} point with no handler");
         }
     }
     let claiming =
-        count(|| drop(nobody.fire_claiming(&all, || Claimable { turn: 1 }).now_or_never()));
+        count(|| drop(nobody.fire_claiming(&all, || Claimable::default().turn(1)).now_or_never()));
     assert_eq!(claiming, 0, "{FIRES} fires of a Claiming point with no handler");
     row("empty fire", 0, ", \"hold\": \"≤ 0\"");
 
@@ -44,7 +54,7 @@ fn row(work: &str, allocations: u64, hold: &str) {
 }
 
 fn fire(hooks: &Hooks, cx: &Cx) {
-    drop(hooks.fire_void(cx, || Observed { turn: 1 }).now_or_never());
+    drop(hooks.fire_void(cx, || Observed::default().turn(1)).now_or_never());
 }
 
 /// How many allocations a thousand calls make, after a first one that may set things up.

@@ -12,7 +12,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use pintle::{Hooks, PluginGate};
+use pintle::{Hooks, PluginFilter};
 use pintle_bench::{
     registered::{
         Amended, Claimable, Guarded, Observed, amenders, claimers, guards, observers, observers_of,
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("empty", empty_fire),
         ("void10", against_plain_rust),
         ("models", four_models),
-        ("plugins", plugin_gate),
+        ("plugins", plugin_filter),
         ("many", many_handlers),
     ];
     for (name, run) in groups {
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn empty_fire(runtime: &Runtime) -> Result<(), Box<dyn Error>> {
     let hooks = Hooks::new();
-    let cx = reaching(PluginGate::All);
+    let cx = reaching(PluginFilter::All);
     let counter = AtomicU64::new(7);
     side_by_side([
         Shape::new("empty/pintle", |times| fire_void(runtime, &hooks, &cx, times)),
@@ -74,14 +74,14 @@ fn by_hand(count: u64) -> Vec<BoxedHandler> {
 
 fn against_plain_rust(runtime: &Runtime) -> Result<(), Box<dyn Error>> {
     let hooks = observers(10)?;
-    let cx = reaching(PluginGate::All);
+    let cx = reaching(PluginFilter::All);
     let handlers = by_hand(10);
     side_by_side([
         Shape::new("void10/pintle", |times| fire_void(runtime, &hooks, &cx, times)),
         Shape::new("void10/loop", |times| {
             runtime.block_on(async {
                 for turn in 0..times {
-                    let event = Arc::new(Observed { turn: turn.into() });
+                    let event = Arc::new(Observed::default().turn(turn.into()));
                     for handler in black_box(&handlers) {
                         handler(event.clone()).await;
                     }
@@ -91,7 +91,7 @@ fn against_plain_rust(runtime: &Runtime) -> Result<(), Box<dyn Error>> {
         Shape::new("void10/join_all", |times| {
             runtime.block_on(async {
                 for turn in 0..times {
-                    let event = Arc::new(Observed { turn: turn.into() });
+                    let event = Arc::new(Observed::default().turn(turn.into()));
                     let calls = black_box(&handlers).iter().map(|handler| handler(event.clone()));
                     black_box(join_all(calls).await);
                 }
@@ -104,14 +104,14 @@ fn against_plain_rust(runtime: &Runtime) -> Result<(), Box<dyn Error>> {
 fn four_models(runtime: &Runtime) -> Result<(), Box<dyn Error>> {
     let (observing, amending, claiming, guarding) =
         (observers(10)?, amenders(10)?, claimers(10)?, guards(10)?);
-    let cx = &reaching(PluginGate::All);
+    let cx = &reaching(PluginFilter::All);
     side_by_side([
         Shape::new("models/void/pintle", |times| fire_void(runtime, &observing, cx, times)),
         Shape::new("models/modifying/pintle", |times| {
             runtime.block_on(async {
                 for turn in 0..times {
-                    let fire =
-                        black_box(&amending).fire_modifying(cx, || Amended { turn: turn.into() });
+                    let fire = black_box(&amending)
+                        .fire_modifying(cx, || Amended::default().turn(turn.into()));
                     let _ = black_box(fire.await);
                 }
             });
@@ -119,8 +119,8 @@ fn four_models(runtime: &Runtime) -> Result<(), Box<dyn Error>> {
         Shape::new("models/claiming/pintle", |times| {
             runtime.block_on(async {
                 for turn in 0..times {
-                    let fire =
-                        black_box(&claiming).fire_claiming(cx, || Claimable { turn: turn.into() });
+                    let fire = black_box(&claiming)
+                        .fire_claiming(cx, || Claimable::default().turn(turn.into()));
                     let _ = black_box(fire.await);
                 }
             });
@@ -128,7 +128,8 @@ fn four_models(runtime: &Runtime) -> Result<(), Box<dyn Error>> {
         Shape::new("models/gate/pintle", |times| {
             runtime.block_on(async {
                 for turn in 0..times {
-                    let fire = black_box(&guarding).fire_gate(cx, || Guarded { turn: turn.into() });
+                    let fire =
+                        black_box(&guarding).fire_gate(cx, || Guarded::default().turn(turn.into()));
                     let _ = black_box(fire.await);
                 }
             });
@@ -138,12 +139,12 @@ fn four_models(runtime: &Runtime) -> Result<(), Box<dyn Error>> {
 }
 
 /// The gate's price alone: the same 32 handlers run either way.
-fn plugin_gate(runtime: &Runtime) -> Result<(), Box<dyn Error>> {
+fn plugin_filter(runtime: &Runtime) -> Result<(), Box<dyn Error>> {
     let half = || (0..64).filter(|n| n % 2 == 0);
     let all = observers_of(0..64)?;
     let only_half = observers_of(half())?;
-    let gated = reaching(PluginGate::only(half().map(plugin)));
-    let ungated = reaching(PluginGate::All);
+    let gated = reaching(PluginFilter::only(half().map(plugin)));
+    let ungated = reaching(PluginFilter::All);
     side_by_side([
         Shape::new("plugins/half-of-64", |times| fire_void(runtime, &all, &gated, times)),
         Shape::new("plugins/the-same-32", |times| fire_void(runtime, &only_half, &ungated, times)),
@@ -154,7 +155,7 @@ fn plugin_gate(runtime: &Runtime) -> Result<(), Box<dyn Error>> {
 
 fn many_handlers(runtime: &Runtime) -> Result<(), Box<dyn Error>> {
     let (ten, thousand) = (observers(10)?, observers(1_000)?);
-    let cx = reaching(PluginGate::All);
+    let cx = reaching(PluginFilter::All);
     side_by_side([
         Shape::new("many/10", |times| fire_void(runtime, &ten, &cx, times)),
         Shape::new("many/1000", |times| fire_void(runtime, &thousand, &cx, times)),
@@ -165,7 +166,8 @@ fn many_handlers(runtime: &Runtime) -> Result<(), Box<dyn Error>> {
 fn fire_void(runtime: &Runtime, hooks: &Hooks, cx: &pintle::Cx, times: u32) {
     runtime.block_on(async {
         for turn in 0..times {
-            let fire = black_box(hooks).fire_void(black_box(cx), || Observed { turn: turn.into() });
+            let fire =
+                black_box(hooks).fire_void(black_box(cx), || Observed::default().turn(turn.into()));
             black_box(fire.await.is_ok());
         }
     });

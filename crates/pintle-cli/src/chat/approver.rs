@@ -8,25 +8,28 @@ use std::{
 };
 
 use futures_util::future::{BoxFuture, FutureExt};
+use pintle_agent::store::{
+    Answer, AnswerResult, Approval, ApprovalFilter, ApprovalState, Decision, IdKind, NewApproval,
+    Origin, Program, Scope,
+};
 use pintle_agent::{
-    ApprovalOutcome, ApprovalRequest, ApprovalRule, Approver, Prepared, StandingRule, Store,
+    ApprovalOutcome, ApprovalRequest, ApprovalRule, Approver, Claim, Prepared, StandingRule, Store,
     StoreError,
 };
-use pintle_store::{
-    Answer, AnswerResult, Approval, ApprovalFilter, ApprovalState, Decision, NewApproval, Origin,
-    Program, Scope, SqliteStore,
-};
+use pintle_gateway::RuleBook;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
+    ids,
     out::tell,
     problem::Problem,
     rules_file,
     shown::{Shown, dim, text, yellow},
 };
 
-pub(crate) type Question = (ApprovalRequest, oneshot::Sender<TerminalAnswer>);
-pub(crate) type Questions = mpsc::UnboundedReceiver<Question>;
+/// A question, and where its answer goes.
+pub(crate) type PendingQuestion = (ApprovalRequest, oneshot::Sender<TerminalAnswer>);
+pub(crate) type Questions = mpsc::UnboundedReceiver<PendingQuestion>;
 
 /// What the person at the terminal said.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,9 +40,9 @@ pub(crate) enum TerminalAnswer {
 
 /// Who can be asked.
 #[derive(Default)]
-pub(crate) struct Ears {
+pub(crate) struct AskVia {
     /// The person at this terminal.
-    pub(crate) terminal: Option<mpsc::UnboundedSender<Question>>,
+    pub(crate) terminal: Option<mpsc::UnboundedSender<PendingQuestion>>,
     /// Whoever answers with `pintle approvals`, from somewhere else.
     pub(crate) elsewhere: bool,
     /// What rules for a session depend on; made with the first of them.
@@ -47,14 +50,14 @@ pub(crate) struct Ears {
 }
 
 /// Who may answer, and who is here.
-pub(crate) struct Asked {
+pub(crate) struct Approvers {
     pub(crate) approvers: Vec<String>,
     /// The names of the person at this terminal.
     pub(crate) here: Vec<String>,
 }
 
 /// A way to put questions to the person at this terminal, and where they come out.
-pub(crate) fn terminal() -> (mpsc::UnboundedSender<Question>, Questions) {
+pub(crate) fn terminal() -> (mpsc::UnboundedSender<PendingQuestion>, Questions) {
     mpsc::unbounded_channel()
 }
 
@@ -62,9 +65,9 @@ pub(crate) fn terminal() -> (mpsc::UnboundedSender<Question>, Questions) {
 pub(crate) struct StoredApprover(Arc<Inner>);
 
 struct Inner {
-    store: SqliteStore,
-    ears: Ears,
-    asked: Asked,
+    store: Arc<dyn Store>,
+    ask_via: AskVia,
+    asked: Approvers,
     /// What the agent is made of; its personality and platform are those of a session that has none of its own.
     origin: Origin,
     /// Where rules are written that outlive the session.
@@ -73,13 +76,13 @@ struct Inner {
 
 impl StoredApprover {
     pub(crate) fn new(
-        store: SqliteStore,
-        ears: Ears,
-        asked: Asked,
+        store: Arc<dyn Store>,
+        ask_via: AskVia,
+        asked: Approvers,
         origin: Origin,
         rules_file: Option<PathBuf>,
     ) -> Self {
-        Self(Arc::new(Inner { store, ears, asked, origin, rules_file }))
+        Self(Arc::new(Inner { store, ask_via, asked, origin, rules_file }))
     }
 }
 
@@ -90,11 +93,16 @@ impl Approver for StoredApprover {
         async move { inner.rules(session_id.as_deref()).await.unwrap_or_default() }.boxed()
     }
 
-    fn prepare(&self, request: &ApprovalRequest) -> BoxFuture<'static, Prepared> {
-        let (inner, request) = (self.0.clone(), self.0.offering(request.clone()));
-        // What cannot be written down is not asked: nobody could answer it.
+    fn prepare<'a>(
+        &'a self,
+        claim: &'a Claim,
+        request: &'a ApprovalRequest,
+    ) -> BoxFuture<'a, Prepared> {
+        let request = self.0.offering(request.clone());
+        // What cannot be stored is not asked: nobody could answer it.
         async move {
-            inner.prepare(request).await.unwrap_or(Prepared::Settled(ApprovalOutcome::NoOneToAsk))
+            let prepared = self.0.prepare(claim, request).await;
+            prepared.unwrap_or(Prepared::Settled(ApprovalOutcome::NoOneToAsk))
         }
         .boxed()
     }
@@ -103,27 +111,21 @@ impl Approver for StoredApprover {
         let (inner, request) = (self.0.clone(), self.0.offering(request));
         async move { inner.ask(request).await.unwrap_or(ApprovalOutcome::Cancelled) }.boxed()
     }
+}
 
-    fn consume(&self, approval_id: &str, args_hash: &str) -> BoxFuture<'static, bool> {
-        let (inner, id, hash) = (self.0.clone(), approval_id.to_string(), args_hash.to_string());
-        async move { inner.store.consume_approval(&id, &hash).await.unwrap_or(false) }.boxed()
+impl RuleBook for StoredApprover {
+    fn rules(&self, session_id: Option<&str>) -> BoxFuture<'static, Vec<StandingRule>> {
+        Approver::rules(self, session_id)
     }
 
-    fn open_calls(&self, session_id: &str) -> BoxFuture<'static, Vec<String>> {
-        let (inner, session_id) = (self.0.clone(), session_id.to_string());
-        async move {
-            let open = inner.open(&session_id).await.unwrap_or_default();
-            open.into_iter().map(|approval| approval.tool_call_id).collect()
-        }
-        .boxed()
+    fn keep(&self, request: &ApprovalRequest, approval: &Approval) -> BoxFuture<'static, ()> {
+        let (inner, request, approval) = (self.0.clone(), request.clone(), approval.clone());
+        async move { inner.keep_rule(&request, &approval).await }.boxed()
     }
 
-    fn withdraw(&self, session_id: &str) -> BoxFuture<'static, ()> {
+    fn origin(&self, session_id: &str) -> BoxFuture<'static, Option<Origin>> {
         let (inner, session_id) = (self.0.clone(), session_id.to_string());
-        async move {
-            let _ = inner.store.withdraw_approvals(&session_id, "the conversation went on").await;
-        }
-        .boxed()
+        async move { inner.origin_of(&session_id).await.ok() }.boxed()
     }
 }
 
@@ -132,7 +134,7 @@ impl Inner {
     async fn rules(&self, session_id: Option<&str>) -> Result<Vec<StandingRule>, StoreError> {
         let (workspace, approvers) = (&self.origin.workspace, &self.asked.approvers);
         let mut rules = Vec::new();
-        if let (Some(session_id), Some(program)) = (session_id, self.ears.program.get()) {
+        if let (Some(session_id), Some(program)) = (session_id, self.ask_via.program.get()) {
             let own = self.store.rules_in(program, session_id).await?.into_iter();
             let own = own.filter(|it| it.workspace == *workspace && approvers.contains(&it.by));
             rules.extend(own.map(|it| StandingRule { rule: it.rule, written: None }));
@@ -165,7 +167,7 @@ impl Inner {
             (Ok(words), Some(rule)) => {
                 let rule = rule.to_string();
                 let kept = text!(
-                    "`{}` is not asked about again {}; `pintle approvals rules` takes it back",
+                    "`{}` is not asked about again {} · `pintle approvals rules` takes it back",
                     rule,
                     words
                 );
@@ -185,17 +187,17 @@ impl Inner {
         rule: &ApprovalRule,
         by: &str,
     ) -> Result<&'static str, Problem> {
-        let program = match self.ears.program.get() {
+        let program = match self.ask_via.program.get() {
             Some(program) => program,
             None => {
-                let program = self.store.program()?;
-                self.ears.program.get_or_init(|| program)
+                let program = self.store.program().await?;
+                self.ask_via.program.get_or_init(|| program)
             }
         };
         let folder = self.origin.workspace.to_str();
         let folder = folder.ok_or_else(|| Problem::new("the folder's name is not Unicode"))?;
         self.store.add_rule(program, &request.session_id, rule, folder, by).await?;
-        Ok("in this session")
+        Ok("in this conversation until pintle ends")
     }
 
     fn keep_always(&self, rule: &ApprovalRule, by: &str) -> Result<&'static str, Problem> {
@@ -205,7 +207,11 @@ impl Inner {
         Ok("in this folder")
     }
 
-    async fn prepare(&self, request: ApprovalRequest) -> Result<Prepared, StoreError> {
+    async fn prepare(
+        &self,
+        claim: &Claim,
+        request: ApprovalRequest,
+    ) -> Result<Prepared, StoreError> {
         let ApprovalRequest { session_id, run_id, args_hash, tool_call_id, reason, .. } = &request;
         let workspace = &self.origin.workspace;
         // The same call may have been asked about by a run that died, made of the same. In one run, each call is another.
@@ -220,16 +226,16 @@ impl Inner {
                 })
         });
         if let Some(before) = before {
-            return Ok(Prepared::AskAs(before.id.clone()));
+            ids::learn(&*self.store, IdKind::Approval, &before.id).await;
+            return Ok(Prepared::Stored(before.id.clone()));
         }
         let approver_is_here =
             self.asked.here.iter().any(|name| self.asked.approvers.contains(name));
-        if !(self.ears.elsewhere || self.ears.terminal.is_some() && approver_is_here) {
+        if !(self.ask_via.elsewhere || self.ask_via.terminal.is_some() && approver_is_here) {
             return Ok(Prepared::Settled(ApprovalOutcome::NoOneToAsk));
         }
         let origin = self.origin_of(session_id).await?;
-        let stored = self.store.request_approval(NewApproval {
-            session_id: request.session_id,
+        let new = NewApproval {
             run_id: request.run_id,
             tool_call_id: request.tool_call_id,
             tool: request.tool_name,
@@ -240,19 +246,21 @@ impl Inner {
             expires_at: request.expires_at,
             origin: Some(origin),
             rule: request.rule,
-        });
-        Ok(Prepared::AskAs(stored.await?.id))
+        };
+        let id = self.store.request_approval(claim, new).await?.id;
+        ids::learn(&*self.store, IdKind::Approval, &id).await;
+        Ok(Prepared::Stored(id))
     }
 
     /// Questions that are not settled, or whose answer nobody has acted on.
     async fn open(&self, session_id: &str) -> Result<Vec<Approval>, StoreError> {
-        self.store.expire_approvals(now_ms()).await?;
+        self.store.expire_approvals().await?;
         let filter = ApprovalFilter {
             session_id: Some(session_id.to_string()),
             ..ApprovalFilter::default()
         };
         let mut all = self.store.approvals(filter).await?;
-        all.retain(|asked| asked.state == ApprovalState::Pending || asked.waits_for_its_run());
+        all.retain(Approval::is_open);
         Ok(all)
     }
 
@@ -269,19 +277,18 @@ impl Inner {
 
     async fn ask(&self, request: ApprovalRequest) -> Result<ApprovalOutcome, StoreError> {
         let id = &request.approval_id;
-        let mut stopped = Withdraw { store: self.store.clone(), id: Some(id.clone()) };
         let Some(asked) = self.store.approval(id).await? else {
             return Ok(ApprovalOutcome::Cancelled);
         };
         let by = self.asked.here.iter().find(|name| asked.may_be_answered_by(name));
-        let here = self.ears.terminal.as_ref().zip(by);
+        let here = self.ask_via.terminal.as_ref().zip(by);
         if here.is_none() && asked.state == ApprovalState::Pending {
             // Nobody here is asked: whoever is here has to know that somebody is.
             let who = asked.approvers.join(", ");
             tell!("{} waits for an answer from {}: pintle approvals show {}", asked.tool, who, id);
             tell!("  {}", dim(text!("then: pintle approvals approve {}, or deny {}", id, id)));
         }
-        let elsewhere = self.store.wait_for_answer(id, request.expires_at);
+        let elsewhere = self.store.wait_for_answer(id);
         let answered = tokio::select! {
             approval = elsewhere => Ok(Box::new(approval?)),
             (answer, by) = ask_terminal(here, &request) => self.answer(&request, answer, by).await?,
@@ -293,10 +300,6 @@ impl Inner {
             }
             Err(outcome) => outcome,
         };
-        if matches!(outcome, ApprovalOutcome::Denied { .. }) {
-            self.store.consume_denial(id).await?;
-        }
-        stopped.id = None;
         Ok(outcome)
     }
 
@@ -313,14 +316,14 @@ impl Inner {
         };
         let (id, args_hash) = (request.approval_id.clone(), request.args_hash.clone());
         let answer = Answer { id, args_hash, by, decision, reason };
-        Ok(match self.store.answer_approval(answer, now_ms()).await? {
+        Ok(match self.store.answer_approval(answer).await? {
             AnswerResult::Accepted(approval) => Ok(approval),
             AnswerResult::AlreadyAnswered(approval) => {
                 too_late(&text!("{}", settled_already(&approval)));
                 Ok(approval)
             }
             AnswerResult::Expired => {
-                too_late(&text!("the question lapsed"));
+                too_late(&text!("the question expired"));
                 Err(ApprovalOutcome::Expired)
             }
             AnswerResult::WrongHash
@@ -333,7 +336,7 @@ impl Inner {
 
 /// Never comes back when nobody answers here: then the answer comes from elsewhere.
 async fn ask_terminal(
-    here: Option<(&mpsc::UnboundedSender<Question>, &String)>,
+    here: Option<(&mpsc::UnboundedSender<PendingQuestion>, &String)>,
     request: &ApprovalRequest,
 ) -> (TerminalAnswer, String) {
     if let Some((terminal, by)) = here {
@@ -358,21 +361,6 @@ pub(crate) fn settled_already(approval: &Approval) -> String {
 
 fn too_late(why: &Shown) {
     tell!("  {}", yellow(text!("too late: {}; your answer changed nothing", why)));
-}
-
-/// A run that is stopped while it waits takes its question back.
-struct Withdraw {
-    store: SqliteStore,
-    id: Option<String>,
-}
-
-impl Drop for Withdraw {
-    fn drop(&mut self) {
-        if let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) {
-            let store = self.store.clone();
-            runtime.spawn(async move { store.cancel_approval(&id, "the run was stopped").await });
-        }
-    }
 }
 
 fn outcome_of(approval: &Approval) -> ApprovalOutcome {

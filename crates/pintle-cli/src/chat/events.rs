@@ -3,12 +3,13 @@
 use std::{process::ExitCode, sync::Arc};
 
 use futures_util::StreamExt;
+use pintle::points::ToolOutcome;
 use pintle_agent::{Run, RunEventKind, RunOutcome};
 
 use super::{
-    Ended, Interrupts, Line, Lines, Screen, ask, key,
-    play::Stopping,
+    BLOCKED, Ended, Goes, Input, Interrupts, Line, Screen, key,
     reload::{Current, Recipe},
+    run_view::Stopping,
 };
 use crate::{args::Chat, environment::Environment, out, problem::Problem};
 
@@ -18,21 +19,21 @@ pub(super) async fn run(environment: &Environment, chat: &Chat) -> Result<ExitCo
     let waiting = Screen::quiet(environment).waiting();
     let (elsewhere, program) = (chat.wait_for_approval, Arc::default());
     let recipe = Recipe { terminal: None, elsewhere, waiting, program };
-    let mut current = match interrupts.unless_told(Current::new(environment, chat, recipe)).await {
+    let mut current = match interrupts.or_stopped(Current::new(environment, chat, recipe)).await {
         Ok(current) => current?,
         Err(code) => return Ok(code.into()),
     };
     let key = key(environment, chat)?;
-    let lines = Lines::open(false, std::path::PathBuf::new());
+    let lines = Input::open(false, std::path::PathBuf::new());
     let mut asked = chat.question.clone();
-    let mut begin = chat.new;
+    let mut goes = Goes::by(chat);
     let mut code = ExitCode::SUCCESS;
     let mut told = None;
     while told.is_none() {
         let text = match asked.take() {
             Some(question) => question,
             None if chat.question.is_some() => break,
-            None => match interrupts.unless_told(lines.next("")).await {
+            None => match interrupts.or_stopped(lines.next()).await {
                 Ok(Line::Text(text)) if text.trim().is_empty() => continue,
                 Ok(Line::Text(text)) => text,
                 Ok(_) => break,
@@ -42,7 +43,7 @@ pub(super) async fn run(environment: &Environment, chat: &Chat) -> Result<ExitCo
                 }
             },
         };
-        match interrupts.unless_told(current.refresh_for_a_run(environment, chat)).await {
+        match interrupts.or_stopped(current.refresh_for_a_run(environment, chat)).await {
             Err(told) => return Ok(told.into()),
             Ok(Err(problem)) => {
                 out::say_json(&problem.to_json())?;
@@ -52,12 +53,19 @@ pub(super) async fn run(environment: &Environment, chat: &Chat) -> Result<ExitCo
             Ok(Ok(())) => {}
         }
         let personality = chat.who.personality.as_deref();
-        let run = current.assembled.agent.run(ask(&key, personality, text, begin));
-        begin = false;
-        match print(run, &mut interrupts).await? {
+        let run = current.assembled.agent.run(goes.request(&key, personality, text));
+        let printed = print(run, &mut interrupts).await?;
+        if let Some(session) = printed.session {
+            goes = Goes::OnWith(session);
+        }
+        if chat.fail_on_block && printed.blocked {
+            code = BLOCKED.into();
+        }
+        match printed.ended {
             Ended::Quit(code) => return Ok(code.into()),
             Ended::Leave(code) => told = Some(code),
             Ended::Done { outcome: RunOutcome::EndTurn, .. } => {}
+            Ended::Done { .. } if chat.fail_on_block && printed.blocked => {}
             Ended::Done { .. } => code = ExitCode::FAILURE,
         }
     }
@@ -65,9 +73,23 @@ pub(super) async fn run(environment: &Environment, chat: &Chat) -> Result<ExitCo
     Ok(told.map_or(code, ExitCode::from))
 }
 
+/// The events of one run.
+pub(crate) async fn print_events(run: Run, interrupts: &mut Interrupts) -> Result<Ended, Problem> {
+    Ok(print(run, interrupts).await?.ended)
+}
+
+/// A run whose events were printed.
+struct Printed {
+    ended: Ended,
+    session: Option<String>,
+    /// Whether a call was blocked.
+    blocked: bool,
+}
+
 /// Prints what happens until nothing more does.
-pub(crate) async fn print(mut run: Run, interrupts: &mut Interrupts) -> Result<Ended, Problem> {
+async fn print(mut run: Run, interrupts: &mut Interrupts) -> Result<Printed, Problem> {
     let id = run.id().to_string();
+    let (mut session, mut blocked) = (None, false);
     let mut ended = Ended::Done { text: String::new(), outcome: RunOutcome::Error };
     let mut stopping = Stopping::default();
     loop {
@@ -75,6 +97,10 @@ pub(crate) async fn print(mut run: Run, interrupts: &mut Interrupts) -> Result<E
             event = run.next() => {
                 let Some(event) = event else { break };
                 out::say_json(&event)?;
+                blocked |= matches!(&event.kind, RunEventKind::ToolEnd { outcome: ToolOutcome::Rejected, .. });
+                if event.envelope.run_id.as_ref() == Some(&id) {
+                    session.clone_from(&event.envelope.session_id);
+                }
                 if let RunEventKind::Done { text, outcome } = event.kind
                     && event.envelope.run_id.as_ref() == Some(&id)
                 {
@@ -83,15 +109,18 @@ pub(crate) async fn print(mut run: Run, interrupts: &mut Interrupts) -> Result<E
             },
             wish = interrupts.next() => {
                 if let Some(code) = stopping.at_once(wish) {
-                    return Ok(Ended::Quit(code));
+                    return Ok(Printed { ended: Ended::Quit(code), session, blocked });
                 }
                 run.cancel();
             }
-            code = stopping.too_late() => return Ok(Ended::Quit(code)),
+            code = stopping.too_late() => {
+                return Ok(Printed { ended: Ended::Quit(code), session, blocked });
+            }
         }
     }
-    Ok(match stopping.leaves {
+    let ended = match stopping.leaves {
         Some((code, _)) => Ended::Leave(code),
         None => ended,
-    })
+    };
+    Ok(Printed { ended, session, blocked })
 }

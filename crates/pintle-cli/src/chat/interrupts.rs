@@ -14,16 +14,16 @@ const TERMINATED: u8 = 143;
 /// Whoever tells a program to leave kills it after a while: handlers that take longer than this are ended before.
 pub(crate) const LEAVES_WITHIN: Duration = Duration::from_secs(8);
 
-/// What somebody wishes.
+/// What stops a run or the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum StopSignal {
     /// Ctrl-C: stop what runs. A second one leaves at once.
     Stop,
     /// SIGTERM or SIGHUP: stop what runs, in order, and leave with this exit code.
     Leave(u8),
 }
 
-impl Wish {
+impl StopSignal {
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Stop => INTERRUPTED,
@@ -36,7 +36,7 @@ pub(crate) struct Interrupts {
     interrupt: Option<Signal>,
     terminate: Option<Signal>,
     hang_up: Option<Signal>,
-    kept: Option<Wish>,
+    kept: Option<StopSignal>,
 }
 
 impl Interrupts {
@@ -51,28 +51,28 @@ impl Interrupts {
     }
 
     /// It came too late for what it was heard in: it is for what comes next.
-    pub(crate) fn keep(&mut self, wish: Wish) {
-        self.kept = Some(wish);
+    pub(crate) fn keep(&mut self, signal: StopSignal) {
+        self.kept = Some(signal);
     }
 
     /// The next one, or one that has come since the last.
-    pub(crate) async fn next(&mut self) -> Wish {
+    pub(crate) async fn next(&mut self) -> StopSignal {
         if let Some(kept) = self.kept.take() {
             return kept;
         }
         tokio::select! {
             biased;
-            () = heard(&mut self.terminate) => Wish::Leave(TERMINATED),
-            () = heard(&mut self.hang_up) => Wish::Leave(HUNG_UP),
-            () = heard(&mut self.interrupt) => Wish::Stop,
+            () = heard(&mut self.terminate) => StopSignal::Leave(TERMINATED),
+            () = heard(&mut self.hang_up) => StopSignal::Leave(HUNG_UP),
+            () = heard(&mut self.interrupt) => StopSignal::Stop,
         }
     }
 
     /// Does this, unless somebody would rather not: then it is dropped, and this is the exit code.
-    pub(crate) async fn unless_told<T>(&mut self, work: impl Future<Output = T>) -> Result<T, u8> {
+    pub(crate) async fn or_stopped<T>(&mut self, work: impl Future<Output = T>) -> Result<T, u8> {
         tokio::select! {
             done = work => Ok(done),
-            wish = self.next() => Err(wish.code()),
+            signal = self.next() => Err(signal.code()),
         }
     }
 
@@ -80,23 +80,23 @@ impl Interrupts {
     /// already.
     pub(crate) async fn last(
         &mut self,
-        mut told: Option<u8>,
+        mut leaves: Option<u8>,
         last: impl Future<Output = ()>,
     ) -> Option<u8> {
         tokio::pin!(last);
         loop {
             let late = async {
-                match told {
+                match leaves {
                     Some(_) => tokio::time::sleep(LEAVES_WITHIN).await,
                     None => std::future::pending().await,
                 }
             };
             tokio::select! {
-                () = &mut last => return told,
-                () = late => return told,
-                wish = self.next() => match (wish, told) {
-                    (Wish::Leave(code), None) => told = Some(code),
-                    (wish, told) => return Some(told.unwrap_or(wish.code())),
+                () = &mut last => return leaves,
+                () = late => return leaves,
+                signal = self.next() => match (signal, leaves) {
+                    (StopSignal::Leave(code), None) => leaves = Some(code),
+                    (signal, leaves) => return Some(leaves.unwrap_or(signal.code())),
                 },
             }
         }

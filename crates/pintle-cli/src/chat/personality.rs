@@ -1,8 +1,8 @@
 //! `/personality`: who the agent is in this conversation, or in the one that begins with the next message.
 
-use pintle_agent::{Session, Store};
+use pintle_agent::Session;
 
-use super::Next;
+use super::{Goes, conversation::Talk};
 use crate::{
     assembly::Assembled,
     problem::Problem,
@@ -12,18 +12,14 @@ use crate::{
 /// Looks when no name is given, and makes nothing by looking.
 pub(super) async fn look_or_switch(
     assembled: &Assembled,
-    key: &str,
-    next: &mut Next,
+    talk: &mut Talk,
     name: &str,
 ) -> Result<Shown, Problem> {
     let personalities = assembled.agent.personalities();
-    let session = match next.begins {
-        true => None,
-        false => newest(assembled, key).await?,
-    };
+    let session = session_of(assembled, talk).await?;
     if name.is_empty() {
         let kept = session.as_ref().and_then(|session| session.personality.as_deref());
-        let now = next.personality.as_deref().or(kept).unwrap_or(personalities.default_id());
+        let now = talk.personality.as_deref().or(kept).unwrap_or(personalities.default_id());
         let all: Vec<_> = personalities.names().collect();
         return Ok(text!("now {}; there are: {}", now, all.join(", ")));
     }
@@ -32,12 +28,19 @@ pub(super) async fn look_or_switch(
         // The conversation that begins will be this one's from its first message on.
         None => drop(personalities.get(name)?),
     }
-    next.personality = Some(name.to_string());
+    talk.personality = Some(name.to_string());
     Ok(text!("now {}", name))
 }
 
-/// The conversation that the next message goes on with, if there is one.
-pub(super) async fn newest(assembled: &Assembled, key: &str) -> Result<Option<Session>, Problem> {
-    let mine = |session: &Session| session.key == key && session.parent.is_none();
+/// The session that the next message goes on with, if there is one.
+pub(super) async fn session_of(
+    assembled: &Assembled,
+    talk: &Talk,
+) -> Result<Option<Session>, Problem> {
+    let mine = |session: &Session| match &talk.goes {
+        Goes::New => false,
+        Goes::OnWithNewest => session.key == talk.key && session.parent.is_none(),
+        Goes::OnWith(id) => session.id == *id,
+    };
     Ok(assembled.store.sessions().await?.into_iter().find(mine))
 }

@@ -5,15 +5,15 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use pintle_actions::trust::TRUST_FILE;
+use pintle_agent::store::Program;
 use pintle_profile::{OPERATOR_FILE, read_inside};
-use pintle_store::Program;
 use tokio::{sync::mpsc, task::JoinSet};
 
-use super::{Ears, approver::Question, screen::Waiting};
+use super::{AskVia, PendingQuestion, screen::Waiting};
 use crate::{
     args::Chat,
     assembly::{Assembled, Extras},
-    bindings::TRUST_FILE,
     environment::Environment,
     in_force::{ACCEPTED_FILE, Found},
     out::{say, tell},
@@ -32,7 +32,7 @@ const LONGEST: u64 = 1024 * 1024;
 /// What every agent of this conversation is put together with.
 pub(super) struct Recipe {
     /// Without a terminal there is no one to ask, and the agent says so, unless it is told to wait.
-    pub(super) terminal: Option<mpsc::UnboundedSender<Question>>,
+    pub(super) terminal: Option<mpsc::UnboundedSender<PendingQuestion>>,
     pub(super) elsewhere: bool,
     pub(super) waiting: Arc<Waiting>,
     /// What the rules of its sessions depend on: an agent that takes another's place keeps them.
@@ -51,7 +51,7 @@ impl Recipe {
     pub(super) fn extras(&self) -> Extras {
         let waiting = self.waiting.clone();
         Extras {
-            ears: Ears {
+            ask_via: AskVia {
                 terminal: self.terminal.clone(),
                 elsewhere: self.elsewhere,
                 program: self.program.clone(),
@@ -141,8 +141,7 @@ impl Current {
             // What the operator says holds at once, whatever becomes of the profile (R10.8).
             Err(problem) => {
                 let held = self.held(environment, chat).await.map_err(|problem| {
-                    problem
-                        .hint("nothing runs until the profile keeps to what pintle.toml says now")
+                    problem.fix("nothing runs until the profile keeps to what pintle.toml says now")
                 })?;
                 self.replace(held);
                 let stays = "the profile is not used: the old one stays in force, as far as pintle.toml allows it now";
@@ -155,12 +154,23 @@ impl Current {
     }
 
     /// Which profile the list of hooks is of.
-    pub(super) fn say_what_is_in_force(&self) {
-        let in_force = self.found.in_force(self.assembled.profile.as_ref());
+    pub(super) fn say_what_is_in_force(&self, environment: &Environment) {
+        let in_force = self.found.in_force(environment, self.assembled.profile.as_ref());
         say!("{}", dim(text!("profile: {}", in_force)));
         if let Some(outdated) = self.outdated {
             say!("{}: {}", yellow("warning"), outdated);
         }
+    }
+
+    /// Puts the agent together again, from what the command line says now.
+    pub(super) async fn rebuild(
+        &mut self,
+        environment: &Environment,
+        chat: &Chat,
+    ) -> Result<(), Problem> {
+        let new = Assembled::new(environment, &chat.who, self.heirs()).await?;
+        self.replace(new);
+        Ok(())
     }
 
     fn replace(&mut self, new: Assembled) {

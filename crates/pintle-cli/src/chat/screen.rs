@@ -1,68 +1,70 @@
-//! What a person sees of a run: text as it comes, one line per tool call and per block, and what is waited for.
+//! What a person sees of a run: text as it comes, its tool calls, what blocks, and what is waited for.
 
 use std::{
     collections::BTreeSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use pintle::{
     Point,
-    points::{ErrorRaised, SessionEnd, ToolOutcome, ToolPre},
+    points::{BeforeToolCall, ErrorRaised, SessionEnd, ToolPre},
 };
-use pintle_agent::{ApprovalOutcome, ApprovalRequest, RunEvent, RunEventKind, RunOutcome};
-use serde_json::Value;
+use pintle_agent::{RunEvent, RunEventKind, RunOutcome};
 
+use super::{
+    call_view::CallView,
+    markdown::Markdown,
+    totals::{CallLog, Totals},
+};
 use crate::{
+    assembly::Assembled,
     environment::Environment,
     out::{self, NAMED_AFTER},
-    shown::{Show, Shown, bold, cyan, dim, green, lines, pretty_json, red, text, yellow},
+    shown::{Shown, bold, dim, lines, red, text},
+    term::{Glyph, duration, millis, width, wrap},
 };
 
 /// What is fired when the run has said that it is done.
 const AFTER_DONE: [&str; 2] = [ErrorRaised::NAME, SessionEnd::NAME];
 
-/// A call's arguments, and what it writes, are shown up to so many columns.
-const BRIEF: usize = 100;
-
 pub(crate) struct Screen {
     /// Text goes to standard output as it comes; otherwise the caller prints the answer.
     streams_text: bool,
-    /// One-line notes are shown.
+    /// What happens on the way is shown, and not only what blocks.
     notes: bool,
     animated: bool,
+    /// Draws the answer; none where it goes to a file or a program.
+    markdown: Option<Markdown>,
     waiting: Arc<Waiting>,
-    running: Vec<Running>,
-    /// Questions that nobody has answered.
-    open: Vec<Open>,
-    /// The calls that needed a yes when there was no one to ask.
-    unasked: Vec<String>,
-    /// The calls about which somebody said no, or nobody answered.
-    refused: Vec<String>,
-    /// What to do so that there is somebody next time.
-    when_unasked: &'static str,
+    calls: CallView,
+    totals: Totals,
+    /// Of all runs of this program.
+    pub(super) sum: Totals,
+    started: Instant,
+    /// How many questions are open, since when, and how long they took before.
+    open: usize,
+    open_since: Option<Instant>,
+    waited: Duration,
     /// What was shown of the records' notes in this run: a hook that fires often says it once.
     noted: BTreeSet<(Arc<str>, String)>,
+    /// What was drawn last: a blank line stands between text and calls.
+    last: Drawn,
+    /// A person sees it.
+    is_seen: bool,
+    /// What the run cost is shown at its end.
+    shows_totals: bool,
 }
 
-/// A question that nobody has answered.
-struct Open {
-    approval_id: String,
-    tool_call_id: String,
-    tool_name: String,
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Drawn {
+    Nothing,
+    Text,
+    Calls,
 }
 
 /// What it takes to be asked by `pintle chat`.
-const NO_TERMINAL: &str = "no one was asked: this is no terminal. `--wait-for-approval` waits until somebody answers with `pintle approvals`";
-
-/// A tool that has started and not ended.
-struct Running {
-    tool_call_id: String,
-    tool_name: String,
-    /// The last line it has written, as far as it has come.
-    writes: String,
-    at_line_end: bool,
-}
+const NO_TERMINAL: &str = "there is no terminal to ask at: --wait-for-approval waits until a person answers with `pintle approvals`";
 
 /// What is being waited for right now.
 #[derive(Default)]
@@ -102,77 +104,101 @@ impl Waiting {
 
 impl Screen {
     pub(crate) fn full(environment: &Environment) -> Self {
-        Self::new(true, true, environment.shows_waiting())
+        Self::new(environment, true, true)
     }
 
-    /// For one question: the answer alone is printed, by the caller; notes only for a person.
+    /// For one question: the answer alone is printed, by the caller; what happens on the way only for a person.
     pub(crate) fn quiet(environment: &Environment) -> Self {
-        Self::new(false, environment.stderr_is_terminal, environment.shows_waiting())
+        Self::new(environment, false, environment.stderr_is_terminal)
     }
 
-    fn new(streams_text: bool, notes: bool, animated: bool) -> Self {
-        let (running, open, unasked, refused) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (waiting, when_unasked, noted) = (Arc::default(), NO_TERMINAL, BTreeSet::new());
+    fn new(environment: &Environment, streams_text: bool, notes: bool) -> Self {
+        let calls = CallView::new(environment.names(), NO_TERMINAL);
         Self {
             streams_text,
-            notes,
-            animated,
-            waiting,
-            running,
-            open,
-            unasked,
-            refused,
-            when_unasked,
-            noted,
+            notes: notes && !environment.quiet,
+            animated: environment.shows_waiting(),
+            markdown: environment.stdout_is_terminal.then(|| Markdown::new(width())),
+            waiting: Arc::default(),
+            calls,
+            totals: Totals::default(),
+            sum: Totals::default(),
+            started: Instant::now(),
+            open: 0,
+            open_since: None,
+            waited: Duration::ZERO,
+            noted: BTreeSet::new(),
+            last: Drawn::Nothing,
+            // For a person alone: what a program reads has no blank lines and no figures that differ.
+            is_seen: environment.stderr_is_terminal,
+            shows_totals: environment.stderr_is_terminal,
         }
     }
 
     /// Says this about a call that needed a yes when there was no one to ask.
-    pub(crate) fn when_unasked(self, when_unasked: &'static str) -> Self {
-        Self { when_unasked, ..self }
+    pub(crate) fn when_unasked(mut self, when_unasked: &'static str) -> Self {
+        self.calls.when_unasked = when_unasked;
+        self
+    }
+
+    /// Leaves out what the run cost.
+    pub(crate) fn without_totals(self) -> Self {
+        Self { shows_totals: false, ..self }
+    }
+
+    pub(super) fn log(&self) -> &[CallLog] {
+        &self.calls.log
     }
 
     pub(crate) fn waiting(&self) -> Arc<Waiting> {
         self.waiting.clone()
     }
 
-    pub(crate) fn begin(&mut self) {
-        self.running.clear();
-        self.open.clear();
-        self.unasked.clear();
-        self.refused.clear();
+    /// How many calls were blocked in this run.
+    pub(super) fn blocked(&self) -> u64 {
+        self.calls.rejected
+    }
+
+    pub(super) fn output(&self, number: usize) -> Option<&(Shown, String)> {
+        self.calls.output(number)
+    }
+
+    /// A run of this agent begins.
+    pub(super) fn begin(&mut self, assembled: &Assembled) {
+        self.calls.begin();
+        let listed = assembled.agent.hooks().list();
+        let source = |it: &pintle::HandlerInfo| (it.name.to_string(), it.source.to_string());
+        self.calls.sources = listed.iter().map(source).collect();
+        (self.totals, self.started, self.waited) =
+            (Totals::default(), Instant::now(), Duration::ZERO);
+        (self.open, self.open_since, self.last) = (0, None, Drawn::Nothing);
         self.noted.clear();
         self.waiting.forget();
         self.tick();
     }
 
     /// Shows what is waited for: a hook, the tools that run, or the model.
-    pub(crate) fn tick(&self) {
-        if self.animated {
+    pub(super) fn tick(&self) {
+        if self.animated && self.started.elapsed() >= NAMED_AFTER {
             out::spin(&self.waiting.long_enough().unwrap_or_else(|| self.doing()));
         }
     }
 
     fn doing(&self) -> Shown {
-        if let Some(open) = self.open.first() {
-            return text!("waiting for an answer about {}", open.tool_name);
+        if self.open > 0 {
+            return text!("waiting for an answer");
         }
-        if self.running.is_empty() {
-            return text!("thinking");
-        }
-        let names: Vec<_> = self.running.iter().map(|tool| tool.tool_name.as_str()).collect();
-        let names = names.join(", ");
-        match self.running.iter().rev().find(|tool| !tool.writes.is_empty()) {
-            Some(tool) => text!("running {} · {}", names, tool.writes.shown().fit(BRIEF)),
-            None => text!("running {}", names),
-        }
+        self.calls
+            .running()
+            .unwrap_or_else(|| text!("thinking · {}", duration(self.started.elapsed())))
     }
 
-    pub(crate) fn end(&mut self) {
+    pub(super) fn end(&mut self) {
+        self.end_text();
         out::end_line();
     }
 
-    pub(crate) fn note(&self, note: &Shown) {
+    pub(super) fn note(&self, note: &Shown) {
         self.line(&text!("  {}", dim(note)));
     }
 
@@ -182,32 +208,73 @@ impl Screen {
         }
     }
 
-    /// The real arguments, whole: that is what is approved.
-    pub(crate) fn question(&self, request: &ApprovalRequest) {
-        out::tell!("{} {} wants to run", yellow("?"), bold(&request.tool_name));
-        let args = pretty_json(&request.args).unwrap_or_else(|_| request.args.shown());
-        for line in args.as_str().lines() {
-            out::tell!("    {}", line);
-        }
-        out::tell!("  {}", dim(&request.reason));
-        if let Some(rule) = &request.rule {
-            let rule = rule.to_string();
-            let offer = text!(
-                "s: all `{}` in this session · a: always in this folder, in pintle.toml",
-                rule
-            );
-            out::tell!("  {}", offer);
+    fn gap(&mut self, drawn: Drawn) {
+        let last = std::mem::replace(&mut self.last, drawn);
+        if self.notes
+            && self.streams_text
+            && self.is_seen
+            && last != drawn
+            && last != Drawn::Nothing
+        {
+            out::tell_line(&Shown::default());
         }
     }
 
-    pub(crate) fn show(&mut self, event: &RunEvent, own: bool) {
-        let indent = if own { "" } else { "  " };
+    fn end_text(&mut self) {
+        if let Some(rest) = self.markdown.as_mut().map(Markdown::end).filter(|_| self.streams_text)
+        {
+            out::stream(&rest);
+        }
+    }
+
+    pub(super) fn show(&mut self, event: &RunEvent, own: bool) {
+        let run = event.envelope.run_id.as_deref().unwrap_or_default();
+        let drawn = self.calls.event(&event.kind, run, own);
+        if !drawn.is_empty() {
+            self.gap(Drawn::Calls);
+        }
+        for (line, blocks) in drawn {
+            match blocks {
+                // R11.5: a block is shown to everybody, also where only the answer is wanted.
+                true => out::tell_line(&line),
+                false => self.line(&line),
+            }
+        }
         match &event.kind {
             RunEventKind::TextDelta { text } if own && self.streams_text => {
-                out::stream(&lines(text));
+                self.gap(Drawn::Text);
+                match &mut self.markdown {
+                    Some(markdown) => out::stream(&markdown.push(text)),
+                    None => out::stream(&lines(text)),
+                }
             }
-            // The model has said all it has to say for now: what is waited for next has a line of its own.
-            RunEventKind::Usage { .. } if own && self.streams_text => out::end_line(),
+            RunEventKind::Usage {
+                input_tokens,
+                output_tokens,
+                cache_read_tokens,
+                cost_usd,
+                ..
+            } => {
+                self.totals.add(&Totals {
+                    turns: u64::from(own),
+                    retries: 0,
+                    input_tokens: *input_tokens,
+                    cached_tokens: cache_read_tokens.unwrap_or_default(),
+                    output_tokens: *output_tokens,
+                    cost_usd: cost_usd.unwrap_or_default(),
+                });
+                if own && self.streams_text {
+                    // The model has said all it has to say for now.
+                    self.end_text();
+                    out::end_line();
+                }
+            }
+            RunEventKind::Retry { code, message, attempt, attempts, wait_ms } => {
+                self.totals.retries += 1;
+                let what = if message.is_empty() { code } else { message };
+                let next = text!("try {} of {} in {}", *attempt, *attempts, millis(*wait_ms));
+                self.line(&wrap(&text!("{} {} · {}", Glyph::Retry, what, next), width(), 2));
+            }
             RunEventKind::HookFired { point, handlers, .. } => {
                 self.waiting.fired(point);
                 for handler in handlers {
@@ -218,105 +285,51 @@ impl Screen {
                     }
                 }
             }
-            RunEventKind::ApprovalRequested { approval_id, tool_call_id, tool_name, .. } => {
-                self.open.push(Open {
-                    approval_id: approval_id.clone(),
-                    tool_call_id: tool_call_id.clone(),
-                    tool_name: tool_name.clone(),
-                });
+            RunEventKind::ApprovalRequested { .. } => {
+                self.open += 1;
+                self.open_since.get_or_insert_with(Instant::now);
             }
-            RunEventKind::ApprovalResolved { approval_id, outcome, .. } => {
-                let settled = self.open.extract_if(.., |open| open.approval_id == *approval_id);
-                // Also a yes closes the question: what is not taken out here stays open.
-                let call: Vec<String> = settled.map(|open| open.tool_call_id).collect();
-                let is_no = [ApprovalOutcome::Expired.name(), "denied"].contains(&outcome.as_str());
-                if outcome == ApprovalOutcome::NoOneToAsk.name() {
-                    self.unasked.extend(call);
-                } else if is_no {
-                    self.refused.extend(call);
-                }
-            }
-            RunEventKind::ToolStart { tool_call_id, tool_name, args } => {
-                self.line(&text!("{}{} {} {}", indent, cyan("→"), tool_name, dim(brief(args))));
-                self.running.push(Running {
-                    tool_call_id: tool_call_id.clone(),
-                    tool_name: tool_name.clone(),
-                    writes: String::new(),
-                    at_line_end: false,
-                });
-            }
-            RunEventKind::ToolProgress { tool_call_id, text } => {
-                let mut running = self.running.iter_mut();
-                if let Some(tool) = running.find(|tool| tool.tool_call_id == *tool_call_id) {
-                    tool.write(text);
-                }
-            }
-            RunEventKind::ToolEnd {
-                tool_call_id,
-                tool_name,
-                ok,
-                outcome,
-                error,
-                duration_ms,
-                ..
-            } => {
-                self.running.retain(|tool| tool.tool_call_id != *tool_call_id);
-                let error = error.as_deref().unwrap_or_default();
-                let unasked = self.unasked.extract_if(.., |id| id == tool_call_id).count() > 0;
-                let line = match (outcome, ok) {
-                    (ToolOutcome::Rejected, _) => {
-                        let blocked = red("blocked");
-                        text!(
-                            "{}{} {} {}: {}",
-                            indent,
-                            red("✗"),
-                            tool_name,
-                            blocked,
-                            error.trim_end()
-                        )
-                    }
-                    (_, true) => {
-                        let took = dim(text!("{} ms", duration_ms));
-                        text!("{}{} {} {}", indent, green("✓"), tool_name, took)
-                    }
-                    (_, false) => {
-                        text!("{}{} {}: {}", indent, red("✗"), tool_name, first_line(error))
-                    }
-                };
-                let refused = self.refused.extract_if(.., |id| id == tool_call_id).count() > 0;
-                match unasked || refused {
-                    // R11.5: also to whoever wants the answer alone.
-                    true => out::tell_line(&line),
-                    false => self.line(&line),
-                }
-                if unasked {
-                    out::tell!("{}  {}", indent, dim(self.when_unasked));
+            RunEventKind::ApprovalResolved { .. } => {
+                self.open = self.open.saturating_sub(1);
+                if let Some(since) = self.open_since.take_if(|_| self.open == 0) {
+                    self.waited += since.elapsed();
                 }
             }
             // A refused call ends with the reason.
             RunEventKind::HookBlocked { point, handler, reason, .. }
-                if *point != ToolPre::NAME && !AFTER_DONE.contains(point) =>
+                if ![ToolPre::NAME, BeforeToolCall::NAME].contains(point)
+                    && !AFTER_DONE.contains(point) =>
             {
-                // Also to whoever wants the answer alone: nothing else would say it.
-                out::tell_line(&text!("{}{}", indent, blocked(point, handler, reason)));
+                // Also where only the answer is wanted: nothing else would say it.
+                out::tell_line(&blocked(point, handler, reason));
             }
             RunEventKind::Error { code, message } => {
-                self.line(&text!("{}{} {}: {}", indent, red("error"), code, message));
+                self.line(&text!("{} {}: {}", bold(red("error")), code, message));
             }
-            // What the model said last has been streamed; how it ended otherwise has not.
-            RunEventKind::Done { text, outcome }
-                if own
-                    && self.streams_text
-                    && !matches!(outcome, RunOutcome::EndTurn | RunOutcome::Error) =>
-            {
-                self.line(&text!("{} {}", yellow("■"), text));
-            }
+            RunEventKind::Done { text, outcome } if own => self.done(run, text, *outcome),
             _ => {}
         }
     }
+
+    /// What the model said last has been streamed; how it ended otherwise has not.
+    fn done(&mut self, run: &str, text: &str, outcome: RunOutcome) {
+        self.end_text();
+        out::end_line();
+        if self.streams_text && !matches!(outcome, RunOutcome::EndTurn | RunOutcome::Error) {
+            self.line(&wrap(&text!("{} {}", Glyph::Stopped, text), width(), 2));
+        }
+        let took = self.started.elapsed().saturating_sub(self.waited);
+        if self.streams_text && self.shows_totals && self.totals.turns > 0 {
+            self.gap(Drawn::Nothing);
+            for line in self.totals.lines(&self.calls, took, self.waited, run) {
+                self.line(&line);
+            }
+        }
+        self.sum.add(&self.totals);
+    }
 }
 
-/// Tells what went wrong at a run's very end: whoever showed the run has stopped listening by then.
+/// Tells what went wrong at a run's very end: the view of the run has been closed by then.
 pub(crate) fn tell_of_the_end(event: &RunEvent) {
     if let RunEventKind::HookBlocked { point, handler, reason, .. } = &event.kind
         && AFTER_DONE.contains(point)
@@ -326,49 +339,10 @@ pub(crate) fn tell_of_the_end(event: &RunEvent) {
 }
 
 fn blocked(point: &str, handler: &str, reason: &str) -> Shown {
-    text!("{} {} at {}: {}", yellow("!"), handler, point, reason.trim_end())
-}
-
-impl Running {
-    fn write(&mut self, text: &str) {
-        for part in text.split_inclusive(['\n', '\r']) {
-            let line = part.trim_end_matches(['\n', '\r']);
-            if self.at_line_end && !line.trim().is_empty() {
-                self.writes.clear();
-                self.at_line_end = false;
-            }
-            if self.writes.len() < BRIEF {
-                self.writes.extend(line.chars().take(BRIEF));
-            }
-            self.at_line_end |= line.len() < part.len();
-        }
-    }
-}
-
-/// A call's arguments on one line.
-fn brief(args: &Value) -> Shown {
-    let text = match args.as_object() {
-        Some(object) if object.len() == 1 => {
-            object.values().map(plain).collect::<Vec<_>>().join(" ")
-        }
-        Some(object) => object
-            .iter()
-            .map(|(key, value)| format!("{key}={}", plain(value)))
-            .collect::<Vec<_>>()
-            .join(" "),
-        None => args.to_string(),
-    };
-    first_line(&text).fit(BRIEF)
-}
-
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_string)
-}
-
-fn first_line(text: &str) -> Shown {
-    let mut lines = text.lines();
+    let mut lines = reason.trim_end().lines();
     let first = lines.next().unwrap_or_default();
-    if lines.next().is_some() { text!("{} …", first) } else { first.shown() }
+    let first = wrap(&text!("{} {} at {}: {}", Glyph::Warning, handler, point, first), width(), 2);
+    lines.fold(first, |all, line| text!("{}\n  {} {}", all, Glyph::Bar, dim(line)))
 }
 
 #[cfg(test)]

@@ -1,38 +1,43 @@
 //! `pintle approvals`: what waits for a person's yes, and answering it.
 
-mod heir;
 mod listing;
+mod resume;
 mod rules;
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use pintle_agent::Claim;
-use pintle_store::{
-    Answer, AnswerResult, Approval, ApprovalFilter, ApprovalState, Decision, Scope, SqliteStore,
+use pintle_agent::store::{
+    Answer, AnswerResult, Approval, ApprovalFilter, ApprovalState, Decision, IdKind, MessageState,
+    Scope, Store,
 };
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use self::{
-    heir::{Heir, Late},
-    listing::{list, short, show},
+    listing::{list, show},
+    resume::{Late, ResumedRun},
 };
 use crate::{
     agents::refuse_agents,
     args::{Approvals, ApprovalsCommand, Who},
     assembly::{Assembled, Extras},
-    chat::{Lines, Player, Screen, now_ms, settled_already, terminal},
+    chat::{Input, RunView, Screen, settled_already, terminal},
     environment::Environment,
+    ids,
     origin::{assemble, known},
     out::{say, say_json, tell},
     problem::Problem,
     shown::{dim, green, text},
+    store,
+    term::call,
 };
 
 /// How long a run that waits has to take up a yes, before whoever gave it leaves.
 const TAKES_UP_WITHIN: Duration = Duration::from_secs(5);
 /// A run that goes on may come to its next question.
-const ONE_AT_A_TIME: &str = "no one was asked: an answer to one question goes no further. Say it again in its conversation, with `pintle chat`";
+const ONE_AT_A_TIME: &str =
+    "not asked: an answer covers one question only. Ask the agent again with `pintle chat`";
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 pub(crate) async fn run(
@@ -40,39 +45,45 @@ pub(crate) async fn run(
     approvals: Approvals,
 ) -> Result<ExitCode, Problem> {
     let (_, nothing_is_asked_here) = terminal();
-    let lines = Lines::open(false, PathBuf::new());
+    let input = Input::open(false, PathBuf::new());
     let screen = Screen::quiet(environment).when_unasked(ONE_AT_A_TIME);
-    let mut player = Player::new(screen, lines, nothing_is_asked_here);
-    match player.interrupts.unless_told(look_or_answer(environment, approvals)).await {
+    let mut view = RunView::new(screen, input, nothing_is_asked_here);
+    match view.interrupts.or_stopped(look_or_answer(environment, approvals)).await {
         Err(code) => Ok(code.into()),
         Ok(done) => match done? {
             Done::Said => Ok(ExitCode::SUCCESS),
-            Done::GoesOn(heir) => heir.go_on(environment, player).await,
+            Done::Resumes(resumed) => resumed.play(environment, view).await,
         },
     }
+}
+
+/// What waits for an answer, for a conversation.
+pub(crate) async fn list_open(environment: &Environment, store: &dyn Store) -> Result<(), Problem> {
+    store.expire_approvals().await?;
+    list(environment, store, false).await
 }
 
 /// What is left to do.
 enum Done {
     Said,
-    GoesOn(Box<Heir>),
+    Resumes(Box<ResumedRun>),
 }
 
 async fn look_or_answer(environment: &Environment, approvals: Approvals) -> Result<Done, Problem> {
-    let store = SqliteStore::open(environment.database()?).await?;
-    store.expire_approvals(now_ms()).await?;
+    let (store, queues) = store::open_with_queues(environment).await?;
+    store.expire_approvals().await?;
     let command = approvals.command.unwrap_or(ApprovalsCommand::List { all: false });
     let (id, said, who) = match command {
         ApprovalsCommand::List { all } => {
-            list(environment, &store, all).await?;
+            list(environment, &*store, all).await?;
             return Ok(Done::Said);
         }
         ApprovalsCommand::Show { id } => {
-            show(environment, &store, &find(&store, &id).await?).await?;
+            show(environment, &*store, &find(&*store, &id).await?).await?;
             return Ok(Done::Said);
         }
         ApprovalsCommand::Rules { revoke } => {
-            rules::list_or_revoke(environment, &store, revoke).await?;
+            rules::list_or_revoke(environment, &*store, revoke).await?;
             return Ok(Done::Said);
         }
         ApprovalsCommand::Approve { id, session, always, who } => {
@@ -87,48 +98,47 @@ async fn look_or_answer(environment: &Environment, approvals: Approvals) -> Resu
             (id, Said { decision: Decision::Deny, reason }, who)
         }
     };
-    refuse_agents("answers a question")?;
-    let approval = find(&store, &id).await?;
+    refuse_agents("answer a question")?;
+    let approval = find(&*store, &id).await?;
     let by = answers_as(environment, &approval)?;
     if approval.origin.is_some() {
         known(&approval, &who)?;
     }
-    // A run that waits holds its session. When nobody does, its process is gone: it goes on here.
-    let claim = store.try_claim(&approval.session_id)?;
+    let message = queues.message(&approval.run_id).await?;
+    let is_the_gateways = message.is_some_and(|message| {
+        matches!(message.state, MessageState::Queued | MessageState::Parked)
+    });
+    // A run that waits holds its session. When nobody does, its process is gone: it goes on here. The message of a chat is
+    // the gateway's: it goes on with the run, now or after its next start.
+    let claim = match is_the_gateways {
+        true => None,
+        false => store.try_claim(&approval.session_id).await?,
+    };
     let answering = Answering { environment, store, by, said, who };
+    if is_the_gateways {
+        return answering.to_the_gateway(approval).await;
+    }
     match claim {
         Some(claim) => answering.in_its_place(&approval.id, claim).await,
         None => answering.to_its_run(approval).await,
     }
 }
 
-/// Fewer characters fit a question by chance, and a yes must not.
-const SHORTEST: usize = 4;
-
-async fn find(store: &SqliteStore, part: &str) -> Result<Approval, Problem> {
-    if part.len() < SHORTEST {
-        return Err(Problem::new(format!("`{part}` is too little of an id"))
-            .hint(format!("give at least {SHORTEST} characters of its start or its end")));
-    }
-    let mut found = store.find_approval(part).await?;
-    match (found.pop(), found.len()) {
-        (Some(approval), 0) if approval.shows_what_runs() => Ok(approval),
-        (Some(approval), 0) => Err(shows_something_else(&approval)),
-        (Some(_), more) => Err(Problem::new(format!("`{part}` fits {} questions", more + 1))
-            .hint("give more of the id")),
-        (None, _) => Err(Problem::new(format!("there is no question `{part}`"))
-            .hint("`pintle approvals list --all` shows all")),
+async fn find(store: &dyn Store, typed: &str) -> Result<Approval, Problem> {
+    let all = store.approvals(ApprovalFilter::default()).await?.into_iter().map(|it| it.id);
+    let id = ids::find(store, IdKind::Approval, typed, all).await?;
+    match store.approval(&id).await? {
+        Some(approval) if approval.shows_what_runs() => Ok(approval),
+        Some(_) => Err(shows_something_else(&ids::short(store, IdKind::Approval, &id).await?)),
+        None => Err(Problem::not_found(format!("{typed} was deleted with its session"))),
     }
 }
 
 /// Nobody is shown arguments that are not those that run, nor answers about them (P3).
-fn shows_something_else(approval: &Approval) -> Problem {
-    let id = short(&approval.id);
-    Problem::new(format!(
-        "the arguments of the question {id} were changed in the database: others would run"
-    ))
-    .hint("it cannot be answered: stop its run, or say something in its conversation, and it is called off")
-    .hint("whoever can write to the database can do more than that: look who did")
+fn shows_something_else(id: &str) -> Problem {
+    Problem::new(format!("{id} cannot be answered: its arguments were changed in the database"))
+        .cause("another program wrote to the database, so another call would run than is shown")
+        .fix("stop its run, or send a message in its conversation: that cancels the question")
 }
 
 /// Who the person at this command line is to the question: one of their own names, and the operator of today agrees.
@@ -146,8 +156,8 @@ fn answers_as(environment: &Environment, approval: &Approval) -> Result<String, 
 
 fn not_allowed(by: &str, who: &str) -> Problem {
     Problem::new(format!("`{by}` may not answer this; nothing was changed"))
-        .hint(format!("it may be answered by: {who}"))
-        .hint("who that is goes by the system's user who runs `pintle approvals`")
+        .cause(format!("pintle.toml lets these answer: {who}"))
+        .fix("run pintle approvals as one of these users")
 }
 
 /// What somebody said on the command line.
@@ -158,7 +168,7 @@ struct Said {
 
 struct Answering<'e> {
     environment: &'e Environment,
-    store: SqliteStore,
+    store: Arc<dyn Store>,
     by: String,
     said: Said,
     who: Who,
@@ -168,19 +178,21 @@ impl Answering<'_> {
     /// The run that asked is gone, and nobody else goes on with it while this has its session.
     async fn in_its_place(&self, id: &str, claim: Claim) -> Result<Done, Problem> {
         // What was read before the claim may have been acted on since.
-        let approval = find(&self.store, id).await?;
+        let approval = find(&*self.store, id).await?;
         let approves = self.approves();
         if approval.state == ApprovalState::Approved && approval.waits_for_its_run() {
             // The run died before it heard the yes, which stands: whoever repeats it goes on with the run.
             if !approves {
-                let how = "its run stopped before that: `pintle approvals approve` goes on with it, a new message in its conversation calls it off";
-                return Err(already(&approval).hint(how));
+                let how = "pintle approvals approve continues its run; a new message in its conversation cancels it";
+                return Err(already(&approval).fix(how));
             }
-            let heir = self.heir(approval, claim).await;
-            let heir = heir.map_err(|problem| problem.hint("nothing ran; the yes still stands"))?;
-            let settled = settled_already(&heir.approval);
-            tell!("{}", dim(text!("{}: its run goes on", settled)));
-            return Ok(Done::GoesOn(heir));
+            let resumed = self.resumed(approval, claim).await;
+            let resumed = resumed.map_err(|problem| {
+                problem.fix("then approve again: nothing ran, and the approval still stands")
+            })?;
+            let settled = settled_already(&resumed.approval);
+            tell!("{}", dim(text!("{}; its run continues", settled)));
+            return Ok(Done::Resumes(resumed));
         }
         if approval.state != ApprovalState::Pending {
             return Err(already(&approval));
@@ -189,12 +201,12 @@ impl Answering<'_> {
         let ready = match approves {
             false => None,
             true => Some(self.assemble(&approval).await.map_err(|problem| {
-                problem.hint("nothing ran, and the question can still be answered")
+                problem.fix("then answer again: nothing ran, and the question still waits")
             })?),
         };
         let (approval, late) = match self.record(&approval).await {
             Ok(AnswerResult::Accepted(approval)) => {
-                say_answered(self.environment, &approval);
+                self.say_answered(&approval).await?;
                 (*approval, None)
             }
             // Somebody was first, and left the run to whoever has its session.
@@ -220,13 +232,13 @@ impl Answering<'_> {
         match (ready, late) {
             (Ok(assembled), late) => {
                 if let Some(Late::AndAgrees) = late {
-                    tell!("{}", dim(text!("{}: its run goes on", settled_already(&approval))));
+                    tell!("{}", dim(text!("{}; its run continues", settled_already(&approval))));
                 }
-                Ok(Done::GoesOn(Box::new(Heir { assembled, claim, approval, late })))
+                Ok(Done::Resumes(Box::new(ResumedRun { assembled, claim, approval, late })))
             }
             (Err(_), Some(Late::AndDisagrees(late))) => Err(late),
             (Err(problem), _) => {
-                let goes_on = "its run had stopped and does not go on; the conversation does, with its next message";
+                let goes_on = "its run had ended and cannot continue; the next message in its conversation will";
                 tell!("{}\n{}", problem, dim(goes_on));
                 self.not_resumed(&approval)
             }
@@ -242,13 +254,23 @@ impl Answering<'_> {
         if self.approves()
             && let Some(claim) = self.left_behind(&approval).await?
         {
-            let again = "your yes stands: `pintle approvals approve` again goes on with the run";
-            let heir = self.heir(approval, claim).await.map_err(|problem| problem.hint(again))?;
-            say_answered(self.environment, &heir.approval);
-            return Ok(Done::GoesOn(heir));
+            let again = "then pintle approvals approve again: the approval still stands";
+            let resumed =
+                self.resumed(approval, claim).await.map_err(|problem| problem.fix(again))?;
+            self.say_answered(&resumed.approval).await?;
+            return Ok(Done::Resumes(resumed));
         }
-        say_answered(self.environment, &approval);
+        self.say_answered(&approval).await?;
         self.not_resumed(&approval)
+    }
+
+    async fn to_the_gateway(&self, approval: Approval) -> Result<Done, Problem> {
+        match self.record(&approval).await {
+            Ok(AnswerResult::Accepted(approval)) => self.say_answered(&approval).await?,
+            other => return Err(self.refused(&approval, other)),
+        }
+        tell!("{}", dim("`pintle serve` goes on with its run"));
+        Ok(Done::Said)
     }
 
     /// The session, if whoever had it left without acting on the yes.
@@ -264,7 +286,7 @@ impl Answering<'_> {
             Ok::<_, Problem>(!heard && now.is_some_and(|now| now.waits_for_its_run()))
         };
         while waits().await? && Instant::now() < until {
-            if let Some(claim) = self.store.try_claim(&approval.session_id)? {
+            if let Some(claim) = self.store.try_claim(&approval.session_id).await? {
                 return Ok(waits().await?.then_some(claim));
             }
             sleep(LOOK_EVERY).await;
@@ -281,7 +303,7 @@ impl Answering<'_> {
         let (id, args_hash) = (approval.id.clone(), approval.args_hash.clone());
         let (by, decision, reason) = (self.by.clone(), *decision, reason.clone());
         let answer = Answer { id, args_hash, by, decision, reason };
-        Ok(self.store.answer_approval(answer, now_ms()).await?)
+        Ok(self.store.answer_approval(answer).await?)
     }
 
     /// Why an answer did not count.
@@ -291,11 +313,12 @@ impl Answering<'_> {
             Ok(AnswerResult::AlreadyAnswered(approval)) => already(&approval),
             Ok(AnswerResult::Expired) => lapsed(),
             Ok(AnswerResult::NotAllowed) => not_allowed(&self.by, &approval.approvers.join(", ")),
-            Ok(AnswerResult::NoRule) => Problem::new(
-                "this question offers no rule: only the call itself can be approved; nothing was changed",
-            )
-            .hint("leave `--session` and `--always` out"),
-            Ok(_) => Problem::new("the question changed meanwhile; nothing was changed"),
+            Ok(AnswerResult::NoRule) => {
+                Problem::usage("this question offers no rule; nothing was changed")
+                    .fix("leave --session and --always out to approve this one call")
+            }
+            Ok(_) => Problem::new("the question has just changed; nothing was changed")
+                .fix("look at it again with pintle approvals show"),
         }
     }
 
@@ -306,9 +329,24 @@ impl Answering<'_> {
         assemble(self.environment, origin, model, store, Extras::default()).await
     }
 
-    async fn heir(&self, approval: Approval, claim: Claim) -> Result<Box<Heir>, Problem> {
+    async fn resumed(&self, approval: Approval, claim: Claim) -> Result<Box<ResumedRun>, Problem> {
         let assembled = self.assemble(&approval).await?;
-        Ok(Box::new(Heir { assembled, claim, approval, late: None }))
+        Ok(Box::new(ResumedRun { assembled, claim, approval, late: None }))
+    }
+
+    async fn say_answered(&self, approval: &Approval) -> Result<(), Problem> {
+        if self.environment.json {
+            return Ok(());
+        }
+        let word = if approval.state == ApprovalState::Approved { "approved" } else { "denied" };
+        let covers = match (&approval.rule, approval.scope) {
+            (Some(rule), Some(Scope::Session)) => format!(", and all `{rule}` in its session"),
+            (Some(rule), Some(Scope::Always)) => format!(", and all `{rule}` always"),
+            _ => String::new(),
+        };
+        let id = ids::short(&*self.store, IdKind::Approval, &approval.id).await?;
+        say!("{} {} · {}{}", green(word), call(&approval.tool, &approval.args), dim(id), covers);
+        Ok(())
     }
 
     fn not_resumed(&self, approval: &Approval) -> Result<Done, Problem> {
@@ -323,21 +361,9 @@ fn already(approval: &Approval) -> Problem {
     if approval.state == ApprovalState::Expired {
         return lapsed();
     }
-    Problem::new(format!("{}; nothing was changed", settled_already(approval)))
+    Problem::new(format!("{}; your answer changed nothing", settled_already(approval)))
 }
 
 fn lapsed() -> Problem {
-    Problem::new("it lapsed before it was answered; nothing was changed")
-}
-
-fn say_answered(environment: &Environment, approval: &Approval) {
-    if !environment.json {
-        let word = if approval.state == ApprovalState::Approved { "approved" } else { "denied" };
-        let covers = match (&approval.rule, approval.scope) {
-            (Some(rule), Some(Scope::Session)) => format!(", and all `{rule}` in its session"),
-            (Some(rule), Some(Scope::Always)) => format!(", and all `{rule}` always"),
-            _ => String::new(),
-        };
-        say!("{} {} {}{}", green(word), approval.tool, short(&approval.id), covers);
-    }
+    Problem::new("the question has expired; your answer changed nothing")
 }

@@ -1,43 +1,46 @@
-//! `pintle doctor`: is everything in place?
+//! `pintle doctor`: what holds here, what does not, and what helps. It creates and changes nothing.
 
 use std::process::ExitCode;
 
 use pintle::HandlerRecord;
-use pintle_agent::{PreviewError, PromptPreview, Store};
+use pintle_actions::{trust::Trust, undelivered_webhooks};
+use pintle_agent::{PreviewError, PromptPreview};
 use pintle_exec::KeptWebhooks;
-use pintle_profile::Profile;
-use pintle_sandbox::Sandbox;
-use pintle_store::SqliteStore;
+use pintle_profile::SandboxMode;
+use pintle_sandbox::Tier;
 use serde_json::{Value, json};
 
 use crate::{
-    args::Doctor,
+    args::{Doctor, Who},
     assembly::{Assembled, Extras},
-    bindings::{Trust, waiting},
     containment::what_helps,
     environment::Environment,
     out::{self, say, say_json, say_pretty_json},
     problem::Problem,
     profile::{self, Unheard},
-    shown::{Shown, bold, cyan, dim, green, lines, red, text, yellow},
+    shown::{Shown, bold, cyan, dim, green, lines, red, text},
     startable::unstartable,
+    term::{Glyph, plural, size, width, wrap},
 };
+
+/// Where the words of a check begin.
+const INDENT: usize = 12;
 
 pub(crate) async fn run(environment: &Environment, doctor: Doctor) -> Result<ExitCode, Problem> {
     if doctor.show_prompt {
         show_prompt(environment, &doctor).await
     } else {
-        check(environment, &doctor).await
+        check(environment, doctor.who).await
     }
 }
 
 async fn show_prompt(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, Problem> {
-    let assembled = Assembled::new(environment, &doctor.who, Extras::mute()).await?;
+    let assembled = Assembled::new(environment, &doctor.who, Extras::without_trace()).await?;
     let preview = assembled.agent.preview_prompt(doctor.who.personality.as_deref()).await;
     assembled.close().await;
     let PromptPreview { parts, record } =
         preview.map_err(|error: PreviewError| Problem::new(error))?;
-    let handlers = record.map(|record| record.handlers).unwrap_or_default();
+    let handlers = record.map(|record| record.handlers.clone()).unwrap_or_default();
     if environment.json {
         let whole = json!({ "parts": parts, "handlers": handlers });
         say_pretty_json(&whole)?;
@@ -65,154 +68,254 @@ fn contribution(handler: &HandlerRecord) -> Shown {
     line
 }
 
-/// One thing that was looked at.
-struct Check {
-    what: &'static str,
-    found: Result<String, Problem>,
-    /// What is odd about it, and no reason not to start.
-    warnings: Vec<String>,
+/// What was found about one thing.
+struct Finding {
+    check: &'static str,
+    state: State,
+    said: String,
+    /// What it leads to.
+    effect: Option<String>,
+    fixes: Vec<String>,
 }
 
-impl Check {
-    fn new(what: &'static str, found: Result<String, Problem>) -> Self {
-        Self { what, found, warnings: Vec::new() }
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Ok,
+    Warning,
+    Failed,
+}
+
+impl Finding {
+    fn ok(check: &'static str, said: impl Into<String>) -> Self {
+        Self { check, state: State::Ok, said: said.into(), effect: None, fixes: Vec::new() }
     }
-}
 
-/// Looked through to its last page: damage shows only where somebody looks.
-async fn database(store: &SqliteStore) -> Result<String, Problem> {
-    store.check().await?;
-    Ok(match store.sessions().await?.len() {
-        1 => "1 conversation".to_string(),
-        several => format!("{several} conversations"),
-    })
-}
-
-/// What holds commands, hooks and servers, and what would hold them better (R17.3).
-fn sandbox(sandbox: &Sandbox) -> Check {
-    Check { warnings: what_helps(sandbox), ..Check::new("sandbox", Ok(sandbox.to_string())) }
-}
-
-/// A gate whose program is not trusted blocks everything: whoever asks what is wrong hears of it here.
-fn trusted(environment: &Environment, profile: &Profile) -> Result<String, Problem> {
-    let trust = Trust::read(environment, profile)?;
-    match trust.check() {
-        Ok(()) => Ok("its programs are as they were trusted".into()),
-        Err(why) => Err(Problem::new(why).hint(trust.way_out())),
+    fn warning(check: &'static str, said: impl Into<String>) -> Self {
+        Self { state: State::Warning, ..Self::ok(check, said) }
     }
-}
 
-/// A question that nobody can answer is a no, and nothing else would say why.
-fn approvers(environment: &Environment, assembled: &Assembled) -> Check {
-    let Unheard { approvers, warnings, all } =
-        profile::unheard(environment, &assembled.operator, assembled.profile.as_ref());
-    let found = match all {
-        true => {
-            let problem = Problem::new(profile::NOBODY_ANSWERS);
-            return Check::new("approvers", Err(warnings.into_iter().fold(problem, Problem::hint)));
+    fn failed(check: &'static str, said: impl Into<String>) -> Self {
+        Self { state: State::Failed, ..Self::ok(check, said) }
+    }
+
+    fn of(check: &'static str, problem: &Problem) -> Self {
+        let (said, effect, fixes) = problem.parts();
+        Self { effect, fixes: fixes.to_vec(), ..Self::failed(check, said) }
+    }
+
+    fn so(self, effect: impl Into<String>) -> Self {
+        Self { effect: Some(effect.into()), ..self }
+    }
+
+    fn fix(mut self, fix: impl Into<String>) -> Self {
+        self.fixes.push(fix.into());
+        self
+    }
+
+    fn print(&self) {
+        let glyph = match self.state {
+            State::Ok => Glyph::Ok,
+            State::Warning => Glyph::Warning,
+            State::Failed => Glyph::Failed,
+        };
+        let first = text!("{} {} {}", glyph, cyan(text!("{:<9}", self.check)), self.said);
+        say!("{}", wrap(&first, width(), INDENT));
+        let fixes = self.fixes.iter().map(|fix| format!("fix: {fix}"));
+        for line in self.effect.iter().cloned().chain(fixes) {
+            say!("{}", wrap(&text!("{:>11} {}", "", line), width(), INDENT + 2));
         }
-        false => Ok(approvers.join(", ")),
-    };
-    Check { warnings, ..Check::new("approvers", found) }
-}
+    }
 
-/// A misspelt name keeps nothing secret, and nothing else would say so.
-fn secrets(environment: &Environment, assembled: &Assembled) -> Option<Check> {
-    let named = &assembled.operator.secrets;
-    let warnings = profile::unset_secrets(environment, &assembled.operator);
-    let found =
-        Ok(format!("{} of {} in pintle.toml are set", named.len() - warnings.len(), named.len()));
-    (!named.is_empty()).then(|| Check { warnings, ..Check::new("secrets", found) })
-}
-
-/// What waits for an endpoint, of whatever profile.
-fn webhooks(environment: &Environment) -> Vec<Result<String, Problem>> {
-    let said = |KeptWebhooks { url, messages, damaged, file, .. }: &KeptWebhooks| match messages {
-        0 => format!("{damaged} damaged in {}", file.display()),
-        1 => format!("1 message waits for {url}"),
-        several => format!("{several} messages wait for {url}"),
-    };
-    match waiting(environment) {
-        Ok(kept) => kept.iter().map(|kept| Ok(said(kept))).collect(),
-        Err(problem) => vec![Err(problem)],
+    fn to_json(&self) -> Value {
+        let state = match self.state {
+            State::Ok => "ok",
+            State::Warning => "warning",
+            State::Failed => "failed",
+        };
+        json!({
+            "check": self.check, "state": state, "found": self.said, "effect": self.effect,
+            "fix": (!self.fixes.is_empty()).then(|| self.fixes.join("\n")),
+        })
     }
 }
 
-async fn check(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, Problem> {
-    let mut checks = Vec::new();
-    let data = environment.data_dir();
-    checks.push(Check::new("data folder", data.map(|dir| dir.display().to_string())));
-    let assembled = Assembled::new(environment, &doctor.who, Extras::mute()).await;
-    match assembled {
-        Err(problem) => checks.push(Check::new("agent", Err(problem))),
+async fn check(environment: &Environment, mut who: Who) -> Result<ExitCode, Problem> {
+    let mut findings = vec![model(environment, &mut who)];
+    match Assembled::new(environment, &who, Extras::without_trace()).await {
+        Err(problem) => findings.push(Finding::of("profile", &problem)),
         Ok(assembled) => {
-            let in_force = doctor.who.found.in_force(assembled.profile.as_ref());
-            checks.push(Check::new("profile", Ok(in_force)));
-            checks.push(sandbox(&assembled.held.sandbox));
-            checks.push(Check::new("database", database(&assembled.store).await));
-            checks.push(Check::new("model", Ok(assembled.model.clone())));
-            let personalities: Vec<_> = assembled.agent.personalities().names().collect();
-            checks.push(Check::new("personalities", Ok(personalities.join(", "))));
-            let mut hooks = format!("{} bound", assembled.agent.hooks().list().len());
-            if !assembled.bound.disabled.is_empty() {
-                let off = assembled.bound.disabled.len();
-                hooks.push_str(&format!(", {off} switched off by the operator"));
-            }
-            let warnings = assembled.profile.as_ref().map_or_else(Vec::new, |profile| {
-                unstartable(environment, &assembled.operator, profile)
-            });
-            checks.push(Check { warnings, ..Check::new("hooks", Ok(hooks)) });
-            if let Some(profile) = assembled.profile.as_ref().filter(|it| it.runs_programs()) {
-                checks.push(Check::new("trust", trusted(environment, profile)));
-            }
-            checks.push(approvers(environment, &assembled));
-            checks.extend(secrets(environment, &assembled));
-            checks.extend(
-                webhooks(environment).into_iter().map(|found| Check::new("webhooks", found)),
-            );
+            findings.insert(0, sandbox(&assembled));
+            let in_force = who.found.in_force(environment, assembled.profile.as_ref());
+            findings.insert(1, Finding::ok("profile", in_force));
+            findings.splice(2..2, hooks(environment, &assembled));
+            findings.push(state(environment, &assembled).await);
+            findings.extend(approvers(environment, &assembled));
+            findings.extend(channels(environment, &assembled));
+            let unset = profile::unset_secrets(environment, &assembled.operator);
+            findings.extend(unset.into_iter().map(|it| Finding::warning("secrets", it)));
+            findings.extend(webhooks(environment));
             assembled.close().await;
         }
     }
-    let failed = checks.iter().any(|check| check.found.is_err());
+    let of = |state| findings.iter().filter(|it| it.state == state).count() as u64;
+    let (failed, warnings) = (of(State::Failed), of(State::Warning));
     if environment.json {
-        let entry = |check: &Check| match &check.found {
-            Ok(found) if check.warnings.is_empty() => {
-                json!({ "check": check.what, "ok": true, "found": found })
-            }
-            Ok(found) => {
-                json!({ "check": check.what, "ok": true, "found": found, "warnings": check.warnings })
-            }
-            Err(problem) => {
-                json!({ "check": check.what, "ok": false, "problem": problem.to_json() })
-            }
-        };
-        let all: Vec<Value> = checks.iter().map(entry).collect();
-        say_json(&all)?;
+        say_json(&findings.iter().map(Finding::to_json).collect::<Vec<_>>())?;
     } else {
-        for Check { what, found, warnings } in &checks {
-            match found {
-                Ok(found) => say!("{} {:<14} {}", green("✓"), what, found),
-                Err(problem) => say!("{} {:<14} {}", red("✗"), what, problem),
-            }
-            for warning in warnings {
-                say!("{} {:<14} {}", yellow("!"), what, warning);
-            }
+        findings.iter().for_each(Finding::print);
+        let counts = [(failed, "problem"), (warnings, "warning")];
+        let said: Vec<String> = counts
+            .into_iter()
+            .filter(|(found, _)| *found > 0)
+            .map(|(found, what)| plural(found, what))
+            .collect();
+        let said = if said.is_empty() { "no problems".to_owned() } else { said.join(", ") };
+        say!("{} {}", Glyph::Next, bold(said));
+    }
+    Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Whether the model can be used. The rest is checked with another one if it cannot.
+fn model(environment: &Environment, who: &mut Who) -> Finding {
+    let named = who.model.clone().or_else(|| environment.model.clone());
+    let of_profile = || {
+        let profile = profile::load(who.profile.as_deref()?, environment).ok()?;
+        profile::model(&profile).ok().flatten()
+    };
+    let model = named.or_else(of_profile).unwrap_or_else(|| "offline".to_owned());
+    match pintle_llm::open(&model, &environment.llm_settings()) {
+        Ok(_) if model == "offline" => {
+            Finding::ok("model", "offline · needs no key and no network")
         }
-        if !failed && checks.iter().all(|check| check.warnings.is_empty()) {
-            say!(
-                "{} all is well; `pintle doctor --show-prompt` shows what the model is told",
-                yellow("→")
-            );
+        Ok(_) => Finding::ok("model", model),
+        Err(error) => {
+            who.model = Some("offline".to_owned());
+            Finding::of("model", &error.into())
         }
     }
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn sandbox(assembled: &Assembled) -> Finding {
+    let sandbox = &assembled.held.sandbox;
+    let said = sandbox.to_string();
+    let asked = "so every command is asked about, none runs unasked";
+    let finding = match sandbox.tier() {
+        _ if assembled.operator.sandbox.mode == SandboxMode::Off => {
+            return Finding::warning("sandbox", "off, by `mode = \"off\"` in pintle.toml")
+                .so("so nothing limits what a command that runs can do");
+        }
+        Tier::Full => {
+            return Finding::ok("sandbox", format!("{said} · tried just now"));
+        }
+        Tier::View => Finding::warning("sandbox", said),
+        Tier::Floor => {
+            Finding::warning("sandbox", said).so("so the network of a command cannot be filtered")
+        }
+        Tier::None => Finding::failed("sandbox", said).so(asked),
+    };
+    what_helps(sandbox).into_iter().fold(finding, Finding::fix)
+}
+
+/// How many there are, and which of them would block everything.
+fn hooks(environment: &Environment, assembled: &Assembled) -> Vec<Finding> {
+    let list = assembled.agent.hooks().list();
+    let mut points: Vec<&str> = list.iter().map(|info| info.point).collect();
+    points.sort_unstable();
+    points.dedup();
+    let mut findings = Vec::new();
+    if let Some(profile) = &assembled.profile {
+        if profile.runs_programs()
+            && let Ok(trust) =
+                environment.data_dir().and_then(|data| Ok(Trust::read(&data, profile)?))
+            && let Err(why) = trust.check()
+        {
+            let untrusted = Finding::failed("hooks", why).so("so its hooks block every call");
+            findings.push(untrusted.fix(trust.way_out()));
+        }
+        let broken = unstartable(environment, &assembled.operator, profile);
+        findings.extend(broken.into_iter().map(|it| Finding::failed("hooks", it)));
+    }
+    let off = assembled.bound.disabled.len() as u64;
+    if off > 0 {
+        let said = format!("{} switched off by the operator", plural(off, "hook"));
+        findings.push(Finding::warning("hooks", said));
+    }
+    let (hooks, points) = (list.len() as u64, points.len() as u64);
+    if findings.is_empty() {
+        let said = format!("{hooks} on {}, all active", plural(points, "point"));
+        findings.push(Finding::ok("hooks", said));
+    }
+    findings
+}
+
+/// The data folder and the database in it, looked through to its last page: damage shows only where somebody looks.
+async fn state(environment: &Environment, assembled: &Assembled) -> Finding {
+    let Some(data) = environment.data().filter(|data| data.exists()) else {
+        let data = environment.data().map(|data| environment.short(data)).unwrap_or_default();
+        return Finding::ok("state", format!("{data} · not created yet"));
+    };
+    let sessions = async {
+        assembled.store.check().await?;
+        Ok::<_, Problem>(assembled.store.sessions().await?.len() as u64)
+    };
+    match sessions.await {
+        Err(problem) => Finding::of("state", &problem),
+        Ok(sessions) => {
+            let bytes = data.join("pintle.db").metadata().map_or(0, |meta| meta.len());
+            let level = assembled.operator.level.name();
+            let rules = plural(assembled.operator.approvals.len() as u64, "rule");
+            let (data, sessions) = (environment.short(data), plural(sessions, "conversation"));
+            let said = format!("{data} · {sessions}, {} · level {level}, {rules}", size(bytes));
+            Finding::ok("state", said)
+        }
+    }
+}
+
+/// A question that no one can answer blocks, and nothing else would say why.
+fn approvers(environment: &Environment, assembled: &Assembled) -> Vec<Finding> {
+    let Unheard { approvers, warnings, all } =
+        profile::unheard(environment, &assembled.operator, assembled.profile.as_ref());
+    if all {
+        let failed = Finding::failed("approvers", profile::NOBODY_ANSWERS);
+        return vec![warnings.into_iter().fold(failed, Finding::fix)];
+    }
+    let mut findings: Vec<Finding> =
+        warnings.into_iter().map(|it| Finding::warning("approvers", it)).collect();
+    if environment.verbose > 0 {
+        findings.insert(0, Finding::ok("approvers", approvers.join(", ")));
+    }
+    findings
+}
+
+/// A channel whose token is not set is not served, and the agent works all the same.
+fn channels(environment: &Environment, assembled: &Assembled) -> Vec<Finding> {
+    let unready = assembled.profile.iter().flat_map(|it| profile::unready(environment, it));
+    let of_channels = unready.filter(|said| said.contains("serves the channel"));
+    of_channels.map(|said| Finding::warning("channels", said)).collect()
+}
+
+/// What waits for an endpoint, of whatever profile.
+fn webhooks(environment: &Environment) -> Vec<Finding> {
+    let said = |KeptWebhooks { url, messages, damaged, file, .. }: &KeptWebhooks| match messages {
+        0 => Finding::warning("webhooks", format!("{damaged} damaged in {}", file.display())),
+        1 => Finding::ok("webhooks", format!("1 message waits for {url}")),
+        several => Finding::ok("webhooks", format!("{several} messages wait for {url}")),
+    };
+    let kept = environment.data().map_or(Ok(Vec::new()), undelivered_webhooks);
+    match kept {
+        Ok(kept) => kept.iter().map(said).collect(),
+        Err(error) => {
+            let problem = Problem::io("cannot read the webhook messages that wait", &error);
+            vec![Finding::of("webhooks", &problem)]
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use pintle::Outcome;
+    use pintle::HandlerOutcome;
 
     use super::*;
 
@@ -232,12 +335,12 @@ mod tests {
             };
             anstream::adapter::strip_str(contribution(&record).as_str()).to_string()
         };
-        let both = handler(&["appendSystem"], &["prependSystem"], Outcome::Patched);
+        let both = handler(&["appendSystem"], &["prependSystem"], HandlerOutcome::Patched);
         assert_eq!(both, "a patched won: appendSystem lost: prependSystem");
         assert_eq!(
-            handler(&[], &["appendSystem"], Outcome::Patched),
+            handler(&[], &["appendSystem"], HandlerOutcome::Patched),
             "a patched lost: appendSystem"
         );
-        assert_eq!(handler(&[], &[], Outcome::Passed), "a passed");
+        assert_eq!(handler(&[], &[], HandlerOutcome::Passed), "a passed");
     }
 }

@@ -1,67 +1,186 @@
-//! `pintle hooks explain`: what would happen to a call, and which rule decides.
+//! `pintle explain`: what would happen to a call, and what decides about it.
 
 use std::process::ExitCode;
 
 use glob::Pattern;
 use pintle_agent::{Finding, JudgedStep};
+use pintle_profile::typed_word;
 use serde_json::{Value, json};
 
 use crate::{
-    args::Who,
+    args::{Explain, Who},
     assembly::{Assembled, Extras},
-    bindings::is_observer,
     environment::Environment,
     out::{say, say_json},
     problem::Problem,
-    shown::{Shown, bold, dim, green, red, text, yellow},
+    shown::{Shown, bold, cyan, dim, text},
+    term::{Glyph, width, wrap},
 };
 
-pub(crate) async fn run(
-    environment: &Environment,
-    tool: &str,
-    args: &str,
-    who: &Who,
-) -> Result<ExitCode, Problem> {
-    let args: Value = serde_json::from_str(args)
-        .map_err(|error| Problem::new(format!("`--args` is not JSON: {error}")))?;
+/// Where the words of a step begin.
+const INDENT: usize = 12;
+
+/// What would become of a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Run,
+    Ask,
+    Refuse,
+}
+
+impl Verdict {
+    fn of(steps: &[JudgedStep]) -> Self {
+        let found = |finding| steps.iter().any(|step| step.finding == finding);
+        match (found(Finding::Stops), found(Finding::Asks)) {
+            (true, _) => Self::Refuse,
+            (false, true) => Self::Ask,
+            (false, false) => Self::Run,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Ask => "ask",
+            Self::Refuse => "refuse",
+        }
+    }
+
+    fn exit_code(self) -> u8 {
+        match self {
+            Self::Run => 0,
+            Self::Ask => 3,
+            Self::Refuse => 4,
+        }
+    }
+}
+
+pub(crate) async fn run(environment: &Environment, explain: Explain) -> Result<ExitCode, Problem> {
+    let (tool, args) = call(&explain)?;
+    let who = &explain.who;
     let assembled = Assembled::new(environment, who, Extras::mute()).await?;
-    let explained = assembled.agent.explain(who.personality.as_deref(), tool, args).await;
-    let steps = explained.map(|steps| completed(&assembled, who, tool, watched(&assembled, steps)));
-    let in_force = who.found.in_force(assembled.profile.as_ref());
+    let personality = who.personality.as_deref();
+    let explained = assembled.agent.explain(personality, &tool, args, !explain.no_hooks).await;
+    let steps =
+        explained.map(|steps| completed(&assembled, who, &tool, watched(&assembled, steps)));
+    let in_force = who.found.in_force(environment, assembled.profile.as_ref());
     let rules = assembled
         .profile
         .as_ref()
         .map(|it| json!({ "name": it.name, "dir": it.dir, "found": who.found.words() }));
     assembled.close().await;
     let steps = steps?;
-    let verdict = verdict(&steps);
+    let verdict = Verdict::of(&steps);
     if environment.json {
-        say_json(&json!({ "profile": rules, "steps": steps, "verdict": verdict }))?;
-        return Ok(ExitCode::SUCCESS);
+        say_json(&json!({ "profile": rules, "steps": steps, "verdict": verdict.name() }))?;
+        return Ok(verdict.exit_code().into());
     }
-    say!("{}", dim(text!("profile: {}", in_force)));
-    for JudgedStep { step, finding, detail, source } in &steps {
-        let mark = match finding {
-            Finding::Passes => green("✓"),
-            Finding::Asks => yellow("?"),
-            Finding::Stops => red("✗"),
+    row(text!(" "), "profile", &text!("{}", in_force));
+    if explain.no_hooks {
+        row(text!("{}", Glyph::Warning), "hooks", &text!("left out (--no-hooks)"));
+    }
+    print(environment, &steps);
+    let (stops, rule) = (verdict == Verdict::Refuse, steps.iter().find(|it| it.step == "rule"));
+    match rule.filter(|_| !stops) {
+        Some(rule) => {
+            let offer = text!("`a` in the question would allow every `{}`", rule.detail);
+            let line = text!("{} {}   {}", Glyph::Next, bold(verdict.name()), dim(offer));
+            say!("{}", wrap(&line, width(), 2));
+        }
+        None => say!("{} {}", Glyph::Next, bold(verdict.name())),
+    }
+    Ok(verdict.exit_code().into())
+}
+
+/// The tool and its arguments: as given, or the terminal's for a command.
+fn call(explain: &Explain) -> Result<(String, Value), Problem> {
+    if let (Some(tool), Some(args)) = (&explain.tool, &explain.args) {
+        let args = serde_json::from_str(args).map_err(|error| {
+            Problem::usage("`--args` is not JSON")
+                .cause(error)
+                .fix(format!("--tool {tool} --args '{{\"path\": \"a.txt\"}}'"))
+        })?;
+        return Ok((tool.clone(), args));
+    }
+    // One word is a line as a shell reads it; several are the words of one command.
+    let line = match explain.command.as_slice() {
+        [line] => line.clone(),
+        words => words.iter().map(|word| typed_word(word)).collect::<Vec<_>>().join(" "),
+    };
+    if line.trim().is_empty() {
+        return Err(Problem::usage("there is no command to explain").fix("pintle explain -- ls"));
+    }
+    Ok(("terminal".to_owned(), json!({ "command": line })))
+}
+
+/// Each step with what it does to the call. Hooks that allow are one row.
+fn print(environment: &Environment, steps: &[JudgedStep]) {
+    let mut allowed = Vec::new();
+    for JudgedStep { step, finding, detail, source } in steps {
+        let is_hook = step.contains("tool");
+        let quiet = matches!(*step, "known tool" | "toolset" | "rule");
+        match finding {
+            // What asks has its own row, and what allows needs none.
+            _ if *step == "approval" && !detail.starts_with("covered") => continue,
+            Finding::Passes if *step == "rule" || (quiet && environment.verbose == 0) => continue,
+            Finding::Passes if is_hook && !quiet && detail.contains("` allowed (") => {
+                allowed.push(detail.replacen("` allowed (", " ", 1).replace(['`', ')'], ""));
+                continue;
+            }
+            _ => {}
+        }
+        print_allowed(&mut allowed);
+        let glyph = match finding {
+            Finding::Passes => Glyph::Ok,
+            Finding::Asks if *step == "sandbox" => Glyph::Warning,
+            Finding::Asks => Glyph::Ask,
+            Finding::Stops => Glyph::Blocked,
         };
         // A guard's refusal says where it is written: that is for the model too.
-        let source = source.as_deref().filter(|source| !detail.contains(source));
-        let source = source.map_or(Shown::default(), |at| text!(" {}", dim(text!("· {}", at))));
-        say!("{} {:<16} {}{}", mark, step, detail, source);
+        let source = source.as_deref().filter(|it| !detail.contains(it) && it.contains(':'));
+        let source = source.map_or(Shown::default(), |at| text!(" {}", dim(text!("({})", at))));
+        let name = match *step {
+            "tool.pre" | "before_tool_call" => "hooks",
+            "approval" => "rule",
+            "known tool" => "tool",
+            step => step,
+        };
+        let brief = if environment.verbose == 0 { brief(step, detail) } else { detail.clone() };
+        row(text!("{}", glyph), name, &text!("{}{}", brief, source));
     }
-    say!("{}", bold(text!("→ {}", verdict)));
-    Ok(ExitCode::SUCCESS)
+    print_allowed(&mut allowed);
+}
+
+/// What a process may write and reach; what it may read is a long list.
+fn brief(step: &str, detail: &str) -> String {
+    match detail.split_once(": ").filter(|_| step == "sandbox") {
+        Some((tier, rights)) if rights.contains("; ") => {
+            let rights = rights.split("; ").filter(|right| !right.starts_with("reads "));
+            let rights: Vec<&str> = rights.collect();
+            format!("{tier} · {} · -v says more", rights.join(" · "))
+        }
+        _ => detail.to_owned(),
+    }
+}
+
+fn print_allowed(allowed: &mut Vec<String>) {
+    if !allowed.is_empty() {
+        let said = text!("{}: allowed", std::mem::take(allowed).join(", "));
+        row(text!("{}", Glyph::Ok), "hooks", &said);
+    }
+}
+
+fn row(glyph: Shown, name: &str, said: &Shown) {
+    say!("{}", wrap(&text!("{} {} {}", glyph, cyan(text!("{:<9}", name)), said), width(), INDENT));
 }
 
 /// Observers are shown where they come, and have not run: nothing happened that they could tell of.
 fn watched(assembled: &Assembled, mut steps: Vec<JudgedStep>) -> Vec<JudgedStep> {
     let hooks = assembled.profile.iter().flat_map(|profile| &profile.hooks);
-    for hook in hooks.filter(|hook| is_observer(hook.action.name())) {
+    for hook in hooks.filter(|hook| hook.observes) {
         let said = format!("`{}` ", hook.name);
         for step in steps.iter_mut().filter(|step| step.detail.starts_with(&said)) {
-            step.detail = format!("`{}` would watch: {}", hook.name, hook.action.name());
+            step.detail = format!("`{}` would watch: {}", hook.name, hook.action);
         }
     }
     steps
@@ -103,13 +222,4 @@ fn toolset_written(assembled: &Assembled, who: &Who, tool: &str) -> Option<Strin
     }
     let default = assembled.agent.personalities().default_id();
     profile.tools_written(who.personality.as_deref().unwrap_or(default)).or_else(allow)
-}
-
-fn verdict(steps: &[JudgedStep]) -> &'static str {
-    let found = |finding| steps.iter().any(|step| step.finding == finding);
-    match (found(Finding::Stops), found(Finding::Asks)) {
-        (true, _) => "it would not run",
-        (false, true) => "a person would be asked",
-        (false, false) => "it would run",
-    }
 }

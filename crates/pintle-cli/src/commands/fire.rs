@@ -8,8 +8,8 @@ use std::{
 };
 
 use pintle::{
-    Cx, DynOutcome, Envelope, FireRecord, HandlerRecord, Outcome, PluginGate, Point, PointInfo,
-    RecordSink, points::ToolPre,
+    Cx, DynOutcome, Envelope, FireRecord, HandlerOutcome, HandlerRecord, PluginFilter, Point,
+    PointInfo, RecordSink, points::ToolPre,
 };
 use pintle_policy::nearest;
 use serde_json::{Map, Value, json};
@@ -36,7 +36,7 @@ pub(crate) async fn run(
     let unfit = unfit(&info, &payload);
     let assembled = Assembled::new(environment, who, Extras::default()).await?;
     let last = Arc::new(Last::default());
-    let gate = plugins.map_or(PluginGate::All, PluginGate::only);
+    let gate = plugins.map_or(PluginFilter::All, PluginFilter::only);
     let cx = Cx::new(envelope(&payload), gate).observed_by(last.clone());
     let fired = assembled.agent.hooks().fire_dyn(point, &cx, payload).await;
     assembled.close().await;
@@ -44,12 +44,12 @@ pub(crate) async fn run(
         // The engine stops at the first.
         let problem = match unfit.as_slice() {
             [] => Problem::new(error),
-            all => Problem::new(format!("this payload does not fit {point}: {}", all.join("; "))),
+            all => Problem::new(format!("this payload does not fit {point}")).cause(all.join("; ")),
         };
-        problem.hint(format!("`pintle hooks schema {point}` shows what it takes"))
+        problem.fix(format!("pintle hooks schema {point} shows the fields"))
     })?;
     let record = last.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let handlers = record.map(|record| record.handlers).unwrap_or_default();
+    let handlers = record.map(|record| record.handlers.clone()).unwrap_or_default();
     let alone = (point == ToolPre::NAME).then_some(HOOKS_ALONE);
     if environment.json {
         let mut fired = json!({ "point": point, "handlers": handlers, "outcome": outcome });
@@ -64,7 +64,7 @@ pub(crate) async fn run(
         }
     }
     let stopped = match &outcome {
-        DynOutcome::Gate { binding, outcome } => *binding && outcome.blocked().is_some(),
+        DynOutcome::Gate(outcome) => outcome.blocked().is_some(),
         DynOutcome::Failed(_) => true,
         _ => false,
     };
@@ -72,7 +72,8 @@ pub(crate) async fn run(
 }
 
 /// Whoever asks whether a call may run asks more than its hooks.
-const HOOKS_ALONE: &str = "only hooks were asked: tools, `policies`, zones and approvals were not looked at; `pintle hooks explain` judges the whole call";
+const HOOKS_ALONE: &str =
+    "only hooks were asked; `pintle explain` also asks tools, policies, zones and approvals";
 
 fn read(path: &Path) -> Result<Value, Problem> {
     let mut text = String::new();
@@ -81,10 +82,10 @@ fn read(path: &Path) -> Result<Value, Problem> {
         _ => std::fs::read_to_string(path).map(|read| text = read),
     };
     done.map_err(|error| {
-        Problem::new(format!("the payload {} cannot be read: {error}", path.display()))
+        Problem::io(format!("cannot read the payload {}", path.display()), &error)
     })?;
     serde_json::from_str(&text).map_err(|error| {
-        Problem::new(format!("the payload {} is not JSON: {error}", path.display()))
+        Problem::new(format!("the payload {} is not JSON", path.display())).cause(error)
     })
 }
 
@@ -156,9 +157,9 @@ fn print(handlers: &[HandlerRecord], outcome: &DynOutcome) -> Result<(), Problem
     for HandlerRecord { name, plugin, outcome, duration, won, lost, notes } in handlers {
         let plugin = plugin.as_deref().map_or(Shown::default(), |id| text!(" ({})", id));
         let said = match outcome {
-            Outcome::Blocked(reason) => text!("{}: {}", red("blocked"), reason),
-            Outcome::Asked(reason) => text!("asked: {}", reason),
-            Outcome::Failed(failure) => red(failure.to_string()),
+            HandlerOutcome::Blocked(reason) => text!("{}: {}", red("blocked"), reason),
+            HandlerOutcome::Asked(reason) => text!("asked: {}", reason),
+            HandlerOutcome::Failed(failure) => red(failure.to_string()),
             other => green(other.name()),
         };
         let took = dim(format!("{duration:.1?}"));
@@ -177,10 +178,10 @@ fn print(handlers: &[HandlerRecord], outcome: &DynOutcome) -> Result<(), Problem
 }
 
 #[derive(Default)]
-struct Last(Mutex<Option<FireRecord>>);
+struct Last(Mutex<Option<Arc<FireRecord>>>);
 
 impl RecordSink for Last {
-    fn record(&self, record: &FireRecord) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(record.clone());
+    fn record(&self, record: Arc<FireRecord>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(record);
     }
 }

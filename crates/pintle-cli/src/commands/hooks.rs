@@ -4,26 +4,28 @@ use std::process::ExitCode;
 
 use pintle::{HandlerInfo, Hooks as Registry, ModelKind, PointInfo};
 use pintle_policy::nearest;
-use pintle_profile::{AGENT_FILE, Action, Bucket, Hook, Profile};
+use pintle_profile::{BUCKETS, Bucket, Hook, Profile};
 use serde_json::json;
 
 use crate::{
     args::{Hooks, HooksCommand},
-    bindings::is_observer,
     environment::Environment,
     in_force::of_folder,
-    out::{say, say_json, say_pretty_json},
+    out::{say, say_json, say_line, say_pretty_json},
     problem::Problem,
     profile,
-    shown::{Shown, bold, cyan, dim, green, text, yellow},
+    shown::{Show, bold, cyan, dim, green, text, yellow},
     startable::unstartable,
+    term::{Column, Table, width},
 };
 
 pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitCode, Problem> {
-    match hooks.command {
-        HooksCommand::List { who } => return super::listing::run(environment, &who).await,
+    match hooks.command.unwrap_or_default() {
+        HooksCommand::List { all, who } => {
+            return super::listing::run(environment, &who, all).await;
+        }
         HooksCommand::Lint { dir } => {
-            let dir = environment.absolute(&dir)?;
+            let dir = environment.absolute(&dir.unwrap_or_else(|| ".".into()))?;
             let dir = of_folder(&dir).unwrap_or(dir);
             let model = profile::Model::OfTheProfile;
             let stray = || profile::stray_settings(environment, &dir);
@@ -38,7 +40,7 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
                 })?;
             profile::model(&found)?;
             let tools = profile::built_in_tools();
-            let mut warnings = profile::check_tools(environment, &found, &tools)?;
+            let mut warnings = profile::check_tools(&found, &tools)?;
             warnings.extend(profile::surprises(&found, &tools));
             warnings.extend(profile::unready(environment, &found));
             warnings.extend(unstartable(environment, &operator, &found));
@@ -63,9 +65,7 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
         HooksCommand::Fire { point, payload, plugins, who } => {
             return super::fire::run(environment, &point, &payload, plugins, &who).await;
         }
-        HooksCommand::Explain { tool, args, who } => {
-            return super::explain::run(environment, &tool, &args, &who).await;
-        }
+        HooksCommand::Explain(explain) => return super::explain::run(environment, explain).await,
         HooksCommand::Schema { point: None } => points(environment)?,
         HooksCommand::Schema { point: Some(point) } => schema(&point)?,
     }
@@ -81,12 +81,12 @@ fn told(unheard: profile::Unheard) -> Vec<String> {
 
 /// Programs at moments where a no is only recorded: they may be there to watch, or somebody may rely on them.
 fn stops_nothing(profile: &Profile) -> Option<String> {
-    let runs = |hook: &&Hook| matches!(hook.action, Action::Command { .. });
-    let advises = |hook: &&Hook| binding(hook.bucket.point()) == Some(false);
+    let runs = |hook: &&Hook| hook.uses.program.is_some();
+    let advises = |hook: &&Hook| binding(hook.bucket.point) == Some(false);
     let hooks: Vec<_> = profile.hooks.iter().filter(runs).filter(advises).collect();
-    let named = |hook: &&Hook| format!("`{}` ({}, {})", hook.name, hook.bucket.name(), hook.source);
-    let binds = |bucket: &Bucket| binding(bucket.point()) == Some(true);
-    let stop: Vec<_> = Bucket::ALL.into_iter().filter(binds).map(Bucket::name).collect();
+    let named = |hook: &&Hook| format!("`{}` ({}, {})", hook.name, hook.bucket.name, hook.source);
+    let binds = |bucket: &&Bucket| binding(bucket.point) == Some(true);
+    let stop: Vec<_> = BUCKETS.iter().filter(binds).map(|bucket| bucket.name).collect();
     (!hooks.is_empty()).then(|| {
         format!(
             "a no of {} stops nothing, it is only recorded: what stops a run or a call is {}",
@@ -114,35 +114,26 @@ pub(super) fn model(model: ModelKind, binding: Option<bool>, observes: bool) -> 
 /// Whether this hook is one of the profile's that only watch.
 pub(super) fn observes(profile: Option<&Profile>, info: &HandlerInfo) -> bool {
     let mut hooks = profile.iter().flat_map(|profile| &profile.hooks);
-    hooks.any(|hook| hook.name == *info.name && is_observer(hook.action.name()))
+    hooks.any(|hook| hook.name == *info.name && hook.observes)
 }
 
+/// The hooks of a conversation.
 pub(crate) fn print_list(profile: Option<&Profile>, list: &[HandlerInfo]) {
     if list.is_empty() {
-        say!("no hooks are bound");
+        return say!("No hooks are bound.");
     }
+    let mut table = Table::new([
+        Column::new("POINT"),
+        Column::new("HOOK").loses_end(),
+        Column::new("KIND"),
+        Column::new("FROM").loses_middle().below(),
+    ]);
     for info in list {
-        say!("{}", line(info, observes(profile, info)));
+        let kind = model(info.model, binding(info.point), observes(profile, info));
+        let from = info.source.to_string();
+        table.row([info.point.shown(), bold(&*info.name), kind.shown(), dim(from)]);
     }
-}
-
-/// A handler on one line: where, what, whose, in which order.
-pub(super) fn line(info: &HandlerInfo, observes: bool) -> Shown {
-    let deadline = info.deadline.map(|deadline| format!(" · {deadline:?}")).unwrap_or_default();
-    let source = info.source.to_string();
-    let whose = match info.plugin.as_deref() {
-        Some(plugin) => plugin,
-        None if source.starts_with(AGENT_FILE) => "profile",
-        None => "built-in",
-    };
-    let order = format!("{whose} · priority {}{deadline} · {source}", info.priority);
-    let model = model(info.model, binding(info.point), observes);
-    written_line(info.point, &model, &info.name, &order)
-}
-
-pub(super) fn written_line(point: &str, model: &str, name: &str, order: &str) -> Shown {
-    let point = cyan(text!("{:<22}", point));
-    text!("{} {:<14} {} {}", point, model, bold(name), dim(order))
+    table.lines(width()).iter().for_each(say_line);
 }
 
 fn points(environment: &Environment) -> Result<(), Problem> {
@@ -184,17 +175,15 @@ pub(super) fn find_point(named: &str) -> Result<PointInfo, Problem> {
 
 /// Names the point that was meant: by what a profile calls it, or by a slip.
 fn no_such_point(named: &str, points: impl Iterator<Item = &'static str>) -> Problem {
-    let problem = Problem::new(format!("there is no hook point `{named}`"));
-    let bucket = nearest(named, Bucket::ALL.map(Bucket::name))
-        .and_then(|near| Bucket::ALL.into_iter().find(|bucket| bucket.name() == near));
+    let problem = Problem::not_found(format!("no hook point `{named}`"));
+    let bucket = nearest(named, BUCKETS.iter().map(|it| it.name)).and_then(Bucket::named);
     // Something like `onPromt` is a bucket; only of the rest is it asked which point is near.
-    let problem =
-        match (bucket, nearest(named, points)) {
-            (Some(bucket), near) if near.is_none() || named.starts_with("on") => problem.hint(
-                format!("`{}` in agent.json is the point `{}`", bucket.name(), bucket.point()),
-            ),
-            (_, Some(near)) => problem.hint(format!("did you mean `{near}`?")),
-            (_, None) => problem,
-        };
-    problem.hint("`pintle hooks schema` lists them all")
+    let problem = match (bucket, nearest(named, points)) {
+        (Some(bucket), near) if near.is_none() || named.starts_with("on") => {
+            problem.fix(format!("`{}` in agent.json is the point `{}`", bucket.name, bucket.point))
+        }
+        (_, Some(near)) => problem.fix(format!("did you mean `{near}`?")),
+        (_, None) => problem,
+    };
+    problem.fix("pintle hooks schema lists them")
 }

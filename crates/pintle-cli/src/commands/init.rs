@@ -2,6 +2,8 @@
 
 use std::{fs, io::Write, process::ExitCode};
 
+use pintle_actions::{BUILT_IN, in_profiles};
+use pintle_profile::typed;
 use serde_json::json;
 
 use crate::{
@@ -11,12 +13,13 @@ use crate::{
     out::{say, say_json},
     problem::Problem,
     profile,
-    shown::{cyan, green, text, typed},
+    shown::{cyan, green, text},
 };
 
 pub(crate) fn run(environment: &Environment, init: &Init) -> Result<ExitCode, Problem> {
     let schema =
-        serde_json::to_string_pretty(&pintle_profile::agent_schema()).map_err(Problem::new)?;
+        serde_json::to_string_pretty(&pintle_profile::agent_schema(&in_profiles(&BUILT_IN)))
+            .map_err(Problem::new)?;
     let files = [
         ("agent.json", include_str!("../sample/agent.json")),
         ("agent.schema.json", &schema),
@@ -29,14 +32,14 @@ pub(crate) fn run(environment: &Environment, init: &Init) -> Result<ExitCode, Pr
     let dir = environment.absolute(&init.dir)?;
     if let Some((taken, _)) = files.iter().find(|(name, _)| dir.join(name).exists()) {
         return Err(Problem::new(format!(
-            "{} is there already; nothing was written",
+            "{} already exists; nothing was written",
             dir.join(taken).display()
         ))
-        .hint("name another folder: `pintle init DIR`"));
+        .fix("choose another folder: pintle init DIR"));
     }
     for (name, text) in files {
         let path = dir.join(name);
-        let failed = |error| Problem::new(format!("{} cannot be written: {error}", path.display()));
+        let failed = |error| Problem::io(format!("cannot write {}", path.display()), &error);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(failed)?;
         }

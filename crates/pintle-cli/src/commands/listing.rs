@@ -1,185 +1,266 @@
 //! `pintle hooks list`: every hook, and the state it is in.
 
-use std::{collections::HashSet, path::Path, process::ExitCode};
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+    process::ExitCode,
+};
 
 use pintle::{HandlerInfo, Hooks as Registry, ModelKind};
-use pintle_profile::{Action, DeclaredHook, Hook, ProfileErrors, declared_hooks};
-use pintle_store::SqliteStore;
+use pintle_actions::{BUILT_IN, in_profiles, trust::Trust};
+use pintle_profile::{DeclaredHook, Hook, ProfileErrors, declared_hooks};
 use serde_json::{Map, Value, json};
 
+use super::hooks::{binding, observes};
 use crate::{
     args::Who,
     assembly::{Assembled, Extras, bind_built_ins},
-    bindings::is_observer,
-    commands::hooks::observes,
+    chat::now_ms,
     environment::Environment,
-    out::{say, say_pretty_json, tell},
+    out::{say, say_line, say_pretty_json},
     problem::{Problem, facts},
     profile,
-    shown::{Shown, dim, red, text, yellow},
+    shown::{Show, Shown, bold, dim, green, red, text},
+    term::{Column, Glyph, Table, count, duration_ms, plural, width, wrap},
 };
 
-/// One line of the list.
+/// Calls are counted for so long.
+const COUNTED_MS: u64 = 7 * 24 * 60 * 60 * 1000;
+
+/// The durations of calls in milliseconds, by point and hook.
+type Calls = HashMap<(String, String), Vec<f64>>;
+
+/// One hook.
 struct Row {
-    /// What is known of it, for people.
-    line: Shown,
+    point: String,
+    name: String,
+    kind: &'static str,
+    from: String,
+    state: State,
     /// What is known of it, as JSON.
     facts: Map<String, Value>,
-    state: &'static str,
-    /// Why it is in that state, when that is not plain.
-    why: Vec<String>,
+    /// What to know about it, with the effect and the fix.
+    notes: Vec<String>,
 }
 
-pub(crate) async fn run(environment: &Environment, who: &Who) -> Result<ExitCode, Problem> {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Active,
+    NeverFired,
+    Disabled,
+    Untrusted,
+    Invalid,
+    NotLoaded,
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::NeverFired => "never fired",
+            Self::Disabled => "disabled",
+            Self::Untrusted => "untrusted",
+            Self::Invalid => "invalid",
+            Self::NotLoaded => "not loaded",
+        }
+    }
+
+    /// What needs a person is in capitals.
+    fn shown(self) -> Shown {
+        match self {
+            Self::Active => green(self.name()),
+            Self::Untrusted | Self::Invalid => bold(red(self.name().to_uppercase())),
+            Self::NeverFired | Self::Disabled | Self::NotLoaded => dim(self.name()),
+        }
+    }
+}
+
+pub(crate) async fn run(
+    environment: &Environment,
+    who: &Who,
+    all: bool,
+) -> Result<ExitCode, Problem> {
     if let Some(dir) = &who.profile {
         let dir = environment.absolute(dir)?;
-        if let Some(errors) =
-            profile::faults(&dir, environment, profile::Model::by(environment, who))?
-        {
-            return of_broken(environment, &dir, &errors).await;
+        let model = profile::Model::by(environment, who);
+        if let Some(errors) = profile::faults(&dir, environment, model)? {
+            return of_broken(environment, &dir, &errors);
         }
     }
     let extras = Extras { only_looks: true, ..Extras::mute() };
     let assembled = Assembled::new(environment, who, extras).await?;
-    let fired = assembled.store.fired_hooks().await?;
-    let bound = &assembled.bound;
-    let state = |info: &HandlerInfo| match &*info.name {
-        name if bound.untrusted.iter().any(|untrusted| untrusted == name) => "untrusted",
-        name => by_records(&fired, info.point, name),
-    };
-    let observes = |info: &HandlerInfo| observes(assembled.profile.as_ref(), info);
-    let list = assembled.agent.hooks().list();
-    let hooks = assembled.profile.as_ref().map(|it| it.hooks.as_slice()).unwrap_or_default();
-    let widened = |info: &HandlerInfo| {
-        hooks.iter().find(|hook| hook.name == *info.name).and_then(|hook| match hook.action {
-            Action::Command { sandbox, .. } => sandbox.widened(),
-            _ => None,
-        })
-    };
-    let mut rows: Vec<Row> = list
-        .iter()
-        .map(|info| Row::bound(info, state(info), observes(info)).widened(widened(info)))
-        .collect();
-    rows.extend(bound.disabled.iter().map(Row::disabled));
-    if !environment.json {
-        let in_force = who.found.in_force(assembled.profile.as_ref());
-        say!("{}", dim(text!("profile: {}", in_force)));
-    }
-    print(environment, &rows)?;
+    let calls = assembled.store.fired_hooks(now_ms().saturating_sub(COUNTED_MS)).await?;
+    let rows = rows(environment, &assembled, &calls)?;
+    let in_force = who.found.in_force(environment, assembled.profile.as_ref());
     assembled.close().await;
+    if environment.json {
+        say_pretty_json(&rows.iter().map(Row::to_json).collect::<Vec<_>>())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    say!("{}\n", wrap(&text!("{} {}", dim("profile"), in_force), width(), 2));
+    match width() {
+        0..60 => narrow(&rows, &calls),
+        width => table(&rows, &calls).lines(width).iter().for_each(say_line),
+    }
+    for (row, note) in rows.iter().flat_map(|row| row.notes.iter().map(move |note| (row, note))) {
+        let line = text!("{} {}: {}", Glyph::Warning, row.name, note);
+        say!("{}", wrap(&line, width(), 2));
+    }
+    let points = Registry::new().known_points();
+    let hooked: HashSet<&str> = rows.iter().map(|row| row.point.as_str()).collect();
+    let free: Vec<&str> =
+        points.iter().map(|point| point.name).filter(|name| !hooked.contains(name)).collect();
+    match all {
+        true => say!("{}", dim(wrap(&text!("no hook: {}", free.join(", ")), width(), 2))),
+        false => {
+            say!("{}", dim(text!("{} without a hook · --all", plural(free.len() as u64, "point"))))
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The hooks of a profile that does not load: those that keep it from loading say why.
-async fn of_broken(
+fn rows(
+    environment: &Environment,
+    assembled: &Assembled,
+    calls: &Calls,
+) -> Result<Vec<Row>, Problem> {
+    let bound = &assembled.bound;
+    let profile = assembled.profile.as_ref();
+    let hooks = profile.map(|it| it.hooks.as_slice()).unwrap_or_default();
+    let untrusted = match profile.filter(|_| !bound.untrusted.is_empty()) {
+        Some(profile) => {
+            let trust = Trust::read(&environment.data_dir()?, profile)?;
+            trust
+                .check()
+                .err()
+                .map(|why| format!("{why}, so it blocks every call · fix: {}", trust.way_out()))
+        }
+        None => None,
+    };
+    let state = |info: &HandlerInfo| match &*info.name {
+        name if bound.untrusted.iter().any(|it| it == name) => State::Untrusted,
+        name if calls.contains_key(&(info.point.to_owned(), name.to_owned())) => State::Active,
+        _ => State::NeverFired,
+    };
+    let mut rows: Vec<Row> = Vec::new();
+    for info in assembled.agent.hooks().list() {
+        let hook = hooks.iter().find(|hook| hook.name == *info.name);
+        let mut row = Row::bound(&info, hook, state(&info), observes(profile, &info));
+        if row.state == State::Untrusted {
+            row.notes.extend(untrusted.clone());
+        }
+        rows.push(row);
+    }
+    rows.extend(bound.disabled.iter().map(Row::disabled));
+    // In the order of the run's points, and at each in the order in which they run.
+    let points = Registry::new().known_points();
+    rows.sort_by_key(|row| points.iter().position(|point| point.name == row.point));
+    Ok(rows)
+}
+
+/// A profile that does not load: its mistakes, each once.
+fn of_broken(
     environment: &Environment,
     dir: &Path,
     errors: &ProfileErrors,
 ) -> Result<ExitCode, Problem> {
-    let store = SqliteStore::open(environment.database()?).await?;
-    let fired = store.fired_hooks().await?;
-    let disabled = environment.settings()?.is_ok_and(|operator| operator.disable_hooks);
+    let settings = environment.settings()?;
+    let problem = match &settings {
+        Ok(_) => profile::does_not_load(dir, errors),
+        Err(of_operator) => profile::does_not_load(dir, &of_operator.clone().and(errors.clone())),
+    };
+    if !environment.json {
+        return Err(problem);
+    }
+    let disabled = settings.is_ok_and(|operator| operator.disable_hooks);
     let built_ins = Registry::new();
     bind_built_ins(&built_ins)?;
-    let mut rows: Vec<Row> = built_ins
-        .list()
-        .iter()
-        .map(|info| Row::bound(info, by_records(&fired, info.point, &info.name), false))
-        .collect();
-    rows.extend(declared_hooks(dir, errors).iter().map(|hook| {
-        let observer = hook.action.as_deref().is_some_and(is_observer);
-        let state = match hook.point {
-            _ if !hook.errors.is_empty() => "invalid",
-            None => "invalid",
-            Some(_) if disabled && observer => "disabled",
-            // Whatever it did when the profile still loaded: nothing of it is bound now.
-            Some(_) => "not loaded",
-        };
-        Row::declared(hook, state)
-    }));
-    print(environment, &rows)?;
-    let problem = match environment.settings()? {
-        Ok(_) => profile::does_not_load(environment, dir, errors),
-        Err(of_operator) => {
-            profile::does_not_load(environment, dir, &of_operator.and(errors.clone()))
-        }
-    };
-    // With `--json` the rows say it all, and are the one thing on standard output.
-    tell!("{}", problem);
+    let built_ins = built_ins.list();
+    let mut rows: Vec<Row> =
+        built_ins.iter().map(|info| Row::bound(info, None, State::NeverFired, false)).collect();
+    let declared = declared_hooks(dir, errors, &in_profiles(&BUILT_IN));
+    rows.extend(declared.iter().map(|hook| Row::declared(hook, disabled)));
+    say_pretty_json(&rows.iter().map(Row::to_json).collect::<Vec<_>>())?;
+    // The rows are the one thing on standard output.
+    crate::out::tell!("{}", problem);
     Ok(ExitCode::FAILURE)
 }
 
-fn by_records(fired: &HashSet<(String, String)>, point: &str, name: &str) -> &'static str {
-    match fired.contains(&(point.to_string(), name.to_string())) {
-        true => "active",
-        false => "never fired",
-    }
-}
-
 impl Row {
-    fn bound(info: &HandlerInfo, state: &'static str, observes: bool) -> Self {
+    fn bound(info: &HandlerInfo, hook: Option<&Hook>, state: State, observes: bool) -> Self {
         let facts = serde_json::to_value(info).ok().and_then(|facts| facts.as_object().cloned());
-        let (facts, line) = (facts.unwrap_or_default(), super::hooks::line(info, observes));
-        Self { line, facts, state, why: Vec::new() }.with_say(Some(info.point), observes)
-    }
-
-    /// Says what its program may do that others may not.
-    fn widened(mut self, may: Option<&'static str>) -> Self {
-        self.facts.extend(may.map(|may| ("widened".to_owned(), may.into())));
-        self.why.extend(may.map(str::to_owned));
-        self
+        let binds = binding(info.point);
+        let kind = match (hook.map(|hook| hook.action), info.model) {
+            (Some("approve"), _) => "asks",
+            _ if observes => "observer",
+            (_, ModelKind::Gate) if binds == Some(false) => "advises",
+            (_, ModelKind::Gate) => "gate",
+            (_, ModelKind::Void) => "observer",
+            (_, ModelKind::Modifying) => "modifies",
+            (_, ModelKind::Claiming) => "claims",
+        };
+        let from = match info.plugin.as_deref() {
+            Some(plugin) => format!("plugin {plugin}"),
+            None => info.source.to_string(),
+        };
+        let widened = hook.and_then(|hook| hook.uses.widened());
+        let mut row = Self {
+            point: info.point.to_owned(),
+            name: info.name.to_string(),
+            kind,
+            from,
+            state,
+            facts: facts.unwrap_or_default(),
+            notes: widened.map(str::to_owned).into_iter().collect(),
+        };
+        row.facts.extend(widened.map(|may| ("widened".to_owned(), may.into())));
+        row.with_rights(Some(info.point), observes)
     }
 
     fn disabled(hook: &Hook) -> Self {
-        let mut row = Self::written(&hook.name, &hook.source, Some(hook.bucket.point()), "", true);
+        let mut row = Self::written(&hook.name, &hook.source, Some(hook.bucket.point), true);
         if !hook.tools.is_empty() {
             row.facts.insert("tools".into(), json!(hook.tools));
         }
-        Self {
-            why: vec![
-                "by the operator: PINTLE_DISABLE_HOOKS, or disable_hooks in pintle.toml".into(),
-            ],
-            state: "disabled",
-            ..row
-        }
+        row.notes =
+            vec!["switched off by PINTLE_DISABLE_HOOKS, or disable_hooks in pintle.toml".into()];
+        row
     }
 
-    fn declared(hook: &DeclaredHook, state: &'static str) -> Self {
-        let observes = hook.action.as_deref().is_some_and(is_observer);
-        let mut row = Self::written(&hook.name, &hook.source, hook.point, &hook.bucket, observes);
+    fn declared(hook: &DeclaredHook, disabled: bool) -> Self {
+        let mut row = Self::written(&hook.name, &hook.source, hook.point, hook.observes);
+        row.state = match hook.point {
+            Some(_) if hook.errors.is_empty() && disabled && hook.observes => State::Disabled,
+            Some(_) if hook.errors.is_empty() => State::NotLoaded,
+            _ => State::Invalid,
+        };
         row.facts.insert("bucket".into(), json!(hook.bucket));
-        if state == "invalid" {
+        if row.state == State::Invalid {
             row.facts.insert("errors".into(), hook.errors.iter().map(facts).collect());
         }
-        let why = hook
-            .errors
-            .iter()
-            .map(|e| format!("{}:{}:{}: {}", e.file, e.line, e.column, e.message))
-            .collect();
-        Self { state, why, ..row }
+        row
     }
 
-    /// A hook that is not bound; all those of a profile stand at gates.
-    fn written(
-        name: &str,
-        source: &str,
-        point: Option<&str>,
-        bucket: &str,
-        observes: bool,
-    ) -> Self {
+    /// A hook that is not bound; all those of a profile are at gates.
+    fn written(name: &str, source: &str, point: Option<&str>, observes: bool) -> Self {
         let model = ModelKind::Gate;
         let facts = json!({ "point": point, "model": model, "name": name, "priority": 0, "source": source });
-        let order = format!("profile · priority 0 · {source}");
-        let shown = super::hooks::model(model, point.and_then(super::hooks::binding), observes);
-        let line = super::hooks::written_line(point.unwrap_or(bucket), &shown, name, &order);
-        let facts = facts.as_object().cloned().unwrap_or_default();
-        Self { line, facts, state: "", why: Vec::new() }.with_say(point, observes)
+        let row = Self {
+            point: point.unwrap_or_default().to_owned(),
+            name: name.to_owned(),
+            kind: if observes { "observer" } else { "gate" },
+            from: source.to_owned(),
+            state: State::Disabled,
+            facts: facts.as_object().cloned().unwrap_or_default(),
+            notes: Vec::new(),
+        };
+        row.with_rights(point, observes)
     }
 
-    /// What it can stop: at a gate whether a no binds, and whether the hook ever says one.
-    fn with_say(mut self, point: Option<&str>, observes: bool) -> Self {
+    /// What it can stop: at a gate whether a block binds, and whether the hook ever blocks.
+    fn with_rights(mut self, point: Option<&str>, observes: bool) -> Self {
         self.facts.insert("observer".into(), observes.into());
-        if let Some(binding) = point.and_then(super::hooks::binding) {
+        if let Some(binding) = point.and_then(binding) {
             self.facts.insert("binding".into(), binding.into());
         }
         self
@@ -187,24 +268,88 @@ impl Row {
 
     fn to_json(&self) -> Value {
         let mut facts = self.facts.clone();
-        facts.insert("state".into(), self.state.into());
+        facts.insert("state".into(), self.state.name().into());
         facts.into()
     }
 
-    fn print(&self) {
-        let state = if self.state == "invalid" { red(self.state) } else { yellow(self.state) };
-        say!("{} {}", self.line, state);
-        for why in &self.why {
-            say!("  {}", dim(why));
-        }
+    fn runs(&self) -> bool {
+        matches!(self.state, State::Active | State::NeverFired)
     }
 }
 
-fn print(environment: &Environment, rows: &[Row]) -> Result<(), Problem> {
-    if environment.json {
-        let rows: Vec<Value> = rows.iter().map(Row::to_json).collect();
-        return say_pretty_json(&rows);
+/// How often it was called, and how long 95 of 100 calls took at most.
+fn counted(row: &Row, calls: &Calls) -> (Option<String>, Option<String>) {
+    if !row.runs() {
+        return (None, None);
     }
-    rows.iter().for_each(Row::print);
-    Ok(())
+    let Some(durations) = calls.get(&(row.point.clone(), row.name.clone())) else {
+        return (Some("0".to_owned()), None);
+    };
+    let mut sorted = durations.clone();
+    sorted.sort_by(f64::total_cmp);
+    let at = (sorted.len() * 95).div_ceil(100).saturating_sub(1);
+    (Some(count(sorted.len() as u64)), sorted.get(at).map(|ms| duration_ms(*ms)))
+}
+
+/// The rows with their place at their point, from 1.
+fn numbered(rows: &[Row]) -> impl Iterator<Item = (&Row, usize)> {
+    let mut point = "";
+    let mut number = 0;
+    rows.iter().map(move |row| {
+        number = if row.point == point { number + 1 } else { 1 };
+        point = &row.point;
+        (row, number)
+    })
+}
+
+fn table(rows: &[Row], calls: &Calls) -> Table {
+    let mut table = Table::new([
+        Column::new("POINT"),
+        Column::new("#").right(),
+        Column::new("HOOK").loses_end(),
+        Column::new("KIND"),
+        Column::new("FROM").loses_middle(),
+        Column::new("STATE"),
+        Column::new("CALLS").right(),
+        Column::new("P95").right(),
+    ]);
+    for (row, number) in numbered(rows) {
+        let (called, p95) = counted(row, calls);
+        let number = if row.runs() || row.state == State::Untrusted {
+            number.to_string()
+        } else {
+            String::new()
+        };
+        table.row([
+            if number == "1" || number.is_empty() { row.point.shown() } else { " ".shown() },
+            number.shown(),
+            bold(&row.name),
+            row.kind.shown(),
+            dim(&row.from),
+            row.state.shown(),
+            called.unwrap_or_default().shown(),
+            p95.unwrap_or_default().shown(),
+        ]);
+    }
+    table
+}
+
+/// For a narrow terminal: the point as a heading, two lines for each hook.
+fn narrow(rows: &[Row], calls: &Calls) {
+    for (row, number) in numbered(rows) {
+        if number == 1 {
+            say!("{}", row.point);
+        }
+        let took = counted(row, calls).1.map(|took| format!(" · {took}")).unwrap_or_default();
+        let line = text!(
+            "  {} {} · {} · {}{}",
+            number,
+            bold(&row.name),
+            row.kind,
+            row.state.shown(),
+            took
+        );
+        say!("{}", wrap(&line, width(), 4));
+        say!("    {}", dim(&row.from));
+    }
 }

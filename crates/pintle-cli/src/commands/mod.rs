@@ -1,6 +1,7 @@
 //! The commands, one file each; `chat` has a folder of its own.
 
 pub(crate) mod approvals;
+pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod explain;
@@ -8,6 +9,9 @@ pub(crate) mod fire;
 pub(crate) mod hooks;
 pub(crate) mod init;
 mod listing;
+pub(crate) mod messages;
+pub(crate) mod overview;
+pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod trace;
 pub(crate) mod trust;

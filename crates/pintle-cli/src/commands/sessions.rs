@@ -2,17 +2,20 @@
 
 use std::process::ExitCode;
 
-use pintle_agent::{Message, Session, Store, StoredMessage};
+use pintle_agent::{Message, Session, Store, StoredMessage, store::IdKind};
 use pintle_policy::nearest;
-use pintle_store::SqliteStore;
 use serde_json::json;
 
 use crate::{
     args::{Sessions, SessionsCommand},
+    chat::now_ms,
     environment::Environment,
-    out::{say, say_json, say_pretty_json},
+    ids,
+    out::{say, say_json, say_line, say_pretty_json, tell},
     problem::Problem,
-    shown::{bold, cyan, dim, paragraph, red, text},
+    shown::{Show, bold, cyan, dim, paragraph, text},
+    store,
+    term::{Column, Glyph, Table, ago, call, count, width},
 };
 
 /// How far in the text of a message stands.
@@ -22,39 +25,56 @@ pub(crate) async fn run(
     environment: &Environment,
     sessions: Sessions,
 ) -> Result<ExitCode, Problem> {
-    let store = SqliteStore::open(environment.database()?).await?;
-    match sessions.command {
-        SessionsCommand::List => list(environment, &store).await?,
-        SessionsCommand::Show { session } => show(environment, &store, &session).await?,
-        SessionsCommand::Export { session } => export(&store, &session).await?,
-        SessionsCommand::Delete { session } => delete(environment, &store, &session).await?,
+    let store = store::open(environment).await?;
+    match sessions.command.unwrap_or(SessionsCommand::List) {
+        SessionsCommand::List => list(environment, &*store).await?,
+        SessionsCommand::Show { session } => show(environment, &*store, &session).await?,
+        SessionsCommand::Export { session } => export(&*store, &session).await?,
+        SessionsCommand::Delete { session } => delete(environment, &*store, &session).await?,
     }
     store.close().await;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn list(environment: &Environment, store: &SqliteStore) -> Result<(), Problem> {
+async fn list(environment: &Environment, store: &dyn Store) -> Result<(), Problem> {
     let sessions = store.sessions().await?;
     if environment.json {
         return say_pretty_json(&sessions);
     }
     if sessions.is_empty() {
-        say!("no conversations yet; `pintle chat` begins one");
+        say!("No conversations yet.");
+        return Ok(());
     }
+    let mut table = Table::new([
+        Column::new("ID"),
+        Column::new("KEY").loses_middle(),
+        Column::new("MESSAGES").right().below(),
+        Column::new("LAST"),
+        Column::new("PERSONALITY").below(),
+    ]);
     for Session { id, key, message_count, updated_at, personality, .. } in sessions {
-        let who = personality.unwrap_or_default();
-        let (id, who, when) = (cyan(id), dim(who), when(updated_at));
-        say!("{}  {:<24} {:>4} messages  {}  {}", id, key, message_count, when, who);
+        table.row([
+            cyan(ids::short(store, IdKind::Session, &id).await?),
+            key.shown(),
+            count(message_count).shown(),
+            ago(updated_at, now_ms()).shown(),
+            dim(personality.unwrap_or_default()),
+        ]);
+    }
+    table.lines(width()).iter().for_each(say_line);
+    if environment.stdout_is_terminal {
+        tell!("{}", dim("pintle sessions show ID · pintle chat --session KEY"));
     }
     Ok(())
 }
 
-async fn show(environment: &Environment, store: &SqliteStore, named: &str) -> Result<(), Problem> {
+async fn show(environment: &Environment, store: &dyn Store, named: &str) -> Result<(), Problem> {
     let session = find(store, named).await?;
     if environment.json {
         return export(store, named).await;
     }
-    let begun = text!("{} · begun {}", session.id, when(session.created_at));
+    let short = ids::short(store, IdKind::Session, &session.id).await?;
+    let begun = text!("{} · begun {}", short, ago(session.created_at, now_ms()));
     say!("{} {}", bold(&session.key), dim(begun));
     for StoredMessage { message, .. } in store.history(&session.id).await? {
         match message {
@@ -63,13 +83,13 @@ async fn show(environment: &Environment, store: &SqliteStore, named: &str) -> Re
                 if !text.is_empty() {
                     say!("\n{}  {}", bold("agent"), paragraph(&text, INDENT));
                 }
-                for call in tool_calls {
-                    say!("       {}", dim(text!("→ {} {}", call.name, call.input)));
+                for made in tool_calls {
+                    say!("       {}", dim(text!("→ {}", call(&made.name, &made.input))));
                 }
             }
             Message::ToolResults { results } => {
                 for result in results {
-                    let mark = if result.is_error { red("✗") } else { text!("✓") };
+                    let mark = if result.is_error { Glyph::Failed } else { Glyph::Ok };
                     let first = result.content.lines().next().unwrap_or_default();
                     say!("       {} {}", mark, dim(text!("{}: {}", result.tool_name, first)));
                 }
@@ -79,68 +99,44 @@ async fn show(environment: &Environment, store: &SqliteStore, named: &str) -> Re
     Ok(())
 }
 
-async fn export(store: &SqliteStore, named: &str) -> Result<(), Problem> {
+async fn export(store: &dyn Store, named: &str) -> Result<(), Problem> {
     let session = find(store, named).await?;
     let messages = store.history(&session.id).await?;
     let whole = json!({ "session": session, "messages": messages });
     say_pretty_json(&whole)
 }
 
-async fn delete(
-    environment: &Environment,
-    store: &SqliteStore,
-    named: &str,
-) -> Result<(), Problem> {
+async fn delete(environment: &Environment, store: &dyn Store, named: &str) -> Result<(), Problem> {
     let session = find(store, named).await?;
     // Not under the feet of a run that uses it.
-    let _claim = store.claim(&session).await?;
+    let claim = store.claim(&session).await?;
     // Its own questions go with it; nobody is to answer those of its sub-agents any more.
-    store.withdraw_approvals(&session.id, "its conversation was deleted").await?;
-    store.delete(&session.id).await?;
+    store.withdraw_approvals(&claim, "its conversation was deleted").await?;
+    store.delete(&claim).await?;
     if environment.json {
         return say_json(&json!({ "deleted": session.id }));
     }
     let Session { id, key, message_count, .. } = session;
+    let id = ids::short(store, IdKind::Session, &id).await?;
     say!("deleted {} ({}, {} messages)", id, key, message_count);
     Ok(())
 }
 
 /// By id, by the start or end of one, or by key (then the newest).
-async fn find(store: &SqliteStore, named: &str) -> Result<Session, Problem> {
+async fn find(store: &dyn Store, named: &str) -> Result<Session, Problem> {
     let sessions = store.sessions().await?;
     if let Some(session) =
         sessions.iter().find(|session| session.id == named || session.key == named)
     {
         return Ok(session.clone());
     }
-    let by_part = |session: &&Session| session.id.starts_with(named) || session.id.ends_with(named);
-    let mut found: Vec<_> = sessions.iter().filter(|_| !named.is_empty()).filter(by_part).collect();
-    match (found.pop(), found.is_empty()) {
-        (Some(session), true) => Ok(session.clone()),
-        (Some(_), false) => {
-            Err(Problem::new(format!("`{named}` fits {} conversations", found.len() + 1))
-                .hint("give more of the id"))
-        }
-        (None, _) => {
-            let near = nearest(named, sessions.iter().map(|session| session.key.as_str()));
-            let near = near.map(|key| format!("; did you mean `{key}`?")).unwrap_or_default();
-            Err(Problem::new(format!("there is no conversation `{named}`{near}"))
-                .hint("`pintle sessions list` shows all"))
-        }
-    }
-}
-
-/// How long ago, in words.
-fn when(at: u64) -> String {
-    let now = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_millis();
-    let seconds = now.saturating_sub(u128::from(at)) / 1000;
-    match seconds {
-        0..60 => "just now".to_string(),
-        60..3600 => format!("{} min ago", seconds / 60),
-        3600..86_400 => format!("{} h ago", seconds / 3600),
-        _ => format!("{} days ago", seconds / 86_400),
-    }
+    let all = sessions.iter().map(|session| session.id.clone());
+    let found = ids::find(store, IdKind::Session, named, all).await;
+    let near = nearest(named, sessions.iter().map(|session| session.key.as_str()));
+    let id = found.map_err(|problem| match near {
+        Some(key) => problem.fix(format!("did you mean `{key}`?")),
+        None => problem,
+    })?;
+    let gone = || Problem::not_found(format!("the session `{named}` was deleted"));
+    store.session(&id).await?.ok_or_else(gone)
 }

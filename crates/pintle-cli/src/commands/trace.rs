@@ -1,139 +1,344 @@
-//! `pintle trace`: a run as a waterfall.
+//! `pintle trace` and `pintle runs`: a run as a waterfall, and which runs there are.
+
+mod axis;
+mod rows;
 
 use std::process::ExitCode;
 
-use pintle_sandbox::{ProtectedChange, Refused};
-use pintle_store::{Run, RunEvent, SqliteStore};
+use pintle_agent::store::{IdKind, Store, StoredRun};
 use serde_json::{Value, json};
 
+use self::{
+    axis::Axis,
+    rows::{Bar, Row, Rows, hooks_allowed, read},
+};
 use crate::{
-    args::Trace,
+    args::{Runs, Trace},
+    chat::now_ms,
     environment::Environment,
-    out::{say, say_json},
+    ids,
+    out::{say, say_json, say_line, tell},
     problem::Problem,
-    shown::{Show, Shown, bold, cyan, dim, green, red, text, yellow},
+    shown::{Show, Shown, bold, dim, red, text},
+    store,
+    term::{
+        Column, Table, ago, columns, cost, count, duration_ms, fit, millis, pad, plural, width,
+        wrap,
+    },
 };
 
-/// How many of the newest runs a part of an id is looked for in.
+/// How many of the newest runs are looked at.
 const SEARCHED: u32 = 1000;
-const BAR: u64 = 30;
+/// How many are listed without `--all`.
+const LISTED: usize = 20;
+
+/// A run with its events.
+struct Recorded {
+    run: StoredRun,
+    /// What people call it and its session.
+    short: String,
+    session: String,
+    parent: Option<String>,
+    events: Vec<(u64, Value)>,
+}
 
 pub(crate) async fn run(environment: &Environment, trace: Trace) -> Result<ExitCode, Problem> {
-    let store = SqliteStore::open(environment.database()?).await?;
-    let run = find(&store, trace.run.as_deref()).await?;
-    let events = store.events(&run.run_id).await?;
-    store.close().await;
+    let store = store::open(environment).await?;
+    let run = find(&*store, trace.run.as_deref()).await?;
     if environment.json {
+        let events = store.events(&run.run_id).await?;
+        store.close().await;
         let events: Vec<Value> =
             events.iter().filter_map(|event| serde_json::from_str(&event.json).ok()).collect();
         say_json(&json!({ "run": run, "events": events }))?;
-    } else {
-        print(&run, &events);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let root = recorded(&*store, run).await?;
+    let mut others = Vec::new();
+    let until = root.run.ended_at.unwrap_or_else(now_ms);
+    for run in store.runs(SEARCHED).await? {
+        // A sub-agent runs while its parent does.
+        if run.run_id != root.run.run_id
+            && run.started_at >= root.run.started_at
+            && run.started_at <= until
+        {
+            others.push(recorded(&*store, run).await?);
+        }
+    }
+    store.close().await;
+    waterfall(&root, &others, environment.verbose, width()).iter().for_each(say_line);
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn recorded(store: &dyn Store, run: StoredRun) -> Result<Recorded, Problem> {
+    let parent = store.session(&run.session_id).await?.and_then(|session| session.parent);
+    let events = store.events(&run.run_id).await?.into_iter();
+    let events = events.filter_map(|it| Some((it.at, serde_json::from_str(&it.json).ok()?)));
+    let short = ids::short(store, IdKind::Run, &run.run_id).await?;
+    let session = ids::short(store, IdKind::Session, &run.session_id).await?;
+    Ok(Recorded { parent, short, session, events: events.collect(), run })
+}
+
+async fn find(store: &dyn Store, named: Option<&str>) -> Result<StoredRun, Problem> {
+    let runs = store.runs(SEARCHED).await?;
+    let Some(named) = named else {
+        for run in runs {
+            let session = store.session(&run.session_id).await?;
+            if session.is_none_or(|session| session.parent.is_none()) {
+                return Ok(run);
+            }
+        }
+        return Err(Problem::not_found("there are no runs yet").fix("pintle chat, or pintle demo"));
+    };
+    let all = runs.into_iter().map(|run| run.run_id);
+    let id = ids::find(store, IdKind::Run, named, all).await?;
+    let gone = || Problem::not_found(format!("the run `{named}` was deleted with its session"));
+    store.run(&id).await?.ok_or_else(gone)
+}
+
+/// The rows of a run, and below each `delegate` those of its sub-agent.
+fn rows_of(recorded: &Recorded, others: &[Recorded], origin: u64, verbose: u8) -> Rows {
+    let mut taken: Vec<&str> = Vec::new();
+    let mut sub_agents = |args: &Value, from: f64, to: f64| {
+        let task = args.get("task").and_then(Value::as_str);
+        let mut fits = others.iter().filter(|child| {
+            let begun = child.run.started_at.saturating_sub(origin) as f64;
+            child.parent.as_ref() == Some(&recorded.run.session_id)
+                && (from..=to).contains(&begun)
+                && !taken.contains(&child.run.run_id.as_str())
+        });
+        let asked = |child: &&Recorded| child.prompt() == task;
+        let Some(child) = fits.clone().find(asked).or_else(|| fits.next()) else {
+            return Vec::new();
+        };
+        taken.push(&child.run.run_id);
+        rows_of(child, others, origin, verbose).rows
+    };
+    read(&recorded.events, origin, verbose, &mut sub_agents)
+}
+
+impl Recorded {
+    fn prompt(&self) -> Option<&str> {
+        self.events.iter().find_map(|(_, event)| event.get("prompt")?.as_str())
+    }
+
+    fn took(&self) -> Option<u64> {
+        Some(self.run.ended_at?.saturating_sub(self.run.started_at))
+    }
+}
+
+/// The run in so many columns.
+fn waterfall(root: &Recorded, others: &[Recorded], verbose: u8, width: usize) -> Vec<Shown> {
+    let rows = rows_of(root, others, root.run.started_at, verbose);
+    let (bars, times) = match width {
+        0..60 => (16, 8),
+        _ => (width * 44 / 100, width * 11 / 100),
+    };
+    let spans = |wanted: fn(Bar) -> bool| {
+        let mut spans = Vec::new();
+        rows.rows.iter().for_each(|row| row.spans(wanted, &mut spans));
+        spans
+    };
+    let took = root.took().unwrap_or(0) as f64;
+    let end = rows.rows.iter().map(Row::to).fold(took, f64::max).max(1.0);
+    let waits = spans(|bar| bar == Bar::Wait);
+    let busy = spans(|bar| matches!(bar, Bar::Tool | Bar::Model));
+    let axis = Axis::new(bars, end, &waits, &busy);
+    let labels = width - bars - times - 1;
+    let mut page = Page { axis, labels, bars, times, width, lines: Vec::new() };
+    page.header(root, &rows);
+    page.lines.push(Shown::default());
+    page.lines.push(text!("{} {}", pad(&Shown::default(), labels, false), page.axis.header()));
+    for row in &rows.rows {
+        page.row(row, "", None);
+    }
+    page.lines.push(Shown::default());
+    page.footer(root, &rows, verbose);
+    page.lines
+}
+
+/// The columns of the waterfall, and its lines so far.
+struct Page {
+    axis: Axis,
+    labels: usize,
+    bars: usize,
+    times: usize,
+    width: usize,
+    lines: Vec<Shown>,
+}
+
+impl Page {
+    fn wrapped(&mut self, line: &Shown, indent: usize) {
+        self.lines.push(wrap(line, self.width, indent));
+    }
+
+    /// A row, and those below it behind a line that ends with the last one.
+    fn row(&mut self, row: &Row, before: &str, last: Option<bool>) {
+        let branch = match last {
+            None => "",
+            Some(true) => "└ ",
+            Some(false) => "│ ",
+        };
+        let label = text!("{}{}", dim(text!("{}{}", before, branch)), row.label);
+        let label = pad(&fit(&label, self.labels), self.labels, false);
+        let bar = pad(&self.axis.draw(&row.segments, row.failed), self.bars, false);
+        let time = pad(&duration_ms(row.took()).shown(), self.times, true);
+        self.lines.push(text!("{} {}{}", label, bar, dim(time)));
+        let before = match last {
+            None => String::new(),
+            Some(true) => format!("{before}  "),
+            Some(false) => format!("{before}│ "),
+        };
+        for (nth, child) in row.children.iter().enumerate() {
+            self.row(child, &before, Some(nth + 1 == row.children.len()));
+        }
+    }
+
+    fn header(&mut self, root: &Recorded, rows: &Rows) {
+        let run = &root.run;
+        let prompt = rows.prompt.lines().next().unwrap_or_default();
+        let mut facts = vec![run.outcome.clone().unwrap_or_else(|| "not ended".to_owned())];
+        facts.extend(root.took().map(millis));
+        facts.extend(cost(run.cost_usd));
+        let (id, facts) = (bold(text!("run {}", root.short)), facts.join(" · "));
+        let whole = text!("{} · {} · {}", id, prompt, facts);
+        if !prompt.is_empty() && columns(&whole) <= self.width {
+            self.lines.push(whole);
+        } else {
+            self.lines.push(text!("{} · {}", id, facts));
+            if !prompt.is_empty() {
+                self.wrapped(&prompt.shown(), 2);
+            }
+        }
+        let tier = rows.tier.as_deref().map(|tier| format!(" · sandbox {tier}"));
+        let tier = tier.unwrap_or_default();
+        self.wrapped(&dim(text!("{} · session {}{}", run.model, root.session, tier)), 2);
+    }
+
+    fn footer(&mut self, root: &Recorded, rows: &Rows, verbose: u8) {
+        let fold = self.axis.folded().map(|ms| format!("  ┊ {} folded", millis(ms)));
+        let legend = "▒ model  █ tool  ░ waiting for a person  ▏ instant";
+        self.wrapped(&dim(text!("{}{}", legend, fold.unwrap_or_default())), 0);
+        for note in &rows.notes {
+            self.wrapped(&note.shown(), 2);
+        }
+        let mut said: Vec<String> = hooks_allowed(rows).into_iter().collect();
+        if !said.is_empty() && verbose == 0 {
+            said.push("-v shows each".to_owned());
+        }
+        if let Some(tier) = &rows.tier {
+            said.push(format!("sandbox {tier}, {} refused", count(rows.refused)));
+        }
+        if !said.is_empty() {
+            self.wrapped(&dim(said.join(" · ")), 2);
+        }
+        if root.run.dropped_events > 0 {
+            let missing = plural(root.run.dropped_events, "event");
+            let missing = red(text!("{} missing", missing));
+            self.wrapped(&text!("{}: they came faster than they were written", missing), 2);
+        }
+    }
+}
+
+/// `pintle runs`.
+pub(crate) async fn list(environment: &Environment, runs: &Runs) -> Result<ExitCode, Problem> {
+    let store = store::open(environment).await?;
+    let all = store.runs(SEARCHED).await?;
+    let whole = all.len();
+    let mut listed = Vec::new();
+    for run in all {
+        let recorded = recorded(&*store, run).await?;
+        let rows = read(&recorded.events, recorded.run.started_at, 0, &mut |_, _, _| Vec::new());
+        if !runs.blocked || rows.blocked > 0 {
+            listed.push((recorded, rows));
+        }
+        if !runs.all && listed.len() == LISTED {
+            break;
+        }
+    }
+    store.close().await;
+    if environment.json {
+        for (recorded, rows) in &listed {
+            let mut facts = json!(recorded.run);
+            if let Some(facts) = facts.as_object_mut() {
+                facts.insert("shortId".into(), recorded.short.as_str().into());
+                facts.insert("prompt".into(), rows.prompt.as_str().into());
+                facts.insert("calls".into(), rows.calls.into());
+                facts.insert("blocked".into(), rows.blocked.into());
+                facts.insert("parentSessionId".into(), json!(recorded.parent));
+            }
+            say_json(&facts)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if listed.is_empty() {
+        say!("{}", if runs.blocked { "No call was blocked." } else { "No runs yet." });
+        return Ok(ExitCode::SUCCESS);
+    }
+    table(&listed).lines(width()).iter().for_each(say_line);
+    let shown = count(listed.len() as u64);
+    let more = format!(
+        "{shown} of {} · --all · --blocked · pintle trace RUN",
+        plural(whole as u64, "run")
+    );
+    if environment.stdout_is_terminal {
+        tell!("{}", dim(more));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-async fn find(store: &SqliteStore, named: Option<&str>) -> Result<Run, Problem> {
-    let mut runs = store.runs(SEARCHED).await?;
-    if let Some(named) = named {
-        let fits = |id: &str| id.starts_with(named) || id.ends_with(named);
-        runs.retain(|run| !named.is_empty() && fits(&run.run_id));
-        if runs.len() > 1 {
-            return Err(Problem::new(format!("`{named}` fits {} runs", runs.len()))
-                .hint("give more of the id"));
-        }
+fn table(listed: &[(Recorded, Rows)]) -> Table {
+    let mut table = Table::new([
+        Column::new("RUN"),
+        Column::new("WHEN"),
+        Column::new("ASKED FOR").loses_end(),
+        Column::new("CALLS").right().below(),
+        Column::new("BLOCKED").right().below(),
+        Column::new("TIME").right(),
+        Column::new("COST").right().below(),
+    ]);
+    let now = now_ms();
+    // A sub-agent stands below its parent, which began before it.
+    let is_child = |it: &&(Recorded, Rows)| {
+        let parents = listed.iter().map(|(recorded, _)| &recorded.run.session_id);
+        it.0.parent.as_ref().is_some_and(|parent| parents.clone().any(|id| id == parent))
+    };
+    for entry in listed.iter().filter(|it| !is_child(it)) {
+        row(&mut table, entry, "", now);
+        children(&mut table, listed, &entry.0, now);
     }
-    runs.into_iter().next().ok_or_else(|| match named {
-        Some(named) => Problem::new(format!("there is no run `{named}`")),
-        None => Problem::new("there are no runs yet").hint("`pintle chat` makes one"),
-    })
+    table
 }
 
-fn print(run: &Run, events: &[RunEvent]) {
-    let outcome = run.outcome.as_deref().unwrap_or("not ended");
-    say!("{} {}", bold(text!("run {}", run.run_id)), dim(text!("{} · {}", run.model, outcome)));
-    let end = events.last().map_or(run.started_at, |event| event.at);
-    let whole = end.saturating_sub(run.started_at).max(1);
-    for event in events {
-        let Ok(json) = serde_json::from_str::<Value>(&event.json) else { continue };
-        let at = event.at.saturating_sub(run.started_at);
-        let filled = usize::try_from(at * BAR / whole).unwrap_or_default();
-        let empty = usize::try_from(BAR).unwrap_or_default().saturating_sub(filled);
-        let bar = format!("{}▏{}", " ".repeat(filled), " ".repeat(empty));
-        for line in describe(&event.kind, &json) {
-            say!("{} {}", dim(text!("{:>6} ms {}", at, bar)), line);
-        }
-    }
-    if run.dropped_events > 0 {
-        let missing = red(text!("{} events are missing", run.dropped_events));
-        say!("{}: they came faster than the disk took them", missing);
+fn children(table: &mut Table, listed: &[(Recorded, Rows)], parent: &Recorded, now: u64) {
+    let until = parent.run.ended_at.unwrap_or(now);
+    let of = |it: &&(Recorded, Rows)| {
+        it.0.parent.as_ref() == Some(&parent.run.session_id)
+            && (parent.run.started_at..=until).contains(&it.0.run.started_at)
+    };
+    for entry in listed.iter().filter(of) {
+        row(table, entry, "├ ", now);
+        children(table, listed, &entry.0, now);
     }
 }
 
-/// How a process was held: `build · full · wanted to write /x`.
-fn sandbox(json: &Value) -> Shown {
-    let word = |key: &str| json.get(key).and_then(Value::as_str).unwrap_or_default();
-    let list = |key: &str| json.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
-    let mut line = text!("  sandbox {} · {}", word("zone"), word("tier"));
-    for host in list("hosts") {
-        let reached = host.get("allowed") == Some(&Value::Bool(true));
-        let verb = if reached { "reached" } else { "was refused" };
-        let name = host.get("host").and_then(Value::as_str).unwrap_or_default();
-        line = text!("{} · {} {}", line, verb, name);
-    }
-    for refused in list("refused") {
-        line = match serde_json::from_value::<Refused>(refused) {
-            Ok(refused) => {
-                text!("{} · {}", line, yellow(text!("wanted to {}", refused.to_string())))
-            }
-            Err(_) => line,
-        };
-    }
-    for changed in list("changed") {
-        line = match serde_json::from_value::<ProtectedChange>(changed) {
-            Ok(changed) => text!("{} · {}", line, red(changed.to_string())),
-            Err(_) => line,
-        };
-    }
-    line
+fn row(table: &mut Table, (recorded, rows): &(Recorded, Rows), branch: &str, now: u64) {
+    let run = &recorded.run;
+    let prompt = rows.prompt.lines().next().unwrap_or_default();
+    let when = if branch.is_empty() { ago(run.started_at, now) } else { " ".to_owned() };
+    let prompt =
+        if branch.is_empty() { prompt.to_owned() } else { format!("{prompt} (sub-agent)") };
+    let blocked = count(rows.blocked).shown();
+    table.row([
+        text!("{}{}", dim(branch), bold(&recorded.short)),
+        when.shown(),
+        prompt.shown(),
+        count(rows.calls).shown(),
+        if rows.blocked > 0 { red(blocked) } else { blocked },
+        recorded.took().map_or_else(|| "running".to_owned(), millis).shown(),
+        cost(run.cost_usd).unwrap_or_default().shown(),
+    ]);
 }
 
-fn describe(kind: &str, json: &Value) -> Vec<Shown> {
-    let word = |key: &str| json.get(key).and_then(Value::as_str).unwrap_or_default();
-    match kind {
-        "hook.fired" => {
-            let handlers =
-                json.get("handlers").and_then(Value::as_array).cloned().unwrap_or_default();
-            let one = |handler: &Value| -> Vec<Shown> {
-                let field = |key: &str| handler.get(key).cloned().unwrap_or_default();
-                let name = field("name").as_str().unwrap_or_default().to_string();
-                let outcome = field("outcome").as_str().unwrap_or_default().to_string();
-                let took = dim(text!("{} ms", field("durationMs")));
-                let line = text!("{} {} {} {}", cyan(word("point")), name, outcome, took);
-                let notes = field("notes").as_array().cloned().unwrap_or_default();
-                let note = |note: &Value| text!("  {}", yellow(note.as_str().unwrap_or_default()));
-                std::iter::once(line).chain(notes.iter().map(note)).collect()
-            };
-            handlers.iter().flat_map(one).collect()
-        }
-        "hook.blocked" => {
-            let blocked = red(text!("{} blocked by {}", word("point"), word("handler")));
-            vec![text!("{}: {}", blocked, word("reason"))]
-        }
-        "tool.start" => {
-            let args = json.get("args").cloned().unwrap_or_default();
-            vec![text!("→ {} {}", word("toolName"), dim(args))]
-        }
-        "tool.end" if json.get("ok") == Some(&Value::Bool(true)) => {
-            vec![text!("{} {}", green("✓"), word("toolName"))]
-        }
-        "tool.end" => {
-            let (tool, outcome, error) = (word("toolName"), word("outcome"), word("error"));
-            vec![text!("{} {} {}: {}", red("✗"), tool, outcome, error)]
-        }
-        "sandbox" => vec![sandbox(json)],
-        "done" => vec![text!("{} {}", bold("done"), word("outcome"))],
-        "error" => vec![text!("{} {}: {}", red("error"), word("code"), word("message"))],
-        other => vec![other.shown()],
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -1,102 +1,194 @@
-//! `pintle trust`: what changed in a profile since a person looked at it.
+//! `pintle trust`: what changed in a profile since a person reviewed it, and the question whether to trust it.
 
-use std::{collections::BTreeSet, process::ExitCode};
+use std::{collections::BTreeSet, io, process::ExitCode};
 
+use pintle_actions::trust::{Change, ChangeKind, accept, changes, sides};
 use pintle_policy::is_inside;
-use pintle_profile::trust::{Change, ChangeKind};
+use pintle_profile::{AGENT_FILE, Profile, typed};
+use rustix::termios::{QueueSelector, tcflush};
 use serde_json::json;
+use similar::TextDiff;
 
 use crate::{
     agents::refuse_agents,
     args::Trust,
-    bindings::{accept, changes, diff},
     environment::Environment,
-    in_force::{self, of_folder},
-    out::{say, say_json},
+    in_force::{self, of_folder, summary},
+    out::{say, say_json, say_line, tell},
     problem::Problem,
     profile,
-    shown::{Shown, cyan, dim, green, red, text, typed, yellow},
+    shown::{Shown, bold, cyan, dim, green, red, text, yellow},
+    term::{Diff, Glyph, plural, width, wrap},
 };
 
+/// So many lines of a change are shown before somebody asks for all.
+const SHOWN_LINES: usize = 30;
+const CONTEXT: usize = 3;
+
+/// One file that changed, and both of its texts where they are text.
+struct Changed {
+    change: Change,
+    sides: Option<(String, String)>,
+}
+
 pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, Problem> {
-    let dir = environment.absolute(&trust.dir)?;
+    let named = trust.dir.clone().unwrap_or_else(|| ".".into());
+    let dir = environment.absolute(&named)?;
     let profile = profile::load(&of_folder(&dir).unwrap_or(dir), environment)?;
     let mut changed = Vec::new();
-    for change in changes(environment, &profile)? {
-        let diff = diff(environment, &profile, &change)?;
-        changed.push((change, diff));
-    }
-    if trust.accept {
-        refuse_agents("trusts a profile")?;
-        accept(environment, &profile)?;
-        in_force::accept(environment, &profile)?;
+    let data = environment.data_dir()?;
+    for change in changes(&data, &profile)? {
+        changed.push(Changed { sides: sides(&data, &profile, &change), change });
     }
     if environment.json {
-        let entry = |(change, diff): &(Change, Option<String>)| {
-            json!({
-                "file": change.what, "change": word(change.kind), "was": change.was, "now": change.now, "diff": diff
-            })
-        };
-        let all: Vec<_> = changed.iter().map(entry).collect();
+        if trust.accept {
+            store(environment, &profile)?;
+        }
+        let all: Vec<_> = changed.iter().map(Changed::to_json).collect();
         let widened: Vec<_> =
             profile.widened().iter().map(|(who, may)| format!("{who} {may}")).collect();
         say_json(&json!({ "changes": all, "accepted": trust.accept, "widened": widened }))?;
+        return Ok(exit_code(trust.accept || changed.is_empty()));
+    }
+    let is_new = changed.iter().any(|it| it.change.what == AGENT_FILE && it.change.was.is_none());
+    let state = match (changed.is_empty(), is_new) {
+        (true, _) => green("trusted, nothing has changed"),
+        (false, true) => yellow("not trusted yet"),
+        (false, false) => yellow("changed since it was trusted"),
+    };
+    say!("profile {} · {}", bold(&profile.name), state);
+    show(environment, &profile, &changed, SHOWN_LINES);
+    // A profile found in a folder is used only once its agent.json is accepted, whatever it runs.
+    if changed.is_empty() && !trust.accept {
         return Ok(ExitCode::SUCCESS);
     }
-    for (change, diff) in &changed {
-        let path = profile.dir.join(&change.what);
-        let target = path.canonicalize().unwrap_or_default();
-        match path.exists() && !is_inside(&profile.dir, &profile.dir, &path) {
-            true => say!("{} {} → {}", coloured(change.kind), change.what, target.display()),
-            false => say!("{} {}", coloured(change.kind), change.what),
-        }
-        show(change, diff.as_deref());
+    let agreed = trust.accept || ask(environment, &profile, &changed)?;
+    if agreed {
+        store(environment, &profile)?;
+        say!("{} trusted as it is now", Glyph::Ok);
+    } else {
+        let how = text!("pintle trust {} --accept", typed(&named));
+        tell!("{} not trusted · {} trusts it without a question", Glyph::Warning, cyan(how));
     }
-    let advised: BTreeSet<String> = changed.iter().filter_map(|(it, _)| advice(it)).collect();
-    for advice in advised {
-        say!("\n{}: {}", yellow("note"), advice);
-    }
-    for (who, may) in profile.widened() {
-        say!("\n{}: {} {}", yellow("note"), who, may);
-    }
-    match (changed.is_empty(), trust.accept) {
-        (true, false) => say!("{}: nothing changed", green("trusted")),
-        (_, true) => say!("{} as it is now", green("trusted")),
-        (false, false) => {
-            let accept = cyan(text!("pintle trust {} --accept", typed(&trust.dir)));
-            say!("\nlook at these, then: {}", accept);
-        }
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(exit_code(agreed))
 }
 
-/// The lines that changed; of a file that is not text, or large, only its hash.
-fn show(change: &Change, diff: Option<&str>) {
-    let Some(diff) = diff else {
-        let hash = |hash: &Option<String>| hash.clone().unwrap_or_else(|| "none".into());
-        say!("  {}", dim(text!("{} → {}", hash(&change.was), hash(&change.now))));
-        return;
-    };
-    for line in diff.lines() {
-        say!("  {}", line_coloured(line));
+fn exit_code(is_trusted: bool) -> ExitCode {
+    if is_trusted { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn store(environment: &Environment, profile: &Profile) -> Result<(), Problem> {
+    refuse_agents("trust a profile")?;
+    accept(&environment.create_data_dir()?, profile)?;
+    in_force::accept(environment, profile)
+}
+
+/// Asks the person at the terminal; without one the answer is no.
+fn ask(environment: &Environment, profile: &Profile, changed: &[Changed]) -> Result<bool, Problem> {
+    if !environment.stdin_is_terminal || !environment.stderr_is_terminal {
+        return Ok(false);
+    }
+    refuse_agents("trust a profile")?;
+    loop {
+        // What was typed before the question is not an answer to it.
+        let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+        let changes = plural(changed.len() as u64, "change");
+        let question = text!("Trust {}?  y yes   n no   d show all", changes);
+        tell!("{} {}", Glyph::Ask, bold(question));
+        let mut answer = String::new();
+        if io::stdin().read_line(&mut answer)? == 0 {
+            return Ok(false);
+        }
+        match answer.trim() {
+            "y" | "Y" | "yes" => return Ok(true),
+            "n" | "N" | "no" => return Ok(false),
+            "d" | "D" => show(environment, profile, changed, usize::MAX),
+            _ => {}
+        }
     }
 }
 
-fn line_coloured(line: &str) -> Shown {
-    match line.chars().next() {
-        Some('+') => green(line),
-        Some('-') => red(line),
-        Some('@') => cyan(line),
-        _ => text!("{}", line),
+/// Each change, what runs when, and what leaves the machine.
+fn show(environment: &Environment, profile: &Profile, changed: &[Changed], most: usize) {
+    for it in changed {
+        say!("");
+        it.show(profile, most);
     }
+    if !changed.is_empty() {
+        say!("");
+        for (does, what) in summary(profile) {
+            say!("{}", wrap(&text!("{:<9} {}", does, what.join(", ")), width(), 10));
+        }
+        let folder = environment.short(&profile.dir);
+        let reads = text!("{:<9} its own files in {}, and this folder", "reads", folder);
+        say!("{}", wrap(&reads, width(), 10));
+    }
+    let advised: BTreeSet<String> = changed.iter().filter_map(|it| advice(&it.change)).collect();
+    let widened = profile.widened().into_iter().map(|(who, may)| format!("{who} {may}"));
+    for note in advised.into_iter().chain(widened) {
+        say!("{}", wrap(&text!("{} {}", Glyph::Warning, note), width(), 2));
+    }
+}
+
+impl Changed {
+    fn show(&self, profile: &Profile, most: usize) {
+        let Change { what, kind, was, now, .. } = &self.change;
+        let mut line = text!("{}  {}", bold(what), coloured(*kind));
+        if let Some((old, new)) = &self.sides {
+            line = text!("{}  {}", line, Diff::between(old, new).counts());
+        }
+        let runs_at = runs_at(profile, what);
+        if !runs_at.is_empty() {
+            line = text!("{}  {}", line, dim(text!("runs at: {}", runs_at.join(", "))));
+        }
+        let path = profile.dir.join(what);
+        if path.exists() && !is_inside(&profile.dir, &profile.dir, &path) {
+            let target = path.canonicalize().unwrap_or_default();
+            line = text!("{}  → {}", line, target.display());
+        }
+        say!("{}", wrap(&line, width(), 2));
+        match &self.sides {
+            Some((old, new)) => {
+                let lines = Diff::between(old, new).lines(CONTEXT, 1, width());
+                lines.iter().take(most).for_each(say_line);
+                let more = lines.len().saturating_sub(most) as u64;
+                if more > 0 {
+                    say!("{}", dim(text!("    … │ {} more · d shows all", plural(more, "line"))));
+                }
+            }
+            // Not text, or large.
+            None => {
+                let hash = |hash: &Option<String>| hash.clone().unwrap_or_else(|| "none".into());
+                say!("  {}", dim(text!("{} → {}", hash(was), hash(now))));
+            }
+        }
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        let Self { change, sides } = self;
+        let diff = sides.as_ref().map(|(old, new)| {
+            TextDiff::from_lines(old, new).unified_diff().context_radius(CONTEXT).to_string()
+        });
+        json!({
+            "file": change.what, "change": word(change.kind), "was": change.was,
+            "now": change.now, "diff": diff
+        })
+    }
+}
+
+/// The points at which hooks name this file.
+fn runs_at(profile: &Profile, file: &str) -> Vec<&'static str> {
+    let names = |hook: &&pintle_profile::Hook| hook.fields.to_string().contains(file);
+    let points: BTreeSet<&str> =
+        profile.hooks.iter().filter(names).map(|hook| hook.bucket.point).collect();
+    points.into_iter().collect()
 }
 
 fn coloured(kind: ChangeKind) -> Shown {
-    let word = text!("{:<8}", word(kind));
     match kind {
-        ChangeKind::Added => green(word),
-        ChangeKind::Changed => yellow(word),
-        ChangeKind::Removed => red(word),
+        ChangeKind::Added => green("new"),
+        ChangeKind::Changed => yellow(word(kind)),
+        ChangeKind::Removed => red(word(kind)),
     }
 }
 

@@ -37,7 +37,7 @@ fn a_script_for_the_model_is_a_file_of_the_profile() {
     for model in ["scripted:/dev/zero", "scripted:../outside.json", "scripted:/etc/passwd"] {
         world.agent(&json!({ "model": model }));
         let said = world.ask("hello");
-        assert!(!said.ok && said.err.contains("agent.json:2: the script"), "{said:?}");
+        assert!(!said.ok && said.err.contains("agent.json:2: cannot use the script"), "{said:?}");
         assert!(!world.run(&["hooks", "lint", "profile"]).ok);
     }
     world.write("profile/play.json", r#"[{ "text": "from the script" }]"#);
@@ -100,7 +100,7 @@ fn an_agent_asks_before_it_changes_the_rules_it_works_under() {
         "write profile/notes.txt: x",
     ] {
         let said = world.ask(question);
-        assert!(said.out.contains("`path` leads to a protected file"), "{question}: {said:?}");
+        assert!(said.out.contains("it writes a protected file"), "{question}: {said:?}");
     }
     assert_eq!(world.read("profile/agent.json"), before);
     assert_eq!(world.read("profile/personalities/guide/SOUL.md"), "You guide.");
@@ -147,8 +147,8 @@ fn a_script_that_an_agent_runs_can_neither_trust_nor_answer() {
     let off = "level = \"permissive\"\n[sandbox]\nmode = \"off\"\n";
     std::fs::write(world.data("pintle.toml"), off).unwrap();
     assert!(world.run(&["chat", "-q", "run sh innocent.sh"]).ok);
-    assert_eq!(world.read("trusts").matches("only a person trusts a profile").count(), 2);
-    assert!(world.read("answers").contains("only a person answers a question"));
+    assert_eq!(world.read("trusts").matches("only a person may trust a profile").count(), 2);
+    assert!(world.read("answers").contains("only a person may answer a question"));
     assert!(world.read("looks").contains("check.sh"), "looking is free, and nothing is trusted");
     world.trust();
 }
@@ -168,11 +168,9 @@ fn what_a_person_is_asked_about_cannot_hide_or_move_anything() {
         .spawn()
         .unwrap();
     let asked = id(&world.pending());
-    for arguments in [&["approvals", "list"][..], &["approvals", "show", &asked]] {
-        let said = world.run(arguments);
-        for spelled in ["\\u202e", "\\u200b", "\\u009b2K", "\\u001b[1A"] {
-            assert!(said.out.contains(spelled), "{spelled}: {said:?}");
-        }
+    let said = world.run(&["approvals", "show", &asked]);
+    for spelled in ["\\u202e", "\\u200b", "\\u009b2K", "\\u001b[1A"] {
+        assert!(said.out.contains(spelled), "{spelled}: {said:?}");
     }
     world.run(&["approvals", "deny", &asked]);
     asking.wait().unwrap();

@@ -37,10 +37,11 @@ fn approve(world: &World, asked: &str) -> Said {
     world.run(&["approvals", "approve", asked])
 }
 
-/// Has the session of a question's run, as the run did: whoever answers takes it for alive.
-fn stands_in_for_its_run(world: &World, pending: &Value) -> File {
-    let lock = world.data("locks").join(pending["sessionId"].as_str().unwrap());
-    let held = File::open(lock).unwrap();
+/// Holds the lock that a killed run has left, as the run did: its session is taken to be in use.
+fn stands_in_for_its_run(world: &World) -> File {
+    let locks: Vec<_> = std::fs::read_dir(world.data("locks")).unwrap().flatten().collect();
+    let [lock] = locks.as_slice() else { panic!("one process, one lock: {locks:?}") };
+    let held = File::open(lock.path()).unwrap();
     held.lock().unwrap();
     held
 }
@@ -77,16 +78,16 @@ fn between_answered_and_used() {
     let asked = id(&pending);
     killed(asking);
     // It seems to be there, but never gets to hear the answer.
-    let held = stands_in_for_its_run(&world, &pending);
+    let held = stands_in_for_its_run(&world);
     let answered = approve(&world, &asked);
-    assert!(answered.ok && !answered.out.contains("it went on here"), "{answered:?}");
+    assert!(answered.ok && !answered.out.contains("it continued here"), "{answered:?}");
     drop(held);
     let stored = question(&world, &asked);
     assert_eq!((&stored["state"], &stored["consumedAt"]), (&json!("approved"), &Value::Null));
     assert!(!world.path("marker").exists());
     // The answer stands: whoever repeats it lets the run go on.
     let again = approve(&world, &asked);
-    assert!(again.ok && again.out.contains("it went on here"), "{again:?}");
+    assert!(again.ok && again.out.contains("it continued here"), "{again:?}");
     assert_eq!(world.read("marker"), "ran\n");
     assert!(!approve(&world, &asked).ok);
     assert_eq!(world.read("marker"), "ran\n");
@@ -139,7 +140,10 @@ fn a_run_that_is_stopped_while_it_waits_takes_its_question_back() {
     asking.wait().unwrap();
     until(|| question(&world, &asked)["state"] == "cancelled", "the cancellation");
     let late = approve(&world, &asked);
-    assert!(!late.ok && late.err.contains("it was cancelled already; nothing"), "{late:?}");
+    assert!(
+        !late.ok && late.err.contains("it was cancelled already; your answer changed nothing"),
+        "{late:?}"
+    );
     assert!(!world.path("marker").exists());
     goes_on(&world, 2);
 }
@@ -161,10 +165,7 @@ fn of_many_answers_at_once_one_counts_and_each_other_is_told() {
         all.into_iter().map(|c| Said::from(c.wait_with_output().unwrap())).collect();
     let counted: Vec<usize> = (0..8).filter(|n| said[*n].ok).collect();
     assert_eq!(counted.len(), 1, "{said:?}");
-    assert!(
-        said.iter().filter(|s| !s.ok).all(|s| s.err.contains("nothing was changed")),
-        "{said:?}"
-    );
+    assert!(said.iter().filter(|s| !s.ok).all(|s| s.err.contains("changed nothing")), "{said:?}");
     asking.wait_with_output().unwrap();
     assert_eq!(world.read("marker").lines().count(), usize::from(counted[0].is_multiple_of(2)));
 }
@@ -187,13 +188,13 @@ fn of_many_answers_after_a_crash_one_counts_and_is_acted_on() {
         let said: Vec<Said> =
             all.into_iter().map(|c| Said::from(c.wait_with_output().unwrap())).collect();
         let approved = question(&world, &asked)["state"] == "approved";
-        let word = if approved { "approved terminal" } else { "denied terminal" };
+        let word = if approved { "approved $ " } else { "denied $ " };
         let counted = |said: &Said| said.ok && said.out.contains(word);
         assert_eq!(said.iter().filter(|said| counted(said)).count(), 1, "{round}: {said:?}");
         for said in said.iter().filter(|said| !counted(said)) {
             // Whoever repeats a yes that nobody has acted on yet goes on with the run, and is told whose yes it was.
             let goes_on = said.ok && said.err.contains("it was approved already, by");
-            let too_late = !said.ok && said.err.contains("nothing was changed");
+            let too_late = !said.ok && said.err.contains("changed nothing");
             assert!(goes_on || too_late, "{round}: {said:?}");
         }
         assert_eq!(world.read("marker").lines().count(), usize::from(approved), "{said:?}");
@@ -208,7 +209,7 @@ fn a_yes_that_nobody_acts_on_is_acted_on_by_whoever_gave_it() {
     let asking = waiting(&world, &["-q", "run echo ran >> marker"]);
     let pending = world.pending();
     killed(asking);
-    let held = stands_in_for_its_run(&world, &pending);
+    let held = stands_in_for_its_run(&world);
     let asked = id(&pending);
     let mut answering = world.pintle(&["approvals", "approve", &asked]);
     let answering = answering.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -216,7 +217,7 @@ fn a_yes_that_nobody_acts_on_is_acted_on_by_whoever_gave_it() {
     assert!(!world.path("marker").exists());
     drop(held);
     let said = Said::from(answering.wait_with_output().unwrap());
-    assert!(said.ok && said.out.contains("it went on here"), "{said:?}");
+    assert!(said.ok && said.out.contains("it continued here"), "{said:?}");
     assert_eq!(world.read("marker"), "ran\n");
     goes_on(&world, 2);
 }
@@ -229,7 +230,7 @@ fn a_no_to_what_was_approved_before_a_crash_runs_nothing() {
     let pending = world.pending();
     let asked = id(&pending);
     killed(asking);
-    let held = stands_in_for_its_run(&world, &pending);
+    let held = stands_in_for_its_run(&world);
     assert!(approve(&world, &asked).ok);
     drop(held);
     let late = world.run(&["approvals", "deny", &asked]);
@@ -237,7 +238,7 @@ fn a_no_to_what_was_approved_before_a_crash_runs_nothing() {
     assert!(!world.path("marker").exists());
     let again = approve(&world, &asked);
     assert!(again.ok && again.err.contains("approved already"), "{again:?}");
-    assert!(!again.out.contains("approved terminal"), "its answer did not count: {again:?}");
+    assert!(!again.out.contains("approved $ "), "its answer did not count: {again:?}");
     assert_eq!(world.read("marker"), "ran\n");
 }
 
@@ -334,13 +335,13 @@ fn who_waits_for_an_answer_is_told_that_it_was_no_or_never_came() {
     let asked = id(&world.pending());
     world.run(&["approvals", "deny", &asked, "--reason", "not on a Sunday"]);
     let said = Said::from(asking.wait_with_output().unwrap());
-    assert!(said.err.contains("✗ terminal blocked: "), "{said:?}");
-    assert!(said.err.contains("said no: not on a Sunday"), "{said:?}");
+    assert!(said.err.contains("⊘ $ touch marker"), "{said:?}");
+    assert!(said.err.contains("denied by you: \"not on a Sunday\""), "{said:?}");
 
     let world = World::strict(&json!({ "security": { "approvalTimeoutMs": 1000 } }));
     let arguments =
         ["chat", "--profile", "profile", "--wait-for-approval", "-q", "run touch marker"];
     let said = world.run(&arguments);
-    assert!(said.err.contains("✗ terminal blocked: "), "{said:?}");
-    assert!(said.err.contains("nobody answered in time"), "{said:?}");
+    assert!(said.err.contains("⊘ $ touch marker"), "{said:?}");
+    assert!(said.err.contains("no answer in time, expired"), "{said:?}");
 }

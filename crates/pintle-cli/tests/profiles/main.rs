@@ -11,6 +11,7 @@
 mod files;
 mod hostile;
 mod kills;
+mod ledger;
 mod observers;
 mod programs;
 mod reload;

@@ -16,7 +16,7 @@ fn a_server_starts_only_as_it_was_trusted() {
     let world = World::new(&server()).allowing_programs();
     world.script("profile/hooks/serve.sh", "#!/bin/sh\ntouch started\n");
     let said = world.ask("list .");
-    assert!(!said.ok && said.err.contains("not trusted: nobody has trusted"), "{said:?}");
+    assert!(!said.ok && said.err.contains("this profile is not trusted yet"), "{said:?}");
     assert!(said.err.contains("pintle trust"), "{said:?}");
     assert!(!world.path("profile/started").exists());
 
@@ -31,7 +31,7 @@ fn a_server_starts_only_as_it_was_trusted() {
     std::fs::remove_file(world.path("profile/started")).unwrap();
     world.script("profile/hooks/serve.sh", "#!/bin/sh\ntouch started # and more\n");
     let said = world.ask("list .");
-    assert!(said.err.contains("`hooks/serve.sh` changed since it was trusted"), "{said:?}");
+    assert!(said.err.contains("`hooks/serve.sh` has changed since it was trusted"), "{said:?}");
     assert!(!world.path("profile/started").exists());
 }
 
@@ -57,7 +57,7 @@ fn a_script_that_comes_to_be_later_is_not_trusted() {
     assert!(!world.path("a.txt").exists(), "{missing:?}");
     world.script("profile/hooks/later.sh", "#!/bin/sh\ntouch ran\n");
     let said = world.ask("write b.txt: x");
-    assert!(said.out.contains("was not there when the profile was trusted"), "{said:?}");
+    assert!(said.out.contains("is new since the profile was trusted"), "{said:?}");
     assert!(!world.path("b.txt").exists() && !world.path("profile/ran").exists());
     world.trust();
     world.ask("write c.txt: x");
@@ -86,7 +86,7 @@ fn a_script_that_becomes_a_pipe_or_a_link_is_not_trusted_and_not_waited_for() {
     crate::support::fifo(&script);
     talk.say("write c.txt: x");
     let said = talk.end();
-    assert!(said.out.contains("`hooks/check.sh` changed since it was trusted"), "{said:?}");
+    assert!(said.out.contains("`hooks/check.sh` has changed since it was trusted"), "{said:?}");
     assert!(said.out.contains("cannot be read: it is not an ordinary file"), "{said:?}");
     assert!(!world.path("b.txt").exists() && !world.path("c.txt").exists());
 }
@@ -105,7 +105,7 @@ fn two_who_trust_two_profiles_at_once_do_not_undo_each_other() {
     assert!(all.iter_mut().all(|child| child.wait().unwrap().success()));
     for name in &names {
         let said = world.run(&["trust", name]);
-        assert!(said.out.contains("nothing changed"), "{name}: {said:?}");
+        assert!(said.out.contains("nothing has changed"), "{name}: {said:?}");
     }
 }
 
@@ -132,7 +132,7 @@ fn hooks_without_names_on_one_line_are_told_apart() {
     let world = World::new(&json!({}));
     let one_line = r#"{"hooks":{"onToolCall":[{"action":"log"},{"action":"log"}]}}"#;
     world.write("profile/agent.json", one_line);
-    let listed = world.run(&["hooks", "list", "--profile", "profile"]);
+    let listed = world.run(&["hooks", "list", "--profile", "profile", "--json"]);
     assert!(listed.ok, "{listed:?}");
     for name in ["log at agent.json:1", "log at agent.json:1 (2)"] {
         assert!(listed.out.contains(name), "{listed:?}");
@@ -194,7 +194,7 @@ fn a_script_that_another_one_loads_runs_only_as_it_was_trusted() {
     assert!(world.path("a.txt").exists());
     world.write("profile/hooks/lib/rules.sh", "touch ran\n");
     let said = world.ask("write b.txt: x");
-    assert!(said.out.contains("`hooks/lib/rules.sh` changed since it was trusted"), "{said:?}");
+    assert!(said.out.contains("`hooks/lib/rules.sh` has changed since it was trusted"), "{said:?}");
     assert!(!world.path("b.txt").exists() && !world.path("profile/ran").exists());
 }
 
@@ -211,14 +211,14 @@ fn a_file_that_a_hook_names_is_trusted_by_content_and_not_written_unasked() {
         Said::from(asked.unwrap())
     };
     let said = ask("write etc/deny.txt: nothing");
-    assert!(said.out.contains("`path` leads to a protected file"), "{said:?}");
+    assert!(said.out.contains("it writes a protected file"), "{said:?}");
     ask("write etc/notes.txt: x");
     assert!(world.path("profile/etc/notes.txt").exists(), "a file that no hook names is free");
     world.ask("write a.txt: sesame");
     assert!(!world.path("a.txt").exists());
     world.write("profile/etc/deny.txt", "nothing\n");
     let said = world.ask("write b.txt: x");
-    assert!(said.out.contains("`etc/deny.txt` changed since it was trusted"), "{said:?}");
+    assert!(said.out.contains("`etc/deny.txt` has changed since it was trusted"), "{said:?}");
 }
 
 // R10.9: hooks as people write them stay trusted, run after run, and leave the project to the agent.
@@ -240,7 +240,7 @@ fn a_hook_that_writes_beside_its_folder_stays_trusted_and_leaves_the_project_to_
             let written = world.read(&format!("profile/{file}"));
             assert_eq!(written.trim_end(), "check:", "{says}: {said:?}");
         }
-        assert!(world.run(&["trust", "profile"]).out.contains("nothing changed"), "{says}");
+        assert!(world.run(&["trust", "profile"]).out.contains("nothing has changed"), "{says}");
     }
 }
 
@@ -250,7 +250,7 @@ fn an_agent_asks_before_it_writes_what_git_runs() {
     let world = World::new(&json!({}));
     for file in [".git/hooks/pre-commit", ".git/config", ".envrc"] {
         let said = world.ask(&format!("write {file}: x"));
-        assert!(said.out.contains("`path` leads to a protected file"), "{said:?}");
+        assert!(said.out.contains("it writes a protected file"), "{said:?}");
         assert!(!world.path(file).exists());
     }
     world.ask("write .git/description: x");
@@ -315,7 +315,7 @@ fn a_script_that_was_run_by_hand_is_trusted_again_once_its_traces_are_removed() 
         assert!(said.out.contains(part), "{part}: {said:?}");
     }
     let shown = world.run(&["trust", "profile"]);
-    assert!(shown.out.contains("note: `hooks/__pycache__`: Python would run it"), "{shown:?}");
+    assert!(shown.out.contains("! `hooks/__pycache__`: Python would run it"), "{shown:?}");
     std::fs::remove_dir_all(world.path("profile/hooks/__pycache__")).unwrap();
     world.ask("write a.txt: x");
     assert!(world.path("a.txt").exists());
@@ -372,12 +372,15 @@ fn hooked(command: &str, files: &[(&str, &str)]) -> World {
 fn trust_shows_what_changed_line_by_line() {
     let world = hooked("sh hooks/c.sh", &[]);
     let first = world.run(&["trust", "profile"]);
-    assert!(first.out.contains("nothing changed"), "{first:?}");
+    assert!(first.out.contains("nothing has changed"), "{first:?}");
     world.write("profile/hooks/c.sh", "one\ntwo\n");
     world.write("profile/hooks/tool", "\0binary");
     let shown = world.run(&["trust", "profile"]).out;
-    for part in ["added    hooks/c.sh", "  +one\n  +two\n", "added    hooks/tool\n  none → sha256:"]
-    {
+    for part in [
+        "hooks/c.sh  new  +2 -0",
+        "  1 + │ one\n  2 + │ two\n",
+        "hooks/tool  new\n  none → sha256:",
+    ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     world.trust();
@@ -385,9 +388,9 @@ fn trust_shows_what_changed_line_by_line() {
     world.write("profile/hooks/tool", "\0other");
     let shown = world.run(&["trust", "profile"]).out;
     for part in [
-        "changed  hooks/c.sh",
-        "   one\n  -two\n  +three\\u{1b}[2K\n",
-        "changed  hooks/tool\n  sha256:",
+        "hooks/c.sh  changed  +1 -1  runs at: tool.pre",
+        "  1   │ one\n  2 - │ two\n  2 + │ three\\u{1b}[2K\n",
+        "hooks/tool  changed\n  sha256:",
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }

@@ -161,7 +161,7 @@ fn a_change_that_brings_a_program_blocks_until_somebody_has_looked_at_it() {
     talk.settle("c.txt");
     let said = talk.end();
     assert!(world.path("profile/ran-the-script").exists(), "{said:?}");
-    assert!(said.err.contains("nobody has trusted this profile yet"), "{said:?}");
+    assert!(said.err.contains("this profile is not trusted yet"), "{said:?}");
 }
 
 #[test]

@@ -77,7 +77,10 @@ fn a_file_that_comes_and_goes_while_a_hook_runs_is_noticed() {
         let world = gate_that(does, false);
         let said = world.ask("write a.txt: x");
         assert!(!world.path("a.txt").exists(), "{does}: {said:?}");
-        assert!(said.out.contains("a file came and went in `hooks`"), "{does}: {said:?}");
+        assert!(
+            said.out.contains("a file appeared in `hooks` and was removed"),
+            "{does}: {said:?}"
+        );
     }
     // Beside the folder that counts it makes no difference.
     let world = gate_that("echo > new && rm new", false);

@@ -6,9 +6,7 @@ use crate::support::World;
 
 #[test]
 fn what_nothing_serves_keeps_a_profile_from_loading() {
-    let channel = json!({ "kind": "telegram", "tokenEnv": "T" });
     for (agent, what) in [
-        (json!({ "channels": { "phone": channel } }), "channels"),
         (json!({ "plugins": ["notes"] }), "plugins"),
         (json!({ "personalities": { "a": { "prompt": "a", "plugins": ["notes"] } } }), "plugins"),
     ] {
@@ -51,6 +49,25 @@ fn a_variable_that_is_not_set_is_told_by_lint_and_doctor_and_starts_nothing() {
     let told = "FILES_KEY is not set: the MCP server `files` starts only when it is";
     assert!(lint.ok && lint.out.contains(told), "{lint:?}");
     let doctor = world.run(&["doctor", "--profile", "profile"]);
-    assert!(!doctor.ok && doctor.out.contains("needs a secret in FILES_KEY"), "{doctor:?}");
+    assert!(
+        !doctor.ok && doctor.out.contains("needs the environment variable FILES_KEY"),
+        "{doctor:?}"
+    );
     assert!(!world.ask("list .").ok && !world.path("given").exists());
+}
+
+/// R10.11: a channel's secret is named, never written, and a variable that is not set is told of.
+#[test]
+fn a_channels_token_is_a_variable_and_lint_and_doctor_say_when_it_is_not_set() {
+    let telegram = |token: &str| json!({ "channels": { "telegram": { "token": token } } });
+    let written = World::new(&telegram("42:secret"));
+    let said = written.run(&["hooks", "lint", "profile"]);
+    assert!(!said.ok && said.err.contains("a secret is named here, not written"), "{said:?}");
+    let named = World::new(&telegram("${NO_SUCH_BOT_TOKEN}"));
+    for command in [&["hooks", "lint", "profile"][..], &["doctor", "--profile", "profile"]] {
+        let said = named.run(command);
+        let told = format!("{}{}", said.out, said.err);
+        assert!(told.contains("NO_SUCH_BOT_TOKEN is not set"), "{said:?}");
+    }
+    assert!(named.ask("list .").ok, "the profile is served without its channel");
 }

@@ -45,16 +45,11 @@ fn every_hook_of_a_profile_that_does_not_load_is_shown_and_the_wrong_ones_say_wh
     assert_eq!(found("terminal guard"), ("never fired".into(), None));
     assert_eq!(row(&rows, "misspelt")["errors"][0]["help"][0], "did you mean `approve`?");
 
+    // A person sees each mistake once.
     let said = world.run(&["hooks", "list", "--profile", "profile"]);
-    assert!(!said.ok);
-    for (name, why) in [
-        ("misspelt", "agent.json:5:19: there is no action `aprove`"),
-        ("loud", "agent.json:7:61: `level` cannot be `shout`"),
-        ("nowhere", "agent.json:8:5: `hooks` has no field `onStrat`"),
-    ] {
-        let mut lines = said.out.lines().skip_while(|line| !line.contains(name));
-        assert!(lines.next().is_some_and(|line| line.ends_with("invalid")), "{said:?}");
-        assert_eq!(lines.next().map(str::trim), Some(why), "{said:?}");
+    assert!(!said.ok && said.out.is_empty(), "{said:?}");
+    for why in ["`aprove`", "`shout`", "`onStrat`"] {
+        assert_eq!(said.err.matches(why).count(), 1, "{why}: {said:?}");
     }
     assert!(said.err.contains("3 errors: the profile was not loaded"), "{said:?}");
 }
@@ -87,7 +82,7 @@ fn a_hook_whose_no_stops_nothing_is_said_to_be_one() {
     let list = world.run(&["hooks", "list", "--profile", "profile"]).out;
     for (name, advisory) in [("after", true), ("before", false)] {
         let line = list.lines().find(|line| line.contains(&format!(" {name} "))).unwrap();
-        assert_eq!(line.contains("Gate, advisory"), advisory, "{line}");
+        assert_eq!(line.contains(" advises "), advisory, "{line}");
     }
     assert_eq!(row(&rows, "watches")["observer"], true);
     assert_eq!(row(&rows, "before")["observer"], false);
@@ -112,15 +107,13 @@ fn a_hook_that_only_watches_is_said_to_be_an_observer() {
         let list = world.run(&["hooks", "list", "--profile", "profile"]).out;
         ["told", "kept", "ask"].map(|name| {
             let line = list.lines().find(|line| line.contains(&format!(" {name} "))).unwrap();
-            line.contains("Gate, observer ")
+            line.contains(" observer ")
         })
     };
     assert_eq!(watching(&world), [true, true, false]);
     let mut talk = world.talk(&[]);
     talk.say("/hooks");
     assert_eq!(talk.end().out.matches("Gate, observer ").count(), 2);
-    world.agent(&json!({ "nmae": "x", "hooks": { "onToolCall": hooks } }));
-    assert_eq!(watching(&world), [true, true, false], "also when the profile does not load");
     world.agent(&json!({ "hooks": { "onToolCall": hooks } }));
     let world = world.operator("PINTLE_DISABLE_HOOKS", "1");
     assert_eq!(watching(&world), [true, true, false], "also when they are switched off");
@@ -145,7 +138,8 @@ fn a_file_that_is_no_json_has_only_errors() {
     world.write("profile/agent.json", "{ broken");
     let said = world.run(&["hooks", "list", "--profile", "profile"]);
     assert!(!said.ok && said.err.contains("this is not JSON"), "{said:?}");
-    assert!(said.out.contains("terminal guard"), "built-ins are there whatever the profile says");
+    let rows = world.run(&["hooks", "list", "--profile", "profile", "--json"]).out;
+    assert!(rows.contains("terminal guard"), "built-ins are there whatever the profile says");
 }
 
 // R10.8
@@ -272,13 +266,13 @@ fn the_doctor_says_when_programs_are_not_trusted() {
     world.script("profile/hooks/check.sh", "#!/bin/sh\n");
     let doctor = || world.run(&["doctor", "--profile", "profile"]);
     let never = doctor();
-    assert!(!never.ok && never.out.contains("nobody has trusted this profile yet"), "{never:?}");
+    assert!(!never.ok && never.out.contains("this profile is not trusted yet"), "{never:?}");
     world.trust();
     let trusted = doctor();
-    assert!(trusted.ok && trusted.out.contains("as they were trusted"), "{trusted:?}");
+    assert!(trusted.ok && trusted.out.contains("all active"), "{trusted:?}");
     world.script("profile/hooks/check.sh", "#!/bin/sh\nexit 1\n");
     let changed = doctor();
-    assert!(!changed.ok && changed.out.contains("`hooks/check.sh` changed"), "{changed:?}");
+    assert!(!changed.ok && changed.out.contains("`hooks/check.sh` has changed"), "{changed:?}");
     assert!(changed.out.contains("pintle trust"), "{changed:?}");
 }
 
@@ -293,13 +287,9 @@ fn a_hook_or_server_with_a_wider_sandbox_is_shown_in_words() {
     let world = World::new(&agent).allowing_programs();
     world.trust();
     let list = world.run(&["hooks", "list", "--profile", "profile"]).out;
-    let line_after = |name: &str| {
-        let mut lines = list.lines().skip_while(|line| !line.contains(&format!(" {name} ")));
-        lines.nth(1).unwrap_or_default().trim().to_owned()
-    };
-    assert_eq!(line_after("free"), "runs without a sandbox", "{list}");
-    assert_eq!(line_after("far"), "may reach the network", "{list}");
-    assert!(!line_after("near").contains("network"), "{list}");
+    assert!(list.contains("! free: runs without a sandbox"), "{list}");
+    assert!(list.contains("! far: may reach the network"), "{list}");
+    assert!(!list.contains("! near"), "{list}");
     let trust = world.run(&["trust", "profile"]).out;
     for told in [
         "the hook `free` runs without a sandbox",

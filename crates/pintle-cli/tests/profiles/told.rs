@@ -75,7 +75,8 @@ fn a_no_in_the_words_of_another_agent_is_heard() {
             world.ask("write a.txt: x");
             assert!(!world.path("a.txt").exists(), "{answer}");
             let trace = world.run(&["trace"]);
-            assert!(trace.out.contains(reason), "{answer}: {trace:?}");
+            let words = trace.out.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words.contains(reason), "{answer}: {trace:?}");
         }
     }
 }
@@ -89,6 +90,11 @@ fn unsaved(world: &World) -> Talk<'_> {
 }
 
 // P6
+/// Lines are wrapped at words.
+fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn a_line_that_could_not_be_saved_is_told_wherever_it_was_to_be() {
     for bucket in ["onStart", "onModelCall", "onModelEnd", "onToolEnd", "onComplete"] {
@@ -98,7 +104,10 @@ fn a_line_that_could_not_be_saved_is_told_wherever_it_was_to_be() {
         talk.settle("a.txt");
         let said = talk.end();
         let told = said.err.lines().filter(|line| line.contains("audit at ")).count();
-        assert!(told > 0 && said.err.contains("could not be saved"), "{bucket}: {said:?}");
+        assert!(
+            told > 0 && unwrapped(&said.err).contains("could not be saved"),
+            "{bucket}: {said:?}"
+        );
         if matches!(bucket, "onStart" | "onToolEnd" | "onComplete") {
             assert_eq!(told, 1, "{bucket}: {said:?}");
         }
@@ -168,6 +177,6 @@ fn an_older_profile_in_force_is_told_at_every_run_and_in_the_list_of_hooks() {
     assert_eq!(said.err.matches("the old one stays in force").count(), 1, "{said:?}");
     assert_eq!(said.err.matches(OLDER).count(), 3, "{said:?}");
     assert_eq!(said.out.matches(OLDER).count(), 1, "{said:?}");
-    let named = |name: &str| said.out.matches(&format!("profile: `{name}` in ")).count();
+    let named = |name: &str| said.out.matches(&format!("profile: {name} · ")).count();
     assert_eq!((named("first"), named("second")), (2, 1), "{said:?}");
 }

@@ -1,11 +1,14 @@
 //! Questions at a real terminal: what is seen is what is asked, and only an answer to it is one.
 
-use serde_json::json;
+use insta::assert_snapshot;
+use serde_json::{Value, json};
 
 use crate::{
+    chat::without_times,
     support::World,
     terminal::{
-        CTRL_C, CTRL_D, PROMPT_IS_GONE, answer_elsewhere, keys, play, wait, wait_for_prompt,
+        CTRL_C, CTRL_D, answer_elsewhere, keys, play, play_at, wait, wait_for_prompt,
+        wait_for_question,
     },
 };
 
@@ -31,11 +34,10 @@ fn arguments_cannot_draw_another_question() {
     let steps = [
         wait_for_prompt(),
         keys("go\r"),
-        wait("wants to run"),
-        wait("/etc/passwd\\u001b[5F\\u001b[J?"),
-        wait("allow it?"),
-        wait_for_prompt(),
-        keys("n\r"),
+        wait("Read "),
+        wait("/etc/passwd\\u{1b}[5F\\u{1b}[J?"),
+        wait_for_question(),
+        keys("n"),
         wait("Then not."),
         wait_for_prompt(),
         keys("/quit\r"),
@@ -45,7 +47,7 @@ fn arguments_cannot_draw_another_question() {
     for raw in ["\u{1b}[5F", "\u{1b}[J? ", "\u{202e}", "Then not.\u{1b}", "\u{7}"] {
         assert!(!screen.text.contains(raw), "{raw:?} in {:?}", screen.text);
     }
-    assert!(screen.rendered.contains("? read_file wants to run\n    {\n"), "{}", screen.rendered);
+    assert_eq!(screen.rendered.matches("\n? ").count(), 1, "{}", screen.rendered);
 }
 
 #[test]
@@ -59,9 +61,8 @@ fn what_was_typed_before_the_question_is_no_answer_to_it() {
             wait("hook slow-guard"),
             keys(typed),
             json!({"make": world.file("go")}),
-            wait("allow it?"),
-            wait_for_prompt(),
-            keys("no\r"),
+            wait_for_question(),
+            keys("n"),
             wait("I could not run"),
             wait_for_prompt(),
             keys(CTRL_D),
@@ -69,58 +70,140 @@ fn what_was_typed_before_the_question_is_no_answer_to_it() {
         let screen = play(&world, &["chat", "--profile", "slow"], &steps);
         assert_eq!(screen.code, 0, "{typed:?}: {}", screen.text);
         assert!(!world.file("made.txt").exists(), "{typed:?}: {}", screen.text);
-        let told = screen.rendered.contains("what was typed before the question is no answer");
-        assert_eq!(told, typed.contains('\r'), "{typed:?}: {}", screen.rendered);
     }
 }
 
-// Two calls of one turn: the answer to the first question is none to the second.
+// P2: Enter, arrows, pastes, other letters: none of them is a yes.
 #[test]
-fn each_question_wants_its_own_answer() {
+fn no_other_key_approves() {
     let world = World::strict();
-    let call = |id: &str| json!({"id": id, "name": "terminal", "input": {"command": format!("touch {id}")}});
-    let model = world
-        .script("two.json", &json!([{"toolCalls": [call("t1"), call("t2")]}, {"text": "End."}]));
-    let steps = [
-        wait_for_prompt(),
-        keys("go\r"),
-        wait("touch t1"),
-        wait("allow it?"),
-        wait_for_prompt(),
-        keys("y\ry\ry\r"),
-        wait("touch t2"),
-        wait("allow it?"),
-        wait_for_prompt(),
-        keys("n\r"),
-        wait("End."),
-        wait_for_prompt(),
-        keys("/quit\r"),
+    let strokes = [
+        "\r",
+        " ",
+        "Y",
+        "1",
+        "\u{1b}",
+        ARROW_UP,
+        "\u{1b}OA",
+        "\u{1b}[200~y\u{1b}[201~",
+        "yes\r",
+        "yy",
+        "ya",
+        CTRL_D,
+        "é",
+        "ok y",
     ];
-    let screen = play(&world, &["chat", "--model", &model], &steps);
-    assert_eq!(screen.code, 0, "{}", screen.text);
-    assert!(world.file("t1").exists() && !world.file("t2").exists(), "{}", screen.text);
+    for stroke in strokes {
+        let steps = [
+            wait_for_question(),
+            keys(stroke),
+            wait("only these keys answer: y a A n r d"),
+            keys("n"),
+            wait("I could not run"),
+        ];
+        let screen = play(&world, &["chat", "-q", "run touch made.txt"], &steps);
+        assert_eq!(screen.code, 0, "{stroke:?}: {}", screen.text);
+        assert!(!world.file("made.txt").exists(), "{stroke:?}: {}", screen.text);
+    }
+    assert_eq!(world.run(&["approvals", "rules", "--json"]).json(), json!([]));
+}
+
+/// A model that makes three calls at once, and a profile that asks about each.
+fn three_calls(world: &World) -> String {
+    let asking = json!({"name": "asks", "hooks": {"onToolCall": [{"action": "approve", "name": "ask", "tools": ["terminal"]}]}});
+    world.write("asks/agent.json", asking.to_string());
+    let call = |id: &str, command: &str| json!({"id": id, "name": "terminal", "input": {"command": command}});
+    let calls = [call("t1", "touch one"), call("t2", "touch two"), call("t3", "sudo touch three")];
+    world.script("three.json", &json!([{"toolCalls": calls}, {"text": "End."}]))
+}
+
+// The calls of one message are answered together, but for what may change the machine.
+#[test]
+fn several_calls_are_answered_together_and_the_machine_is_asked_about_alone() {
+    let world = World::new();
+    let model = three_calls(&world);
+    let steps = [
+        wait("3 calls need a yes"),
+        wait("yes to 1 and 2 (3 is asked alone)"),
+        wait_for_question(),
+        keys("y"),
+        wait("Run this command?"),
+        wait("sudo touch three"),
+        wait_for_question(),
+        keys("n"),
+        wait("End."),
+    ];
+    for columns in [80, 50] {
+        let chat = ["chat", "-q", "go", "--profile", "asks", "--model", &model];
+        let screen = play_at(&world, columns, &chat, &steps);
+        assert_eq!(screen.code, 0, "{}", screen.text);
+        assert!(world.file("one").exists() && world.file("two").exists(), "{}", screen.text);
+        let seen = without_times(&screen.rendered, &world);
+        assert_snapshot!(format!("several_calls_{columns}"), seen);
+        std::fs::remove_file(world.file("one")).unwrap();
+        std::fs::remove_file(world.file("two")).unwrap();
+    }
 }
 
 #[test]
-fn yes_is_yes_in_any_case_and_what_is_unclear_is_asked_again() {
-    let world = World::strict();
-    let steps = [
-        wait_for_prompt(),
-        keys("run touch made.txt\r"),
-        wait("allow it?"),
-        wait_for_prompt(),
-        keys("OK\r"),
-        wait("y or yes is yes"),
-        wait("allow it?"),
-        wait_for_prompt(),
-        keys("Yes\r"),
-        wait("I ran"),
-        wait_for_prompt(),
-        keys("/quit\r"),
+fn a_no_to_several_calls_runs_none_and_one_of_them_can_be_looked_at() {
+    let world = World::new();
+    let model = three_calls(&world);
+    let all = [wait("3 calls need a yes"), wait_for_question(), keys("n"), wait("denied by you")];
+    let screen = play(&world, &["chat", "-q", "go", "--profile", "asks", "--model", &model], &all);
+    assert!(!world.file("one").exists() && !world.file("two").exists(), "{}", screen.text);
+    let one = [
+        wait("3 calls need a yes"),
+        wait_for_question(),
+        keys("2"),
+        wait("touch two"),
+        wait_for_question(),
+        keys("y"),
+        wait("2 calls need a yes"),
+        wait_for_question(),
+        keys("n"),
+        wait("End."),
     ];
-    let screen = play(&world, &["chat"], &steps);
-    assert_eq!(screen.code, 0, "{}", screen.text);
-    assert!(world.file("made.txt").exists());
+    let screen = play(&world, &["chat", "-q", "go", "--profile", "asks", "--model", &model], &one);
+    assert!(!world.file("one").exists() && world.file("two").exists(), "{}", screen.text);
+}
+
+// R11.4: an edit is a diff, a script is its lines, and a secret is hidden.
+#[test]
+fn a_person_sees_a_diff_and_a_script_as_lines() {
+    let world = World::strict();
+    world.write("src/cart.rs", "fn total(&self) -> u64 {\n    self.items.iter().sum()\n}\n");
+    let edit = json!({"path": "src/cart.rs", "old": "    self.items.iter().sum()\n",
+        "new": "    let net: u64 = self.items.iter().sum();\n    net + net * 19 / 100\n"});
+    let script = json!({"command": "python3 - <<'EOF'\nimport os\nos.rename(\"A.txt\", \"a.txt\")\nEOF", "timeoutMs": 5000});
+    let write = json!({"path": "deploy/prod.env", "content": "REGION=eu-1\n".repeat(30)});
+    let turn = |id: &str, tool: &str, input: &Value| json!({"toolCalls": [{"id": id, "name": tool, "input": input}]});
+    let model = world.script(
+        "shown.json",
+        &json!([turn("t1", "edit_file", &edit), turn("t2", "terminal", &script), turn("t3", "write_file", &write), {"text": "End."}]),
+    );
+    for columns in [80, 50] {
+        let steps = [
+            wait("Edit src/cart.rs?"),
+            wait_for_question(),
+            keys("n"),
+            wait("Run this script?"),
+            wait_for_question(),
+            keys("n"),
+            wait("Write a new file, deploy/prod.env?"),
+            // It is cut, and there is no yes to what was not seen.
+            wait_for_question(),
+            keys("y"),
+            wait("only these keys answer: d n r"),
+            keys("d"),
+            wait("hash"),
+            wait_for_question(),
+            keys("n"),
+        ];
+        let screen = play_at(&world, columns, &["chat", "-q", "go", "--model", &model], &steps);
+        assert!(!world.file("deploy/prod.env").exists(), "{}", screen.text);
+        assert_snapshot!(format!("questions_{columns}"), without_times(&screen.rendered, &world));
+    }
 }
 
 #[test]
@@ -129,17 +212,17 @@ fn answers_are_not_among_what_was_said_before() {
     let steps = [
         wait_for_prompt(),
         keys("run touch made.txt\r"),
-        wait("allow it?"),
-        wait_for_prompt(),
+        wait_for_question(),
+        keys("r"),
+        wait("why not"),
         keys("not on a Sunday\r"),
         wait("I could not run"),
         wait_for_prompt(),
         keys(ARROW_UP),
         keys("\r"),
         // The message is said again, not the answer.
-        wait("allow it?"),
-        wait_for_prompt(),
-        keys("n\r"),
+        wait_for_question(),
+        keys("n"),
         wait("I could not run"),
         wait_for_prompt(),
         keys("/quit\r"),
@@ -162,7 +245,7 @@ fn who_may_not_answer_is_told_who_is_waited_for() {
         keys("run touch made.txt\r"),
         wait("terminal waits for an answer from alice, bob: pintle approvals show"),
         wait("then: pintle approvals approve"),
-        wait("waiting for an answer about terminal"),
+        wait("waiting for an answer"),
         keys(CTRL_C),
         wait("■"),
         wait_for_prompt(),
@@ -170,7 +253,7 @@ fn who_may_not_answer_is_told_who_is_waited_for() {
     ];
     let screen = play(&world, &["chat"], &steps);
     assert_eq!(screen.code, 0, "{}", screen.text);
-    assert!(!screen.text.contains("allow it?") && !world.file("made.txt").exists());
+    assert!(!screen.text.contains("this once") && !world.file("made.txt").exists());
 }
 
 #[test]
@@ -179,18 +262,17 @@ fn a_question_that_lapses_at_the_terminal_says_so() {
     let hasty = json!({"name": "hasty", "security": {"approvalTimeoutMs": 4000}});
     world.write("hasty/agent.json", hasty.to_string());
     let steps = [
-        wait("· profile hasty (by --profile) ·"),
+        wait("hasty · agent.json, by --profile"),
         wait_for_prompt(),
         keys("run touch made.txt\r"),
-        wait("allow it?"),
-        wait(PROMPT_IS_GONE),
-        wait("nobody answered in time: the question lapsed"),
+        wait_for_question(),
+        wait("no answer came in time: the question expired"),
         wait_for_prompt(),
         keys("/quit\r"),
     ];
     let screen = play(&world, &["chat", "--profile", "hasty"], &steps);
     assert_eq!(screen.code, 0, "{}", screen.text);
-    assert!(!screen.text.contains("somebody else"), "{}", screen.text);
+    assert!(!screen.text.contains("elsewhere"), "{}", screen.text);
     assert!(!world.file("made.txt").exists());
 }
 
@@ -201,12 +283,13 @@ fn half_an_answer_goes_with_its_question_and_what_follows_is_heard() {
     let steps = [
         wait_for_prompt(),
         keys("run touch ran\r"),
-        wait("allow it?"),
-        wait_for_prompt(),
+        wait_for_question(),
+        keys("r"),
+        wait("why not"),
         keys("not on a Sun"),
         wait("not on a Sun"),
         answer_elsewhere(&world, "deny"),
-        wait("somebody else answered: denied by operator"),
+        wait("denied elsewhere, by operator"),
         wait("I could not run"),
         wait_for_prompt(),
         keys("list .\r"),
@@ -232,17 +315,12 @@ fn a_question_after_one_that_was_settled_elsewhere_is_asked_as_ever() {
     let steps = [
         wait_for_prompt(),
         keys("go\r"),
-        wait("allow it?"),
+        wait_for_question(),
         answer_elsewhere(&world, "approve"),
-        wait("somebody else answered: approved by operator"),
+        wait("approved elsewhere, by operator"),
         wait("touch t2"),
-        wait("allow it?"),
-        wait_for_prompt(),
-        keys("OK\r"),
-        wait("y or yes is yes to this call; s or session is yes to all `touch *`"),
-        wait("allow it?"),
-        wait_for_prompt(),
-        keys("y\r"),
+        wait_for_question(),
+        keys("y"),
         wait("End."),
         wait_for_prompt(),
         keys("/quit\r"),
@@ -259,10 +337,10 @@ fn the_same_call_after_a_no_is_a_new_question() {
     let call = json!({"id": "t1", "name": "terminal", "input": {"command": "touch made.txt"}});
     let again = json!([{"toolCalls": [call]}, {"toolCalls": [call]}, {"text": "End."}]);
     let model = world.script("again.json", &again);
-    let ask = |answer: &str| [wait("allow it?"), wait_for_prompt(), keys(answer)];
+    let ask = |answer: &str| [wait_for_question(), keys(answer)];
     let mut steps = vec![wait_for_prompt(), keys("go\r")];
-    steps.extend(ask("n\r"));
-    steps.extend(ask("n\r"));
+    steps.extend(ask("n"));
+    steps.extend(ask("n"));
     steps.extend([wait("End."), wait_for_prompt(), keys("/new\r"), wait_for_prompt()]);
     steps.push(keys("/quit\r"));
     let screen = play(&world, &["chat", "--model", &model], &steps);

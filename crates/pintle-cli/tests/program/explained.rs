@@ -102,24 +102,20 @@ fn a_destructive_command_is_stopped_by_the_terminal_guard() {
 fn guards_are_counted_in_words() {
     let world = world();
     let guards = |more: &[&str]| step(&world, "guards", "read_file", HERE, more)["detail"].clone();
-    assert_eq!(guards(&[]), "there are no guards");
-    assert_eq!(guards(&["--profile", "guide"]), "none of 2 guards refuses it");
+    assert_eq!(guards(&[]), "there are no rules");
+    assert_eq!(guards(&["--profile", "guide"]), "no rule matches (2 rules)");
 }
 
 #[test]
 fn the_profile_in_force_is_named_wherever_its_rules_are_shown() {
     let world = world();
     let explain = ["hooks", "explain", "--tool", "read_file", "--args", HERE];
-    let dir = world.file("guide").display().to_string();
-    for command in [&explain[..], &["hooks", "list"]] {
-        assert!(world.run(command).out.starts_with("profile: none is in force ("), "{command:?}");
+    for command in [&explain[..], &["hooks", "list"], &["doctor"]] {
+        let none = "none · no agent.json here, and none is named";
+        assert!(world.run(command).out.contains(none), "{command:?}");
         let said = world.run(&[command, &["--profile", "guide"]].concat());
-        let named = format!("profile: `guide` in {dir} (by --profile)\n");
-        assert!(said.out.starts_with(&named), "{said}");
+        assert!(said.out.contains("guide · ./guide/agent.json, by --profile"), "{said}");
     }
-    assert!(world.run(&["doctor"]).out.contains("none is in force"));
-    let doctor = world.run(&["doctor", "--profile", "guide"]);
-    assert!(doctor.out.contains(&format!("`guide` in {dir}")), "{doctor}");
     let json = |more: &[&str]| {
         let profile = world.run(&[&explain[..], &["--json"], more].concat()).json();
         profile["profile"]["name"].clone()
@@ -137,7 +133,7 @@ fn a_point_that_is_not_there_is_answered_with_the_one_that_was_meant() {
         ("onTolCall", "`onToolCall` in agent.json is the point `tool.pre`"),
         ("tool.pr", "did you mean `tool.pre`?"),
         ("beforeToolCall", "did you mean `before_tool_call`?"),
-        ("nonsense", "`pintle hooks schema` lists them all"),
+        ("nonsense", "pintle hooks schema lists them"),
     ];
     for (named, hint) in meant {
         let said = world.run(&["hooks", "fire", named, "--payload", "payload.json"]);
@@ -151,11 +147,11 @@ fn firing_the_hooks_of_a_call_says_that_more_decides_about_it() {
     let world = World::new();
     let call = br#"{"toolCallId": "1", "toolName": "terminal", "toolInput": {}, "zone": 2}"#;
     let said = world.piped(&["hooks", "fire", "tool.pre", "--payload", "-"], call);
-    assert!(said.out.contains("`policies`, zones and approvals were not looked at"), "{said}");
+    assert!(said.out.contains("only hooks were asked"), "{said}");
     let json = world.piped(&["hooks", "fire", "tool.pre", "--payload", "-", "--json"], call);
-    assert!(json.json()["note"].as_str().unwrap().contains("pintle hooks explain"), "{json}");
+    assert!(json.json()["note"].as_str().unwrap().contains("pintle explain"), "{json}");
     let other = world.piped(&["hooks", "fire", "session.start", "--payload", "-"], b"{}");
-    assert!(!other.out.contains("not looked at"), "{other}");
+    assert!(!other.out.contains("only hooks were asked"), "{other}");
 }
 
 #[test]
@@ -191,9 +187,8 @@ fn a_secret_that_is_not_set_is_told_by_doctor() {
     let settings = "level = \"strict\"\nsecrets = [\"HOME\", \"A_KYE\"]\n";
     std::fs::write(world.data().join("pintle.toml"), settings).unwrap();
     let said = world.run(&["doctor"]);
-    assert!(said.out.contains("1 of 2 in pintle.toml are set"), "{said}");
     assert!(said.out.contains("pintle.toml:2:20: `A_KYE` in `secrets` is not set"), "{said}");
-    assert!(!said.out.contains("all is well") && said.code == Some(0), "{said}");
+    assert!(said.out.ends_with("→ 1 warning\n") && said.code == Some(0), "{said}");
 }
 
 #[test]
@@ -215,7 +210,7 @@ fn a_tool_that_is_not_there_is_answered_with_the_one_that_was_meant_and_all_ther
 #[test]
 fn a_refusal_by_level_names_the_level_and_where_it_is_written() {
     let world = world();
-    let refused = "which never runs at level `strict` (agent.json:16)";
+    let refused = "level strict never allows this (agent.json:16)";
     let outside = r#"{"path": "/etc/hostname"}"#;
     let zone = step(&world, "zone", "read_file", outside, &["--profile", "guide"]);
     assert!(zone["detail"].as_str().unwrap().ends_with(refused), "{zone}");
@@ -224,6 +219,7 @@ fn a_refusal_by_level_names_the_level_and_where_it_is_written() {
     let said = world.run(&asks);
     assert!(said.out.contains(refused), "the model is told: {said}");
     let said = world.piped(&["chat", "--profile", "guide"], b"read /etc/hostname\n");
-    assert!(said.err.contains("blocked: this call is in zone `machine`"), "{said}");
-    assert!(said.err.contains(refused), "and so is the person: {said}");
+    assert!(said.err.contains("it reads outside this folder"), "{said}");
+    let words = said.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(refused), "and so is the person: {said}");
 }

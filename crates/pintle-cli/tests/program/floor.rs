@@ -43,14 +43,14 @@ fn without_a_profile_too_the_agent_does_not_write_what_the_operator_says() {
     assert!(home.file("notes.txt").exists(), "{written}");
     for place in [SETTINGS, "./.local/../.local/share/pintle/pintle.toml"] {
         let said = home.chat(&format!("write {place}: level = \"permissive\""));
-        assert!(said.to_string().contains("`path` leads to a secret"), "{said}");
+        assert!(said.to_string().contains("a secret"), "{said}");
         assert_eq!(home.settings(), before);
     }
     let said = home.chat("write .local/share/pintle/trust.json: {}");
-    assert!(said.to_string().contains("`path` leads to a secret"), "{said}");
+    assert!(said.to_string().contains("a secret"), "{said}");
     assert!(!home.file(".local/share/pintle/trust.json").exists());
     let said = home.chat(&format!("read {SETTINGS}"));
-    assert!(said.to_string().contains("`path` leads to a secret"), "{said}");
+    assert!(said.to_string().contains("a secret"), "{said}");
 }
 
 // R10.8, R11.5
@@ -86,7 +86,7 @@ fn settings_that_are_a_link_to_nowhere_stop_everything() {
     ] {
         let said = world.run(arguments);
         assert_eq!(said.code, Some(1), "{said}");
-        assert!(said.err.contains("pintle.toml cannot be read: it is a link that leads"), "{said}");
+        assert!(said.err.contains("it is a link that leads nowhere"), "{said}");
     }
     assert!(!world.file("a.txt").exists());
 }

@@ -36,8 +36,9 @@ fn accept(world: &World, dir: &str) {
 }
 
 /// The line that says which profile is in force.
-fn in_force(said: &Said) -> &str {
-    said.out.lines().next().unwrap_or_default()
+fn in_force(said: &Said) -> String {
+    let first = said.out.split("\n\n").next().unwrap_or_default();
+    first.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -51,31 +52,35 @@ fn the_flag_goes_before_the_variable_and_both_before_what_lies_around() {
         let all = [&LISTS[..], arguments].concat();
         world.said(world.command(&all).env(variable.0, variable.1).output().unwrap())
     };
-    assert!(in_force(&run(&["--profile", "flag"])).ends_with("flag (by --profile)"));
-    assert!(in_force(&run(&[])).ends_with("variable (by PINTLE_PROFILE)"), "{}", run(&[]));
-    assert_eq!(in_force(&run(&["--no-profile"])), "profile: none is in force (--no-profile)");
+    assert!(in_force(&run(&["--profile", "flag"])).ends_with("./flag/agent.json, by --profile"));
+    assert!(
+        in_force(&run(&[])).ends_with("./variable/agent.json, by PINTLE_PROFILE"),
+        "{}",
+        run(&[])
+    );
+    assert_eq!(in_force(&run(&["--no-profile"])), "profile none · --no-profile");
 }
 
 #[test]
 fn the_nearest_profile_up_to_the_root_of_the_repository_is_in_force() {
     let world = repository();
     accept(&world, ".");
-    assert!(in_force(&world.run(&LISTS)).ends_with("(found in this folder)"));
+    assert!(in_force(&world.run(&LISTS)).ends_with("./agent.json, found in this folder"));
     let deep = run_in(&world, "src/deep", &LISTS);
-    assert!(in_force(&deep).starts_with("profile: `root` in "), "{deep}");
-    assert!(in_force(&deep).ends_with("(found above this folder)"), "{deep}");
+    assert!(in_force(&deep).starts_with("profile root · "), "{deep}");
+    assert!(in_force(&deep).ends_with(", found above this folder"), "{deep}");
     world.write("src/.pintle/agent.json", guarded("nearer"));
     accept(&world, "src");
     let deep = run_in(&world, "src/deep", &LISTS);
     assert!(
-        in_force(&deep).contains("`nearer` in")
-            && in_force(&deep).contains("src/.pintle (found above"),
+        in_force(&deep).contains("nearer · ")
+            && in_force(&deep).contains("src/.pintle/agent.json, found above"),
         "{deep}"
     );
     // Another repository is another project.
     world.write("other/.git/config", "");
     world.write("other/src/a.txt", "");
-    assert!(in_force(&run_in(&world, "other/src", &LISTS)).starts_with("profile: none"));
+    assert!(in_force(&run_in(&world, "other/src", &LISTS)).starts_with("profile none"));
 }
 
 #[test]
@@ -84,8 +89,8 @@ fn without_a_repository_only_the_current_folder_is_looked_at() {
     world.write("agent.json", guarded("root"));
     world.write("src/a.txt", "");
     accept(&world, ".");
-    assert!(in_force(&world.run(&LISTS)).starts_with("profile: `root`"));
-    assert!(in_force(&run_in(&world, "src", &LISTS)).starts_with("profile: none"));
+    assert!(in_force(&world.run(&LISTS)).starts_with("profile root"));
+    assert!(in_force(&run_in(&world, "src", &LISTS)).starts_with("profile none"));
 }
 
 #[test]
@@ -95,11 +100,11 @@ fn the_operator_names_a_profile_for_where_there_is_none() {
     std::fs::write(world.data().join("house/agent.json"), guarded("house")).unwrap();
     std::fs::write(world.data().join("pintle.toml"), "profile = \"house\"\n").unwrap();
     let said = world.run(&LISTS);
-    assert!(in_force(&said).starts_with("profile: `house`"), "{said}");
-    assert!(in_force(&said).ends_with("(by `profile` in pintle.toml)"), "{said}");
+    assert!(in_force(&said).starts_with("profile house"), "{said}");
+    assert!(in_force(&said).ends_with(", by `profile` in pintle.toml"), "{said}");
     world.write("agent.json", guarded("here"));
     accept(&world, ".");
-    assert!(in_force(&world.run(&LISTS)).starts_with("profile: `here`"));
+    assert!(in_force(&world.run(&LISTS)).starts_with("profile here"));
 }
 
 #[test]
@@ -117,20 +122,16 @@ fn an_unaccepted_profile_is_an_error_with_two_ways_out_where_no_one_can_be_asked
         let said = world.run(command);
         assert_eq!(said.code, Some(1), "{command:?} {said}");
         let told = format!("{}{}", said.out, said.err);
-        let ways = [
-            "was found in this folder and is not accepted yet",
-            "/work --accept`",
-            "`--no-profile`",
-        ];
+        let ways = ["./agent.json is not trusted yet", "fix: pintle trust ", ", or --no-profile"];
         for part in ways {
             assert!(told.contains(part), "{command:?} {part} {said}");
         }
         let without = world.run(&[command, &["--no-profile"]].concat());
-        assert!(!format!("{}{}", without.out, without.err).contains("accepted"), "{without}");
+        assert!(!format!("{}{}", without.out, without.err).contains("trusted"), "{without}");
     }
     assert_eq!(world.run(&["chat", "--no-profile", "-q", "hello"]).code, Some(0));
     let json = world.run(&["chat", "--json", "-q", "hello"]).json();
-    assert!(json["hints"].to_string().contains("--no-profile"), "{json}");
+    assert!(json["error"]["fix"].to_string().contains("--no-profile"), "{json}");
 }
 
 #[test]
@@ -142,7 +143,7 @@ fn an_accepted_profile_guards_until_it_changes() {
     world.write("agent.json", guarded("changed"));
     let said = read();
     assert_eq!(said.code, Some(1));
-    assert!(said.err.contains("changed since it was accepted"), "{said}");
+    assert!(said.err.contains("changed since it was trusted"), "{said}");
     assert!(!said.out.contains("s3cret"), "{said}");
     accept(&world, ".");
     assert!(read().out.contains("I could not read"));
@@ -182,13 +183,13 @@ fn the_person_at_the_terminal_is_asked_once_and_told_what_it_does() {
         wait("sends to  http://localhost:9/in"),
         wait("use it? y/N"),
         keys("y\r"),
-        wait("· profile root (found in this folder) ·"),
+        wait("root · agent.json, found in this folder"),
         wait_for_prompt(),
         keys(CTRL_D),
     ];
     let screen = play(&world, &["chat"], &yes);
     assert_eq!(screen.code, 0, "{}", screen.text);
-    let again = [wait("· profile root (found in this folder) ·"), wait_for_prompt(), keys(CTRL_D)];
+    let again = [wait("root · agent.json, found in this folder"), wait_for_prompt(), keys(CTRL_D)];
     let screen = play(&world, &["chat"], &again);
     assert!(screen.code == 0 && !screen.text.contains("use it?"), "{}", screen.text);
 }
@@ -200,10 +201,10 @@ fn a_change_is_shown_and_a_no_leaves_it_out_of_force() {
     world.write("agent.json", guarded("another"));
     let no = [
         wait("changed"),
-        wait("+ {"),
+        wait("another\",\"policies"),
         wait("use it? y/N"),
         keys("\r"),
-        wait("changed since it was accepted"),
+        wait("changed since it was trusted"),
     ];
     let screen = play(&world, &["chat"], &no);
     assert_eq!(screen.code, 1, "{}", screen.text);

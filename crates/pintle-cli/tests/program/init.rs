@@ -145,7 +145,7 @@ fn it_writes_over_nothing() {
         let said = world.run(&["init", "mine"]);
         assert_eq!(said.code, Some(1), "{said}");
         assert_eq!(said.out, "");
-        assert!(said.err.contains("is there already; nothing was written"), "{said}");
+        assert!(said.err.contains("already exists; nothing was written"), "{said}");
         assert_eq!(files(&world.file("mine")), before);
     }
 }
@@ -183,7 +183,10 @@ fn what_it_says_to_do_next_works_as_it_stands() {
             assert_eq!(pasted.code, Some(0), "{command}: {pasted}");
         }
         let trust = world.run(&["trust", folder]);
-        let accept = trust.out.lines().find_map(|line| line.strip_prefix("look at these, then: "));
+        let accept = trust.err.lines().find_map(|line| {
+            let (_, line) = line.split_once("not trusted · ")?;
+            line.strip_suffix(" trusts it without a question")
+        });
         assert_eq!(world.pasted(accept.unwrap(), &[]).code, Some(0), "{trust}");
     }
 }

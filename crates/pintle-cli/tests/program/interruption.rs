@@ -40,7 +40,7 @@ fn ended(world: &World, mut child: Child) -> Said {
 }
 
 fn assert_goes_on(world: &World) {
-    let next = world.run(&["chat", "-q", "list ."]);
+    let next = world.run(&["chat", "--continue", "-q", "list ."]);
     assert_eq!(next.code, Some(0), "{next}");
     assert!(next.out.contains("reached"), "{next}");
     assert_whole(&world.exported());

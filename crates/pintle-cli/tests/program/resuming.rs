@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     support::{PATIENCE, Said, World, assert_whole, signal},
-    terminal::{keys, play, wait, wait_for_prompt},
+    terminal::{keys, play, wait, wait_for_prompt, wait_for_question},
 };
 
 /// A world with a profile that forbids writing `secret.txt`, a second folder, and a run that died while it asked.
@@ -104,8 +104,8 @@ fn a_profile_that_changed_since_it_was_accepted_stops_the_run_that_goes_on() {
     assert_eq!(world.run(&["trust", ".", "--accept"]).code, Some(0));
     let crashed = Crashed::of(world, &[]);
     crashed.world.write("agent.json", r#"{ "name": "ap" }"#);
-    crashed.assert_refused(&crashed.answer(&["approve"]), "changed since it was accepted");
-    crashed.assert_refused(&crashed.answer(&["approve", "--no-profile"]), "made with profile");
+    crashed.assert_refused(&crashed.answer(&["approve"]), "changed since it was trusted");
+    crashed.assert_refused(&crashed.answer(&["approve", "--no-profile"]), "uses the profile");
     crashed.world.write("agent.json", GUARDED);
     assert_eq!(crashed.answer(&["approve"]).code, Some(0));
     assert!(crashed.ran());
@@ -155,7 +155,7 @@ fn the_call_is_judged_again_by_the_profile_as_it_is_now() {
         assert_whole(&crashed.world.exported());
         // P6: so was whoever said yes.
         assert_eq!(said.code, Some(3), "{rule}: {said}");
-        assert!(said.err.contains("terminal did not run, in spite of the yes"), "{said}");
+        assert!(said.err.contains("terminal did not run although you approved it"), "{said}");
         assert!(said.err.contains(by), "{by}: {said}");
         let again = crashed.answer(&["approve", "--model", "offline"]);
         assert!(again.err.contains("already"), "the yes is used up: {again}");
@@ -175,7 +175,7 @@ fn a_yes_that_the_operator_overrules_is_said_to_be() {
     let said = crashed.answer(&["approve", "--model", "offline", "--json"]);
     assert_eq!(said.code, Some(3), "{said}");
     let refused = said.json()["refused"].as_str().unwrap().to_string();
-    assert!(refused.contains("never runs at level `strict` (pintle.toml:1)"), "{said}");
+    assert!(refused.contains("level strict never allows this (pintle.toml:1)"), "{said}");
     assert!(!crashed.world.file("../outside.txt").exists() && !crashed.is_open(), "{said}");
 }
 
@@ -191,11 +191,11 @@ fn an_approved_call_whose_run_died_is_listed_until_somebody_goes_on_with_it() {
     let yes = world.run(&["approvals", "approve", &id]);
     assert_eq!(yes.code, Some(0), "{yes}");
     let list = world.run(&["approvals", "list"]);
-    assert!(list.out.contains("nothing waits"), "it is its run's to act on: {list}");
+    assert!(list.out.contains("No questions are waiting"), "it is its run's to act on: {list}");
     killed(asked);
 
     let list = world.run(&["approvals", "list"]);
-    assert!(list.out.contains("its run stopped before it acted"), "{list}");
+    assert!(list.out.contains("its run ended before it acted"), "{list}");
     let crashed = Crashed { world, id };
     assert!(crashed.is_open() && !crashed.ran());
     let went_on = crashed.answer(&["approve", "--model", "offline"]);
@@ -228,7 +228,7 @@ fn whoever_goes_on_with_the_run_says_so_also_when_somebody_else_was_first() {
         let first = crashed.world.said(first.wait_with_output().unwrap());
         assert_eq!(first.code, Some(0), "{first}");
         assert_eq!(second.code, Some(code), "{second}");
-        assert!(second.out.contains("it went on here"), "{second}");
+        assert!(second.out.contains("it continued here"), "{second}");
         assert_eq!(second.err.contains("error"), code == 1, "{second}");
         assert_eq!(crashed.ran(), code == 0, "{first}{second}");
     }
@@ -281,12 +281,12 @@ fn without_its_profile_nothing_runs_and_the_question_stays() {
     crashed.assert_refused(&crashed.answer(&approve), "PINTLE_ALLOW_COMMAND_HOOKS");
     let mut command = crashed.command(&approve);
     let untrusted = world.said(command.env("PINTLE_ALLOW_COMMAND_HOOKS", "1").output().unwrap());
-    crashed.assert_refused(&untrusted, "not trusted");
+    crashed.assert_refused(&untrusted, "since it was trusted");
 
     let moved = r#"{ "name": "ap", "security": { "workspace": "inside" } }"#;
     world.write("../ap/agent.json", moved);
     world.write("../ap/inside/here.txt", "");
-    crashed.assert_refused(&crashed.answer(&approve), "its profile now says");
+    crashed.assert_refused(&crashed.answer(&approve), "but its profile now says");
 
     world.write("../ap/agent.json", GUARDED);
     let (here, away) = (world.data().with_file_name("work"), world.data().with_file_name("gone"));
@@ -294,7 +294,7 @@ fn without_its_profile_nothing_runs_and_the_question_stays() {
     let mut command = world.command(&["approvals", "approve", &crashed.id, "--model", "offline"]);
     let said = world.said(command.current_dir(&away).output().unwrap());
     std::fs::rename(&away, &here).unwrap();
-    crashed.assert_refused(&said, "is gone");
+    crashed.assert_refused(&said, "no longer exists");
 
     let said = crashed.answer(&approve);
     assert_eq!(said.code, Some(0), "{said}");
@@ -307,9 +307,9 @@ fn a_no_is_always_possible() {
     std::fs::remove_dir_all(crashed.world.file("../ap")).unwrap();
     let said = crashed.answer(&["deny"]);
     assert_eq!(said.code, Some(0), "{said}");
-    assert!(said.out.contains("denied") && said.err.contains("does not go on"), "{said}");
+    assert!(said.out.contains("denied") && said.err.contains("cannot continue"), "{said}");
     assert!(!crashed.ran() && !crashed.is_open());
-    assert_eq!(crashed.world.run(&["chat", "-q", "list ."]).code, Some(0));
+    assert_eq!(crashed.world.run(&["chat", "-c", "-q", "list ."]).code, Some(0));
     assert_whole(&crashed.world.exported());
 }
 
@@ -329,7 +329,7 @@ fn a_question_that_does_not_know_what_asked_it_is_not_gone_on_with() {
     let database = crashed.world.data().join("pintle.db");
     let forgot = Command::new("python3").args(["-c", forget]).arg(database).status().unwrap();
     assert!(forgot.success());
-    crashed.assert_refused(&crashed.answer(&["approve"]), "older pintle");
+    crashed.assert_refused(&crashed.answer(&["approve"]), "older version of pintle");
     assert_eq!(crashed.answer(&["deny"]).code, Some(0));
     assert!(!crashed.ran());
 }
@@ -337,15 +337,11 @@ fn a_question_that_does_not_know_what_asked_it_is_not_gone_on_with() {
 #[test]
 fn a_question_says_where_it_belongs_and_when_it_lapses() {
     let crashed = Crashed::new(&["--profile", "../ap", "--session", "mine"]);
-    for said in [
-        crashed.world.run(&["approvals", "list"]),
-        crashed.world.run(&["approvals", "show", &crashed.id]),
-    ] {
-        let text = said.to_string();
-        for fact in ["TEMP/work", "TEMP/ap", "mine", "lapses in 29 min"] {
-            assert!(text.contains(fact), "{fact}: {text}");
-        }
+    let text = crashed.world.run(&["approvals", "show", &crashed.id]).to_string();
+    for fact in ["TEMP/work", "TEMP/ap", "mine", "29m left"] {
+        assert!(text.contains(fact), "{fact}: {text}");
     }
+    assert!(crashed.world.run(&["approvals"]).out.contains("29m"));
     let json = crashed.world.run(&["approvals", "show", &crashed.id, "--json"]).json();
     assert_eq!(json["origin"]["personality"], "default");
     assert_eq!(json["origin"]["level"], "strict");
@@ -387,9 +383,8 @@ fn a_conversation_elsewhere_goes_on_with_it_where_it_was() {
         ],
         &[
             wait("still open"),
-            wait("allow it?"),
-            wait_for_prompt(),
-            keys("y\r"),
+            wait_for_question(),
+            keys("y"),
             wait("That is all."),
             wait_for_prompt(),
             keys("\u{4}"),
@@ -411,15 +406,13 @@ fn crashed_in_a_sub_agent() -> Crashed {
 #[test]
 fn a_sub_agents_question_survives_a_crash_and_says_whose_it_is() {
     let crashed = crashed_in_a_sub_agent();
-    for look in [&["approvals"][..], &["approvals", "show", &crashed.id]] {
-        let said = crashed.world.run(look);
-        assert!(said.out.contains("mine, a sub-agent of it"), "{said}");
-    }
+    let said = crashed.world.run(&["approvals", "show", &crashed.id]);
+    assert!(said.out.contains("mine, a sub-agent of it"), "{said}");
     let said = crashed.answer(&["approve", "--model", "offline"]);
     assert!(said.code == Some(0) && crashed.ran(), "{said}");
     // P6
     assert!(
-        said.err.contains("the conversation that waited for it does not hear of this"),
+        said.err.contains("the conversation that started it does not get its answer"),
         "{said}"
     );
     let again = crashed.answer(&["approve", "--model", "offline"]);

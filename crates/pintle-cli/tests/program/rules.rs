@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     support::{PATIENCE, World},
-    terminal::{keys, play, wait, wait_for_prompt},
+    terminal::{keys, play, wait, wait_for_prompt, wait_for_question},
 };
 
 const MINE: &str = "# Mine.\nlevel = \"standard\" # as ever\n\n[hook_env]\nTEAM = \"red\"\n";
@@ -42,8 +42,8 @@ fn running(world: &World, lines: &[Option<String>]) -> String {
     world.script("lines.json", &lines.iter().map(turn).collect::<Vec<_>>().into())
 }
 
-fn answer(keys_typed: &str) -> [Value; 3] {
-    [wait("allow it?"), wait_for_prompt(), keys(keys_typed)]
+fn answer(keys_typed: &str) -> [Value; 2] {
+    [wait_for_question(), keys(keys_typed)]
 }
 
 fn rules(world: &World) -> Value {
@@ -58,7 +58,7 @@ fn beside(world: &World, arguments: &str) -> Value {
 }
 
 #[test]
-fn s_covers_what_fits_and_nothing_else_until_the_program_ends() {
+fn a_covers_what_fits_and_nothing_else_until_the_program_ends() {
     let world = repository();
     let more = format!("{} && touch marker", push("three"));
     let lines = [
@@ -73,18 +73,18 @@ fn s_covers_what_fits_and_nothing_else_until_the_program_ends() {
     ];
     let model = running(&world, &lines);
     let mut steps = vec![wait_for_prompt(), keys("go\r")];
-    steps.push(wait("s: all `git push *` in this session"));
-    steps.extend(answer("s\r"));
-    steps.push(wait("`git push *` is not asked about again in this session"));
+    steps.push(wait("yes, and every `git push *`"));
+    steps.extend(answer("a"));
+    steps.push(wait("`git push *` is not asked about again in this conversation"));
     // The second line is not asked about; the third does more than push.
     steps.push(wait("touch marker"));
-    steps.extend(answer("n\r"));
+    steps.extend(answer("n"));
     steps.extend([wait("End."), wait_for_prompt()]);
     steps.push(beside(&world, "approvals rules --json > listed.json"));
     // It stands for the rest of the session, and a new one begins without it.
     steps.extend([keys("go on\r"), wait("End."), wait_for_prompt(), keys("/new\r")]);
     steps.extend([wait_for_prompt(), keys("go\r")]);
-    steps.extend(answer("n\r"));
+    steps.extend(answer("n"));
     steps.extend([wait("End."), wait_for_prompt(), keys("/quit\r")]);
     let screen = play(&world, &["chat", "--model", &model], &steps);
     assert_eq!(screen.code, 0, "{}", screen.text);
@@ -112,12 +112,17 @@ fn s_covers_what_fits_and_nothing_else_until_the_program_ends() {
 }
 
 #[test]
-fn a_writes_the_rule_to_pintle_toml_and_it_holds_until_it_is_revoked() {
+fn capital_a_writes_the_rule_to_pintle_toml_and_it_holds_until_it_is_revoked() {
     let world = repository();
     let model = running(&world, &[Some(push("one")), Some(push("two")), None, None]);
     let mut steps = vec![wait_for_prompt(), keys("go\r")];
-    steps.push(wait("a: always in this folder, in pintle.toml"));
-    steps.extend(answer("a\r"));
+    steps.push(wait("yes, always: adds that rule to"));
+    steps.extend(answer("A"));
+    // The change of the file is shown, and asked about once more.
+    steps.push(wait("[[approvals]] tool = "));
+    steps.extend(answer("n"));
+    steps.extend(answer("A"));
+    steps.extend(answer("y"));
     steps.extend([wait("`git push *` is not asked about again in this folder"), wait("End.")]);
     // Nothing else in the file changed, and so the agent stays the one it is.
     steps.extend([wait_for_prompt(), keys("go on\r"), wait("End.")]);
@@ -147,7 +152,7 @@ fn a_writes_the_rule_to_pintle_toml_and_it_holds_until_it_is_revoked() {
     };
     let said = explain(json!({"command": push("x")}));
     let covered = "covered by the rule `git push *` (always, pintle.toml:7)";
-    assert!(said.out.contains(covered) && said.out.contains("it would run"), "{said}");
+    assert!(said.out.contains(covered) && said.out.contains("→ run"), "{said}");
     // A folder elsewhere is zone machine, and so is what the rule does not cover.
     for asked in [
         json!({"command": push("x"), "cwd": "/"}),
@@ -155,17 +160,17 @@ fn a_writes_the_rule_to_pintle_toml_and_it_holds_until_it_is_revoked() {
         json!({"command": "git push; git fetch"}),
     ] {
         let said = explain(asked);
-        assert!(said.out.contains("a person would be asked"), "{said}");
+        assert!(said.out.contains("ask"), "{said}");
     }
     let elsewhere = world.file("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     let args = json!({"command": push("x")}).to_string();
     let mut there = world.command(&["hooks", "explain", "--tool", "terminal", "--args", &args]);
     let said = world.said(there.current_dir(&elsewhere).output().unwrap());
-    assert!(said.out.contains("a person would be asked"), "in another folder: {said}");
+    assert!(said.out.contains("ask"), "in another folder: {said}");
 
     let listed = world.run(&["approvals", "rules"]).out;
-    assert!(listed.contains("git push *") && listed.contains("always, pintle.toml:7"), "{listed}");
+    assert!(listed.contains("git push *") && listed.contains("always"), "{listed}");
     assert_eq!(rules(&world)[0]["scope"], "always");
     assert_eq!(world.run(&["approvals", "rules", "--revoke", "2"]).code, Some(1));
     let revoked = world.run(&["approvals", "rules", "--revoke", "1"]);
@@ -180,11 +185,11 @@ fn a_rule_that_is_revoked_elsewhere_is_asked_about_at_once() {
     let world = repository();
     let model = running(&world, &[Some(push("one")), None, Some(push("two")), None]);
     let mut steps = vec![wait_for_prompt(), keys("go\r")];
-    steps.extend(answer("s\r"));
+    steps.extend(answer("a"));
     steps.extend([wait("End."), wait_for_prompt()]);
     steps.push(beside(&world, "approvals rules --revoke 1"));
     steps.push(keys("go on\r"));
-    steps.extend(answer("n\r"));
+    steps.extend(answer("n"));
     steps.extend([wait("End."), wait_for_prompt(), keys("/quit\r")]);
     let screen = play(&world, &["chat", "--model", &model], &steps);
     assert_eq!(screen.code, 0, "{}", screen.text);
@@ -197,14 +202,13 @@ fn where_no_rule_is_offered_only_yes_is_yes() {
     let line = format!("env {}", push("one"));
     let model = running(&world, &[Some(line), None]);
     let mut steps = vec![wait_for_prompt(), keys("go\r")];
-    steps.push(wait("allow it? y(es) / n(o), or say why not"));
-    steps.extend([wait_for_prompt(), keys("a\r"), wait("no rule is offered for this call")]);
-    steps.extend(answer("s\r"));
-    steps.extend(answer("y\r"));
+    steps.push(wait("no rule is offered: none would be narrow enough"));
+    steps.extend(answer("a"));
+    steps.extend([wait("only these keys answer: y n r d"), keys("y")]);
     steps.extend([wait("End."), wait_for_prompt(), keys("/quit\r")]);
     let screen = play(&world, &["chat", "--model", &model], &steps);
     assert_eq!(screen.code, 0, "{}", screen.text);
-    assert!(was_pushed(&world, "one") && !screen.text.contains("s: all"), "{}", screen.text);
+    assert!(was_pushed(&world, "one") && !screen.text.contains("and every"), "{}", screen.text);
     assert_eq!(rules(&world), json!([]));
 }
 
@@ -237,7 +241,7 @@ fn a_rule_of_the_operator_holds_for_its_zone_and_not_for_what_a_profile_asks() {
         let explain = ["hooks", "explain", "--json", "--tool", "terminal", "--args", &args];
         world.run(&[&explain, more].concat()).json()["verdict"].as_str().unwrap().to_string()
     };
-    let (runs, asks) = ("it would run", "a person would be asked");
+    let (runs, asks) = ("run", "ask");
     let rule =
         |zone: &str| format!("tool = \"terminal\"\nallow = \"git push *\"\nzone = \"{zone}\"");
     assert_eq!(verdict(&rule("build"), &[]), asks);
@@ -246,7 +250,7 @@ fn a_rule_of_the_operator_holds_for_its_zone_and_not_for_what_a_profile_asks() {
     // A rule lasts no longer than the right to give it.
     assert_eq!(verdict(&format!("{}\nby = \"operator\"", rule("network")), &[]), runs);
     assert_eq!(verdict(&format!("{}\nby = \"mallory\"", rule("network")), &[]), asks);
-    assert!(world.run(&["approvals", "rules"]).out.contains("it does not stand"));
+    assert!(world.run(&["approvals", "rules"]).out.contains("does not hold"));
     let asking = json!({"hooks": {"onToolCall": [{"action": "approve", "tools": ["terminal"]}]}});
     world.write("asking/agent.json", asking.to_string());
     assert_eq!(verdict(&rule("network"), &["--profile", "asking"]), asks);

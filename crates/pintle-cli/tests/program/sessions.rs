@@ -50,9 +50,9 @@ fn a_part_of_an_id_will_do_when_it_fits_one() {
         }
     }
     // Two ids made within the same hours begin alike.
-    let both = world.run(&["sessions", "show", &ids[0][..4]]);
+    let both = world.run(&["sessions", "show", &ids[0][..8]]);
     assert_eq!(both.code, Some(1));
-    assert!(both.err.contains("fits 2 conversations"), "{both}");
+    assert!(both.err.contains("matches 2 sessions"), "{both}");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn nothing_and_what_is_not_there_fit_no_conversation() {
         for named in ["nobody", ""] {
             let said = world.run(&["sessions", command, named]);
             assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{command} {named:?} {said}");
-            assert!(said.err.contains(&format!("there is no conversation `{named}`")), "{said}");
+            assert!(said.err.contains(&format!("no session `{named}`")), "{said}");
         }
     }
     assert_eq!(ids(&world).len(), 1);

@@ -8,7 +8,7 @@ use crate::support::World;
 #[test]
 fn what_is_wrong_in_both_files_is_said_at_once() {
     let world = World::new();
-    world.run(&["doctor"]);
+    std::fs::create_dir_all(world.data()).unwrap();
     let file = "levl = \"strict\"\napprovers = \"alice\"\n";
     std::fs::write(world.data().join("pintle.toml"), file).unwrap();
     world.write(
@@ -29,7 +29,7 @@ fn what_is_wrong_in_both_files_is_said_at_once() {
 #[test]
 fn approvers_that_nobody_is_are_told_by_lint_and_doctor() {
     let world = World::new();
-    world.run(&["doctor"]);
+    std::fs::create_dir_all(world.data()).unwrap();
     world.write("good/agent.json", "{}");
     let file = world.data().join("pintle.toml");
     let commands: [&[&str]; 3] =

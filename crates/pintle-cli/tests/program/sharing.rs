@@ -33,9 +33,9 @@ fn a_run_that_waits_for_a_person_is_left_alone() {
     let world = World::strict();
     let owner = world.start(&ASKING);
     let question = world.pending();
-    assert_in_use(&world.run(&["chat", "-q", "hello"]), &owner);
-    assert_in_use(&world.run(&["chat", "-q", "hello", "--personality", "default"]), &owner);
-    let json = world.run(&["chat", "-q", "hello", "--json"]).lines();
+    assert_in_use(&world.run(&["chat", "--continue", "-q", "hello"]), &owner);
+    assert_in_use(&world.run(&["chat", "-c", "-q", "hello", "--personality", "default"]), &owner);
+    let json = world.run(&["chat", "-c", "-q", "hello", "--json"]).lines();
     assert!(json.iter().any(|event| event["code"] == "session_in_use"), "{json:?}");
     let session = question["sessionId"].as_str().unwrap();
     let delete = world.run(&["sessions", "delete", session]);
@@ -67,7 +67,7 @@ fn a_run_whose_tool_is_at_work_is_left_alone() {
     let model = world.script("s.json", &json!([{"toolCalls": [call]}, {"text": "Done."}]));
     let owner = world.start(&["chat", "-q", "go", "--model", &model]);
     world.wait_for("begun");
-    assert_in_use(&world.run(&["chat", "-q", "hello"]), &owner);
+    assert_in_use(&world.run(&["chat", "--continue", "-q", "hello"]), &owner);
     world.write("go", "");
     let owner = world.said(owner.wait_with_output().unwrap());
     assert_eq!((owner.code, owner.out.as_str()), (Some(0), "Done.\n"), "{owner}");
@@ -75,7 +75,7 @@ fn a_run_whose_tool_is_at_work_is_left_alone() {
     assert_eq!(results.len(), 1, "{results:?}");
     assert_eq!(results[0]["message"]["results"][0]["isError"], false);
     assert_eq!(std::fs::read_to_string(world.file("marker")).unwrap(), "ran\n");
-    assert_eq!(world.run(&["chat", "-q", "list ."]).code, Some(0), "and it goes on");
+    assert_eq!(world.run(&["chat", "-c", "-q", "list ."]).code, Some(0), "and it goes on");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_conversation_is_free_again_when_its_owner_is_killed() {
     world.pending();
     owner.kill().unwrap();
     owner.wait().unwrap();
-    let next = world.run(&["chat", "-q", "list ."]);
+    let next = world.run(&["chat", "-c", "-q", "list ."]);
     assert_eq!(next.code, Some(0), "{next}");
     assert_eq!(results(&world).len(), 2, "the dead call has a result, and so has the next");
 }
@@ -100,7 +100,7 @@ fn every_folder_has_a_conversation_of_its_own() {
     };
     assert_eq!(world.run(&["chat", "-q", "read a"]).code, Some(0));
     elsewhere(world.command(&["chat", "-q", "read b"]));
-    assert_eq!(world.run(&["chat", "-q", "read c"]).code, Some(0));
+    assert_eq!(world.run(&["chat", "-c", "-q", "read c"]).code, Some(0));
     // Named, it is the same from everywhere.
     assert_eq!(world.run(&["chat", "-q", "read d", "--session", "cli:default"]).code, Some(0));
     elsewhere(world.command(&["chat", "-q", "read e", "--session", "cli:default"]));

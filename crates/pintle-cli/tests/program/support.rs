@@ -38,6 +38,11 @@ impl World {
         world
     }
 
+    /// Where all of it is.
+    pub(crate) fn root(&self) -> String {
+        self.root.display().to_string()
+    }
+
     pub(crate) fn data(&self) -> PathBuf {
         self.root.join("data")
     }
@@ -53,6 +58,14 @@ impl World {
         std::fs::write(path, text).unwrap();
     }
 
+    /// Writes a program.
+    pub(crate) fn executable(&self, name: &str, text: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        self.write(name, text);
+        let may_run = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(self.file(name), may_run).unwrap();
+    }
+
     /// Writes a script and gives the model that plays it.
     pub(crate) fn script(&self, name: &str, script: &Value) -> String {
         let file = self.root.join(name);
@@ -66,7 +79,7 @@ impl World {
             ("PATH", std::env::var("PATH").unwrap()),
             ("HOME", self.root.join("home").display().to_string()),
             ("COLUMNS", "80".to_string()),
-            ("LC_ALL", "C".to_string()),
+            ("LC_ALL", "C.UTF-8".to_string()),
         ]
     }
 
@@ -230,16 +243,33 @@ pub(crate) fn settled(text: &str, root: &str) -> String {
         let line = with_named_folder(&line);
         let line = with_named_demo(&line);
         let line = with_named_sandbox(&line);
+        let line = with_named_short_ids(&line);
         settled.push_str(&line);
         settled.push('\n');
     }
     settled
 }
 
+/// The short ids of questions, sessions and runs: four letters and digits, no vowels among them.
+fn with_named_short_ids(line: &str) -> String {
+    let is_short = |word: &str| {
+        word.len() == 4
+            && word.bytes().all(|byte| b"bcdfghjkmnpqrstvwxz23456789".contains(&byte))
+            && !word.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let words = line.split(' ').map(|word| if is_short(word) { "IDID" } else { word });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// What holds here differs from machine to machine.
 fn with_named_sandbox(line: &str) -> String {
     if let (Some(start), Some(end)) = (line.find("reads the system"), line.find("; reaches")) {
         return format!("{}reads TOOLCHAINS{}", &line[..start], &line[end..]);
+    }
+    let words = ["sandbox full", "sandbox   full", "sandbox view", "sandbox floor"];
+    if let Some(words) = words.iter().find(|words| line.contains(&format!("{words} "))) {
+        let place = words.trim_end_matches(|c: char| c.is_alphabetic());
+        return line.replace(words, &format!("{place}TIER"));
     }
     let tiers = ["full: namespaces, Landlock ", "view: namespaces, seccomp", "floor: Landlock "];
     let Some(start) = tiers.iter().find_map(|tier| line.find(tier)) else { return line.into() };
@@ -295,12 +325,9 @@ fn with_named_folder(line: &str) -> String {
 
 /// The demo's folder is gone when it is over.
 fn with_named_demo(line: &str) -> String {
-    const START: &str = "/tmp/.tmp";
-    match line
-        .split_once(START)
-        .and_then(|(before, after)| Some((before, after.split_at_checked(6)?)))
-    {
-        Some((before, (_, rest))) => format!("{before}DEMO{}", with_named_demo(rest)),
+    const START: &str = "pintle-demo-";
+    match line.split_once(START).and_then(|(before, rest)| Some((before, rest.get(6..)?))) {
+        Some((before, rest)) => format!("{before}{START}XXXXXX{}", with_named_demo(rest)),
         None => line.to_string(),
     }
 }

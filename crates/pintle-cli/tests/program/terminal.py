@@ -1,6 +1,6 @@
 """Plays a person at a terminal: waits for text, then types.
 
-Reads one JSON object from standard input: argv, env, cwd, steps. A step is {"wait": TEXT}, {"type": KEYS},
+Reads one JSON object from standard input: argv, env, cwd, steps, columns. A step is {"wait": TEXT}, {"type": KEYS},
 {"make": FILE}, which makes an empty file, {"signal": NAME}, which the program gets, or {"run": ARGV}, which waits for
 another program in the same surroundings.
 Prints one JSON object: what was sent to the screen, what a person saw there in the end, the exit code, whether the
@@ -21,9 +21,9 @@ import termios
 import time
 
 PATIENCE = 60.0
-ROWS, COLUMNS = 40, 120
 
 play = json.load(sys.stdin)
+ROWS, COLUMNS = 40, play["columns"]
 pid, master = pty.fork()
 if pid == 0:
     fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))

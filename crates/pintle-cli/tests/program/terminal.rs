@@ -20,15 +20,17 @@ pub(crate) struct Screen {
     pub(crate) reads_lines: bool,
 }
 
-/// What a prompt asks of the terminal last: no more marks around what is pasted.
-pub(crate) const PROMPT_IS_GONE: &str = "\u{1b}[?2004l";
-
 pub(crate) fn wait(text: &str) -> Value {
     json!({"wait": text})
 }
 
 pub(crate) fn wait_for_prompt() -> Value {
     wait("› ")
+}
+
+/// The prompt of a question is drawn when its keys are heard.
+pub(crate) fn wait_for_question() -> Value {
+    wait("\u{1b}[1m›\u{1b}[0m")
 }
 
 pub(crate) fn keys(keys: &str) -> Value {
@@ -39,12 +41,38 @@ pub(crate) const CTRL_C: &str = "\u{3}";
 pub(crate) const CTRL_D: &str = "\u{4}";
 
 pub(crate) fn play(world: &World, arguments: &[&str], steps: &[Value]) -> Screen {
+    play_at(world, 120, arguments, steps)
+}
+
+/// On a terminal with so many columns.
+pub(crate) fn play_at(world: &World, columns: u16, arguments: &[&str], steps: &[Value]) -> Screen {
+    play_in(world, columns, arguments, steps, &[])
+}
+
+/// With more in the environment.
+pub(crate) fn play_with(
+    world: &World,
+    arguments: &[&str],
+    steps: &[Value],
+    more: &[(&'static str, &str)],
+) -> Screen {
+    play_in(world, 120, arguments, steps, more)
+}
+
+fn play_in(
+    world: &World,
+    columns: u16,
+    arguments: &[&str],
+    steps: &[Value],
+    more: &[(&'static str, &str)],
+) -> Screen {
     let mut argv = vec![env!("CARGO_BIN_EXE_pintle").to_string()];
     argv.extend(world.arguments(arguments));
     let mut env: BTreeMap<_, _> = world.environment().into_iter().collect();
     env.insert("TERM", "xterm".to_string());
+    env.extend(more.iter().map(|(name, value)| (*name, value.to_string())));
     env.insert("PINTLE_ALLOW_COMMAND_HOOKS", "1".to_string());
-    let scene = json!({"argv": argv, "env": env, "cwd": world.file(""), "steps": steps});
+    let scene = json!({"argv": argv, "env": env, "cwd": world.file(""), "steps": steps, "columns": columns});
     let mut driver = Command::new("python3")
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/terminal.py"))
         .stdin(Stdio::piped())
@@ -70,10 +98,10 @@ fn a_person_reads_the_answer_and_leaves() {
         &world,
         &["chat"],
         &[
-            wait("model offline"),
+            wait("offline"),
             wait_for_prompt(),
             keys("read notes.txt\r"),
-            wait("read_file"),
+            wait("read notes.txt"),
             wait("hooks you can rely on"),
             wait_for_prompt(),
             keys("/quit\r"),
@@ -92,11 +120,10 @@ fn a_person_is_asked_with_the_real_arguments_and_says_yes() {
         &[
             wait_for_prompt(),
             keys("run touch made.txt && printf 'caf\\351'\r"),
-            wait("wants to run"),
+            wait("Run this command?"),
             wait("touch made.txt && printf"),
-            wait("allow it?"),
-            wait_for_prompt(),
-            keys("y\r"),
+            wait_for_question(),
+            keys("y"),
             wait("I ran"),
             wait("caf\u{fffd}"),
             wait_for_prompt(),
@@ -118,20 +145,19 @@ fn a_person_says_no_and_the_model_is_told_why() {
         &[
             wait_for_prompt(),
             keys("run touch made.txt\r"),
-            wait("allow it?"),
-            wait_for_prompt(),
+            wait_for_question(),
+            keys("r"),
+            wait("why not"),
             keys("not on a Sunday\r"),
             wait("I could not run"),
             wait("not on a Sunday"),
             wait_for_prompt(),
             keys("run touch made.txt\r"),
-            wait("allow it?"),
-            wait_for_prompt(),
-            // No answer is no answer.
+            wait_for_question(),
+            // No other key answers.
             keys("\r"),
-            wait("allow it?"),
-            wait_for_prompt(),
-            keys("n\r"),
+            wait("only these keys answer"),
+            keys("n"),
             wait("I could not run"),
             wait_for_prompt(),
             keys("/quit\r"),
@@ -148,20 +174,10 @@ fn a_person_says_no_and_the_model_is_told_why() {
 #[test]
 fn one_question_at_a_terminal_can_be_asked_about_too() {
     let world = World::strict();
-    let steps = [wait("allow it?"), wait_for_prompt(), keys("yes\r"), wait("It said nothing")];
+    let steps = [wait_for_question(), keys("y"), wait("It said nothing")];
     let screen = play(&world, &["chat", "-q", "run touch made.txt"], &steps);
     assert_eq!(screen.code, 0, "{}", screen.text);
     assert!(world.file("made.txt").exists());
-}
-
-#[test]
-fn the_demo_asks_whoever_is_there() {
-    let world = World::new();
-    let steps =
-        [wait("blocked"), wait("allow it?"), wait_for_prompt(), keys("y\r"), wait("unasked")];
-    let screen = play(&world, &["demo"], &steps);
-    assert_eq!(screen.code, 0, "{}", screen.text);
-    assert!(screen.text.contains("what fired"), "{}", screen.text);
 }
 
 #[test]
@@ -235,14 +251,14 @@ fn two_interrupts_at_the_prompt_leave() {
     let steps = [
         wait_for_prompt(),
         keys(CTRL_C),
-        wait("again to leave"),
+        wait("again within 2 s"),
         wait_for_prompt(),
         // Saying something takes the first one back.
         keys("list .\r"),
         wait("there is"),
         wait_for_prompt(),
         keys(CTRL_C),
-        wait("again to leave"),
+        wait("again within 2 s"),
         wait_for_prompt(),
         keys(CTRL_C),
     ];
@@ -276,8 +292,7 @@ fn an_interrupt_at_the_question_stops_the_run() {
     let steps = [
         wait_for_prompt(),
         keys("run touch made.txt\r"),
-        wait("allow it?"),
-        wait_for_prompt(),
+        wait_for_question(),
         keys(CTRL_C),
         wait("■"),
         wait_for_prompt(),
@@ -289,14 +304,21 @@ fn an_interrupt_at_the_question_stops_the_run() {
     assert_whole(&world.exported());
 }
 
-// What stopped the run, or the question, was the first of the two.
+// What stopped the run, or the question, is not the first of the two: as in a shell.
 #[test]
-fn two_interrupts_leave_whatever_the_first_one_stopped() {
+fn an_interrupt_that_stopped_a_run_is_not_the_first_of_two() {
     let world = World::strict();
     let model = world.script("slow.json", &json!([{"delayMs": 600_000, "text": "Late."}]));
     let running = [wait_for_prompt(), keys("hello\r"), wait("thinking"), keys(CTRL_C)];
-    let asked = [wait_for_prompt(), keys("run touch made.txt\r"), wait("allow it?"), keys(CTRL_C)];
-    let then = [wait("again to leave"), wait_for_prompt(), keys(CTRL_C)];
+    let asked =
+        [wait_for_prompt(), keys("run touch made.txt\r"), wait_for_question(), keys(CTRL_C)];
+    let then = [
+        wait_for_prompt(),
+        keys(CTRL_C),
+        wait("again within 2 s"),
+        wait_for_prompt(),
+        keys(CTRL_C),
+    ];
     for (more, steps) in [(vec!["--model", &model], running), (vec![], asked)] {
         let then = [wait("■")].into_iter().chain(then.clone());
         let steps: Vec<Value> = steps.into_iter().chain(then).collect();
@@ -328,7 +350,7 @@ fn what_was_typed_is_remembered_for_the_next_time() {
 /// The newest question, whatever its id: answered by a shell.
 pub(crate) fn answer_elsewhere(world: &World, answer: &str) -> Value {
     let pintle = format!("{} --data {}", env!("CARGO_BIN_EXE_pintle"), world.data().display());
-    let id = format!("{pintle} approvals list | cut -d' ' -f1");
+    let id = format!("{pintle} approvals list | tail -n 1 | cut -d' ' -f1");
     json!({"run": ["/bin/sh", "-c", format!("{pintle} approvals {answer} $({id})")]})
 }
 
@@ -342,10 +364,9 @@ fn an_answer_from_another_terminal_is_told_at_the_question() {
         &[
             wait_for_prompt(),
             keys("run touch ran\r"),
-            wait("allow it?"),
+            wait_for_question(),
             answer_elsewhere(&world, "approve"),
-            wait(PROMPT_IS_GONE),
-            wait("somebody else answered: approved by operator"),
+            wait("approved elsewhere, by operator"),
             wait("I ran"),
             wait_for_prompt(),
             keys("list .\r"),
@@ -357,9 +378,8 @@ fn an_answer_from_another_terminal_is_told_at_the_question() {
     assert_eq!(screen.code, 0, "{}", screen.text);
     assert!(screen.reads_lines && world.file("ran").exists(), "{}", screen.text);
     // Its prompt is gone with the question, and nothing draws it again.
-    assert!(!screen.rendered.contains("allow it?"), "{}", screen.rendered);
-    let after = screen.text.split_once("somebody else answered").unwrap().1;
-    assert!(!after.contains("allow it?") && !after.contains("press Enter"), "{after}");
+    let after = screen.rendered.split_once("approved elsewhere").unwrap().1;
+    assert!(!after.contains("details"), "{after}");
 }
 
 // R11.4: the second answer changes nothing, and whoever gave it is told.
@@ -372,9 +392,9 @@ fn of_two_terminals_the_second_is_told_that_it_was_late() {
         &[
             wait_for_prompt(),
             keys("run touch ran\r"),
-            wait("allow it?"),
-            keys("n\r"),
-            wait("said no"),
+            wait_for_question(),
+            keys("n"),
+            wait("denied by you"),
             wait_for_prompt(),
             answer_elsewhere(&world, "approve"),
             keys("/quit\r"),
@@ -386,7 +406,10 @@ fn of_two_terminals_the_second_is_told_that_it_was_late() {
     let id = all[0]["id"].as_str().unwrap();
     let late = world.run(&["approvals", "approve", id]);
     assert_eq!(late.code, Some(1));
-    assert!(late.err.contains("it was denied already, by operator; nothing was changed"), "{late}");
+    assert!(
+        late.err.contains("it was denied already, by operator; your answer changed nothing"),
+        "{late}"
+    );
 }
 
 #[test]
@@ -401,14 +424,14 @@ fn a_question_at_the_terminal_shows_what_a_terminal_would_hide() {
         &[
             wait_for_prompt(),
             keys("go\r"),
-            wait("allow it?"),
-            keys("n\r"),
+            wait_for_question(),
+            keys("n"),
             wait("done"),
             wait_for_prompt(),
             keys("/quit\r"),
         ],
     );
-    assert!(screen.text.contains("a\\u009b2Kb\\u202ec"), "{}", screen.text);
+    assert!(screen.text.contains("a\\u{9b}2Kb\\u{202e}c"), "{}", screen.text);
     assert!(screen.text.contains("\\u{1b}]0;owned\\u{7}done"), "{}", screen.text);
     assert!(!screen.text.contains("\u{1b}]0;owned"), "{}", screen.text);
 }

@@ -38,14 +38,17 @@ fn without_a_sandbox_every_command_is_asked_about_and_none_runs_by_itself() {
     let nothing = [UNSHARE, LANDLOCK];
     let said = run_without(&world, &nothing, &["doctor"]);
     assert!(
-        said.out.contains("✓ sandbox        none (unshare: ") && said.out.contains("on Ubuntu: "),
+        said.out.contains("✗ sandbox   none (unshare: ") && said.out.contains("on Ubuntu: "),
         "{said:?}"
     );
     for level in ["permissive", "standard"] {
         settings(&world, &format!("level = \"{level}\"\n"));
         let said = run_without(&world, &nothing, &["chat", "-q", "run touch marker"]);
         assert!(said.err.contains("there is no sandbox here"), "{said:?}");
-        assert!(said.out.contains("zone `machine`: nothing holds it to zone `build`"), "{said:?}");
+        assert!(
+            said.out.contains("no sandbox holds it, so it may change this machine"),
+            "{said:?}"
+        );
         assert!(!world.file("marker").exists());
     }
     let said = run_without(
@@ -53,7 +56,7 @@ fn without_a_sandbox_every_command_is_asked_about_and_none_runs_by_itself() {
         &nothing,
         &["hooks", "explain", "--tool", "terminal", "--args", r#"{"command":"ls"}"#],
     );
-    assert!(said.out.contains("? sandbox          there is no sandbox here"), "{said:?}");
+    assert!(said.out.contains("! sandbox   there is no sandbox here"), "{said:?}");
 }
 
 #[test]
@@ -88,10 +91,7 @@ fn without_namespaces_commands_run_and_what_is_protected_is_put_right() {
     assert!(said.out.contains("is protected: the change was undone"), "{said:?}");
     settings(&world, "level = \"permissive\"\n");
     let said = run_without(&world, &[UNSHARE], &["chat", "-q", "run curl https://example.org"]);
-    assert!(
-        said.out.contains("zone `machine`") && said.out.contains("cannot filter hosts"),
-        "{said:?}"
-    );
+    assert!(said.out.contains("cannot filter hosts"), "{said:?}");
 }
 
 #[test]

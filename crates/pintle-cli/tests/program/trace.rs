@@ -7,8 +7,13 @@ use crate::support::{Said, World};
 /// What happened, without when.
 fn what(said: &Said) -> String {
     let text = said.to_string();
-    let line = |line: &str| line.split_once('▏').map_or(line, |(_, what)| what.trim()).to_string();
-    text.lines().map(line).collect::<Vec<_>>().join("\n")
+    let label = |line: &str| {
+        line.split(['█', '▒', '░', '▏', '┊']).next().unwrap_or_default().trim_end().to_string()
+    };
+    // The axis has as many marks as the run took time.
+    let is_axis =
+        |line: &str| line.trim_start().starts_with("N ms") || line.trim_start().starts_with("0 ");
+    text.lines().filter(|line| !is_axis(line)).map(label).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -38,7 +43,10 @@ fn a_given_run_is_shown_for_machines_too() {
     }
     assert_eq!(first["run"]["outcome"], "end_turn");
     let types: Vec<_> = first["events"].as_array().unwrap().iter().map(|e| &e["type"]).collect();
-    assert_eq!(types, ["run.start", "usage", "tool.start", "tool.end", "usage", "done"]);
+    assert_eq!(
+        types,
+        ["run.start", "usage", "tool.calls", "tool.start", "tool.end", "usage", "done"]
+    );
 }
 
 #[test]
@@ -47,8 +55,10 @@ fn a_run_that_is_not_there_is_said_not_to_be() {
     assert_snapshot!(world.transcript(&[&["trace"], &["trace", "nobody"]]));
     world.run(&["chat", "-q", "hello"]);
     world.run(&["chat", "-q", "hello"]);
-    let both = world.run(&["trace", "0"]);
-    assert!(both.err.contains("fits 2 runs"), "{both}");
+    let begin_alike = world.run(&["runs", "--json"]).out;
+    let start = begin_alike.split_once("\"runId\":\"").unwrap().1.get(..8).unwrap();
+    let both = world.run(&["trace", start]);
+    assert!(both.err.contains("matches 2 runs"), "{both}");
     let nothing = world.run(&["trace", ""]);
     assert_eq!(nothing.code, Some(1), "{nothing}");
 }

@@ -9,13 +9,13 @@ use std::{
 };
 
 use futures_util::StreamExt;
-use pintle_agent::{Agent, Ask, Message, Personalities, Policy, RunEventKind, Store};
+use pintle_agent::{Agent, Message, Personalities, Policy, RunEventKind, RunRequest, Store};
 use pintle_policy::Level;
 use pintle_store::SqliteStore;
 use pintle_tools::{Background, TerminalConfig, builtin};
 use serde_json::{Value, json};
 
-use crate::support::{Recorded, assert_whole, calls, done, messages, personality, rest, says};
+use crate::support::{assert_whole, calls, done, messages, personality, rest, says, scripted};
 
 const KILLS: usize = 50;
 const RUNS: usize = 40;
@@ -28,16 +28,16 @@ fn random(below: u64) -> u64 {
     RandomState::new().hash_one(0) % below
 }
 
-async fn agent(folder: &Path, script: Vec<Value>) -> (Agent, SqliteStore) {
-    let store = SqliteStore::open(folder.join("pintle.db")).await.unwrap();
+async fn agent(folder: &Path, script: Vec<Value>) -> (Agent, Arc<dyn Store>) {
+    let store = Arc::new(SqliteStore::open(folder.join("pintle.db")).await.unwrap());
     let workspace = folder.canonicalize().unwrap().join("workspace");
     std::fs::create_dir_all(&workspace).unwrap();
     let policy = Policy { level: Level::Permissive, ..Policy::standard(workspace) };
     let env = vec![("PATH".into(), "/usr/bin:/bin".into())];
     let agent = Agent::builder(
         pintle::Hooks::new(),
-        Recorded::new(Value::from(script)),
-        Arc::new(store.clone()),
+        scripted(Value::from(script)),
+        store.clone(),
         Personalities::new(personality("main", None, None)),
         policy,
     )
@@ -72,7 +72,7 @@ async fn converse(folder: PathBuf, key: String) {
     let (agent, _store) = agent(&folder, script.collect()).await;
     tell("ready");
     for n in 0..RUNS {
-        let mut run = agent.run(Ask::new(&key, format!("message {n}")));
+        let mut run = agent.run(RunRequest::new(&key, format!("message {n}")));
         while let Some(event) = run.next().await {
             match event.kind {
                 // A tool starts only when the answer that asks for it is stored.
@@ -131,7 +131,7 @@ async fn a_run_that_is_killed_at_any_moment_loses_nothing_and_can_be_resumed() {
         let open = matches!(before.last(), Some(Message::Assistant { tool_calls, .. }) if !tool_calls.is_empty());
         interrupted += usize::from(open);
 
-        let events = rest(agent.run(Ask::new(&key, "are you there?"))).await;
+        let events = rest(agent.run(RunRequest::new(&key, "are you there?"))).await;
         assert_eq!(done(&events), ("Back again.".into(), "end_turn".into()), "round {round}");
         let session =
             store.sessions().await.unwrap().into_iter().find(|session| session.key == key);

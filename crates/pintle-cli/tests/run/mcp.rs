@@ -12,6 +12,7 @@ use pintle_policy::{Guard, GuardKind, Level};
 use pintle_tools::{McpLimits, McpServer, McpTransport};
 use serde_json::json;
 
+use crate::real;
 use crate::support::{World, assert_whole, calls, of_type, play, results, says};
 
 const ECHO: &str = "mcp__everything__echo";
@@ -47,7 +48,7 @@ impl Approver for Yes {
 
 async fn world(level: Level) -> World {
     let call = calls(&[("t1", ECHO, json!({"message": "grüß dich"}))]);
-    let mut world = World::new(json!([call, says("Done.")])).await;
+    let mut world = real(json!([call, says("Done.")])).await;
     world.policy.level = level;
     world
 }
@@ -73,7 +74,7 @@ async fn a_call_is_asked_about_as_external_and_runs_after_a_yes() {
         let asked = yes.0.lock().unwrap();
         assert_eq!(asked.len(), 1);
         assert_eq!(asked[0].args, json!({"message": "grüß dich"}));
-        assert!(asked[0].reason.contains("external"), "{}", asked[0].reason);
+        assert!(asked[0].reason.contains("another server"), "{}", asked[0].reason);
     }
     let history = world.history().await;
     assert_whole(&history);
@@ -95,7 +96,7 @@ async fn whoever_says_no_to_a_call_is_obeyed() {
         ("gate", "not today"),
         ("guard", "agent.json:7"),
         ("toolset", "do not offer"),
-        ("level", "never runs at level"),
+        ("level", "level paranoid never allows this"),
         ("schema", "invalid arguments"),
     ] {
         let mut world = world(Level::Standard).await;

@@ -6,7 +6,8 @@ use pintle::{DynHandler, ModelKind};
 use pintle_exec::{CommandHook, CommandSpec, Program, Worker, WorkerSpec};
 use serde_json::json;
 
-use crate::support::{World, calls, of_type, play, says};
+use crate::real;
+use crate::support::{calls, of_type, play, says};
 
 /// Longer than a process needs to fail by itself on a busy machine.
 const PATIENT: Duration = Duration::from_secs(60);
@@ -14,7 +15,7 @@ const PATIENT: Duration = Duration::from_secs(60);
 /// Neither does the tool run, nor is it another failure than the one meant.
 async fn assert_blocks(way: &str, guard: impl DynHandler, deadline: Duration, why: &str) {
     let command = json!({"command": "touch marker"});
-    let world = World::new(json!([calls(&[("t1", "terminal", command)]), says("No.")])).await;
+    let world = real(json!([calls(&[("t1", "terminal", command)]), says("No.")])).await;
     let registrar = world.hooks.named("guard").deadline(deadline);
     registrar.register_dyn("tool.pre", ModelKind::Gate, guard).unwrap();
     let events = play(&world.agent(), "touch it").await;
@@ -39,7 +40,7 @@ fn spec(folder: &Path) -> impl Fn(&str) -> CommandSpec {
 async fn a_marker_is_written_when_the_command_allows_it() {
     let folder = tempfile::tempdir().unwrap();
     let command = json!({"command": "touch marker"});
-    let world = World::new(json!([calls(&[("t1", "terminal", command)]), says("Done.")])).await;
+    let world = real(json!([calls(&[("t1", "terminal", command)]), says("Done.")])).await;
     let guard = CommandHook::new(spec(folder.path())("exit 0"));
     world.hooks.register_dyn("tool.pre", ModelKind::Gate, guard).unwrap();
     play(&world.agent(), "touch it").await;

@@ -16,6 +16,7 @@ use pintle_policy::{Guard, GuardKind, Level, Zone};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::real;
 use crate::support::{World, calls, of_type, play, results, says};
 
 const ELSEWHERE: &str = "leads somewhere else now than when it was judged";
@@ -67,7 +68,7 @@ impl Outside {
 
 /// `notes/a.txt` in the workspace.
 async fn world(tool: &str, args: &Value) -> World {
-    let world = World::new(json!([calls(&[("t1", tool, args.clone())]), says("Done.")])).await;
+    let world = real(json!([calls(&[("t1", tool, args.clone())]), says("Done.")])).await;
     fs::create_dir(world.file("notes")).unwrap();
     fs::write(world.file("notes/a.txt"), "no secret").unwrap();
     world
@@ -148,7 +149,7 @@ async fn a_person_who_takes_their_time_approves_the_place_they_were_asked_about(
             world
                 .hooks
                 .named("ask")
-                .register_gate(|_: Event<ToolPre>| async { Verdict::ask("sure?") })
+                .register_gate(|e: Event<ToolPre>| Verdict::ask(&e, "sure?"))
                 .unwrap();
             let (workspace, out) = (world.workspace().to_owned(), outside.path());
             let approver = Arc::new(Slow { swap, workspace, outside: out });
@@ -225,7 +226,7 @@ async fn a_link_is_judged_by_where_it_leads() {
     let events = play(&world.agent(), "go").await;
     assert_eq!(of_type(&events, "approval.resolved")[0]["outcome"], "no_one_to_ask");
     let place = outside.path().join("a.txt");
-    let told = format!("`path` leads outside the workspace: link/a.txt is {}", place.display());
+    let told = format!("it reads outside this folder: link/a.txt is {}", place.display());
     let (failed, said_) = said(&world).await;
     assert!(failed && said_.contains(&told), "{said_}");
 
@@ -238,20 +239,18 @@ async fn a_link_is_judged_by_where_it_leads() {
     assert!(said.contains(&format!("`{}` is denied", place.display())), "{said}");
 }
 
-/// What an embedder's own tool is told.
-struct Own(ToolSpec);
+/// Says which place an embedder's own tool gets.
+struct Own;
 
 impl Tool for Own {
-    fn spec(&self) -> &ToolSpec {
-        &self.0
-    }
-
-    fn zone(&self) -> Zone {
-        Zone::Safe
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new("own", "For a test.", json!({"type": "object"}))
+            .in_zone(Zone::Safe)
+            .with_paths(["target"])
     }
 
     fn run(&self, call: PermittedCall, _: ToolCx) -> BoxFuture<'static, Result<String, ToolError>> {
-        let told = match call.reach().path("filePath") {
+        let told = match call.reach().path("target") {
             Some(Ok(real)) => Ok(real.display().to_string()),
             Some(Err(unresolved)) => Err(ToolError::Failed(unresolved.to_string())),
             None => Err(ToolError::Failed("no path".into())),
@@ -262,20 +261,15 @@ impl Tool for Own {
 
 #[tokio::test]
 async fn an_embedders_tool_gets_the_judged_place_with_its_permit() {
-    let spec = ToolSpec {
-        name: "own".into(),
-        description: "For a test.".into(),
-        input_schema: json!({"type": "object"}),
-    };
     let outside = Outside::new();
-    let world = world("own", &json!({"filePath": "link/a.txt"})).await;
+    let world = world("own", &json!({"target": "link/a.txt"})).await;
     symlink("notes", world.file("link")).unwrap();
     let turn: Swap = |workspace, outside| {
         fs::remove_file(workspace.join("link")).unwrap();
         symlink(outside, workspace.join("link")).unwrap();
     };
     swap_in_a_gate(&world, turn, &outside.path());
-    let agent = world.builder().tools([Arc::new(Own(spec)) as Arc<dyn Tool>]).build().unwrap();
+    let agent = world.builder().tools([Arc::new(Own) as Arc<dyn Tool>]).build().unwrap();
     play(&agent, "go").await;
     let place = world.file("notes/a.txt").display().to_string();
     assert_eq!(said(&world).await, (false, place));
@@ -293,7 +287,7 @@ async fn of_two_writes_to_one_file_in_one_message_the_last_one_stands() {
             ("t4", "edit_file", json!({"path": "a.txt", "old": "three", "new": "four"})),
             ("t5", "read_file", json!({"path": "./a.txt"})),
         ];
-        let world = World::new(json!([calls(&message), says("Done.")])).await;
+        let world = real(json!([calls(&message), says("Done.")])).await;
         play(&world.agent(), "go").await;
         let results = results(&world.history().await);
         assert_eq!(results[4], ("t5".into(), false, "four".into()), "{results:#?}");

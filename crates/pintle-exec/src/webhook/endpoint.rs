@@ -11,9 +11,9 @@ use tokio::{sync::Notify, task::spawn_blocking, time::sleep};
 
 use super::{
     EndpointStats, WebhookOptions, WebhookSpec,
+    event_body::PendingEvent,
     journal::{Journal, Left, Line, Message},
     send::Sender,
-    telling::Telling,
 };
 
 /// What comes within this time is written down together: the run that tells is not disturbed for each event, and a
@@ -50,7 +50,7 @@ pub(super) struct Waiting {
 struct State {
     /// Behind those in the queue. Writing them down takes longer than all else a run does for a webhook, so another
     /// thread does it.
-    unwritten: Vec<Telling>,
+    unwritten: Vec<PendingEvent>,
     /// How many are unwritten or being written, and their size as far as it is known.
     coming: usize,
     coming_bytes: usize,
@@ -133,19 +133,19 @@ impl Endpoint {
     }
 
     /// Takes an event, or counts it as dropped when the queue is full. Never waits.
-    pub(super) fn push(&self, mut telling: Telling) {
+    pub(super) fn push(&self, mut event: PendingEvent) {
         let mut state = self.lock();
-        let bytes = state.bytes + state.coming_bytes + telling.size;
+        let bytes = state.bytes + state.coming_bytes + event.size;
         if state.closed || state.waiting() >= self.max_messages || bytes > self.max_bytes {
             state.stats.dropped += 1;
             return;
         }
         state.begun = true;
-        telling.now = telling.now.max(state.last);
-        state.last = telling.now;
+        event.now = event.now.max(state.last);
+        state.last = event.now;
         state.coming += 1;
-        state.coming_bytes += telling.size;
-        state.unwritten.push(telling);
+        state.coming_bytes += event.size;
+        state.unwritten.push(event);
         self.ring(state);
     }
 
@@ -185,11 +185,11 @@ impl Endpoint {
         let mut journal = self.journal();
         let mut state = self.lock();
         state.rung = false;
-        let tellings = std::mem::take(&mut state.unwritten);
+        let events = std::mem::take(&mut state.unwritten);
         drop(state);
-        let (count, bytes) = (tellings.len(), tellings.iter().map(|it| it.size).sum::<usize>());
+        let (count, bytes) = (events.len(), events.iter().map(|it| it.size).sum::<usize>());
         let written: Vec<Message> =
-            tellings.into_iter().map(|it| it.write(&self.url, &self.owner)).collect();
+            events.into_iter().map(|it| it.write(&self.url, &self.owner)).collect();
 
         let mut state = self.lock();
         state.coming -= count;

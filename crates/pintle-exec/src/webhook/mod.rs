@@ -3,9 +3,9 @@
 mod address;
 mod deliver;
 mod endpoint;
+mod event_body;
 mod journal;
 mod send;
-mod telling;
 
 use std::{
     collections::BTreeMap,
@@ -24,9 +24,9 @@ use self::{
     address::Target,
     deliver::deliver,
     endpoint::Endpoint,
+    event_body::{Origin, PendingEvent},
     journal::{Journal, make_folder},
     send::Sender,
-    telling::{About, Telling},
 };
 use crate::spec::Scrub;
 
@@ -319,8 +319,8 @@ impl WebhookQueue {
         let endpoint = self.inner.endpoint(&spec)?;
         let WebhookSpec { profile, secret, scrub, .. } = spec;
         let profile = scrub.as_ref().map_or_else(|| profile.clone(), |scrub| scrub(&profile));
-        let about = About { profile, secret: secret.map(|secret| secret.name.into()), scrub };
-        Ok(Webhook { endpoint, about: Arc::new(about), _queue: self.inner.clone() })
+        let origin = Origin { profile, secret: secret.map(|secret| secret.name.into()), scrub };
+        Ok(Webhook { endpoint, origin: Arc::new(origin), _queue: self.inner.clone() })
     }
 
     /// What became of the messages, endpoint by endpoint. Readable at any time, after closing too.
@@ -361,7 +361,7 @@ impl fmt::Debug for WebhookQueue {
 #[derive(Clone)]
 pub struct Webhook {
     endpoint: Arc<Endpoint>,
-    about: Arc<About>,
+    origin: Arc<Origin>,
     /// The queue lives for as long as somebody may add to it.
     _queue: Arc<Inner>,
 }
@@ -374,7 +374,7 @@ impl fmt::Debug for Webhook {
 
 impl DynHandler for Webhook {
     fn call(&self, event: DynEvent) -> BoxFuture<'static, Result<Value, Failure>> {
-        self.endpoint.push(Telling::new(event, self.about.clone()));
+        self.endpoint.push(PendingEvent::new(event, self.origin.clone()));
         Box::pin(ready(Ok(Value::Null)))
     }
 }

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use hmac::{Hmac, Mac};
-use reqwest::{Client, Proxy, StatusCode, redirect::Policy};
+use pintle_http::reqwest::{self, Client, Proxy, StatusCode, redirect::Policy};
 use sha2::Sha256;
 
 use super::{
@@ -39,7 +39,7 @@ impl Sender {
     ) -> Result<Self, WebhookError> {
         let bad = |error: reqwest::Error| WebhookError::Client { detail: chain(&error) };
         let dns = CheckedDns { loopback: target.loopback, lookup: options.lookup.clone() };
-        let mut client = Client::builder()
+        let mut client = pintle_http::client()
             .no_proxy()
             .redirect(Policy::none())
             .referer(false)

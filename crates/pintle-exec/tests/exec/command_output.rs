@@ -17,7 +17,7 @@ async fn a_json_object_can_tighten_an_exit_0() {
         says(br#"{"continue": false, "reason": "no", "additionalContext": "ask ops"}"#).await;
     assert_eq!(judged.reason(), "no"); // R8.2
     assert_eq!(judged.kind(), None, "a decision, not a failure");
-    assert_eq!(judged.block.unwrap().words.additional_context.as_deref(), Some("ask ops"));
+    assert_eq!(judged.block.unwrap().additional_context.as_deref(), Some("ask ops"));
     assert!(!judged.tool_ran);
 }
 

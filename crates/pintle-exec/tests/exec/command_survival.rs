@@ -5,7 +5,6 @@ use std::{fs::File, process::Command, time::Duration};
 use pintle::{
     FailureKind::{Exit, Signal, Spawn, TimedOut},
     Hooks, ModelKind,
-    points::ToolPre,
 };
 use pintle_exec::CommandHook;
 
@@ -82,7 +81,7 @@ async fn a_hook_that_closes_its_stdin_is_no_failure() {
     let profile = Profile::new();
     let big = serde_json::json!({ "big": "x".repeat(4 * 1024 * 1024) });
     let spec = profile.shell("exec <&-; sleep 0.2; echo fine");
-    let call = ToolPre { tool_input: big, ..tool_call() };
+    let call = tool_call().tool_input(big);
     let judged = profile.judge_within(spec.timeout, CommandHook::new(spec), call).await.allowed();
     assert_eq!(judged.output(), Some("fine"));
     profile.judge(profile.argv(["true"])).await.allowed();

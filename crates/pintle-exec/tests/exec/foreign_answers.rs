@@ -1,6 +1,6 @@
 //! R8.2: hooks that were written for other agents decide here what they decide there, and never loosen anything.
 
-use pintle::{Cx, Envelope, FailureKind::BadOutput, Hooks, ModelKind, PluginGate};
+use pintle::{Cx, Envelope, FailureKind::BadOutput, Hooks, ModelKind, PluginFilter};
 use pintle_exec::CommandHook;
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ async fn a_no_keeps_what_the_model_and_the_person_should_know() {
     answer["suppressOutput"] = true.into();
     let judged = says(&answer).await;
     assert!(!judged.tool_ran);
-    assert_eq!(judged.block.unwrap().words.additional_context.as_deref(), Some("ask ops"));
+    assert_eq!(judged.block.unwrap().additional_context.as_deref(), Some("ask ops"));
     let notes = ["ignored unknown field `suppressOutput`", "production is frozen"];
     assert_eq!(judged.record_notes, notes);
 }
@@ -61,7 +61,7 @@ async fn a_question_waits_for_a_person() {
         specific(json!({"permissionDecision": "ask", "permissionDecisionReason": "it costs"})),
     ] {
         let judged = says(&answer).await;
-        let waits = "a person has to be asked: it costs";
+        let waits = "it costs";
         assert_eq!(
             (judged.reason(), judged.kind(), judged.tool_ran),
             (waits, None, false),
@@ -69,7 +69,7 @@ async fn a_question_waits_for_a_person() {
         );
     }
     let judged = says(&json!({"decision": "ask"})).await;
-    assert_eq!(judged.reason(), "a person has to be asked: `guard` wants a person to be asked");
+    assert_eq!(judged.reason(), "`guard` wants a person to be asked");
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn a_question_where_no_one_can_be_asked_blocks() {
     let hooks = Hooks::new();
     let hook = CommandHook::new(profile.shell(r#"echo '{"decision": "ask", "reason": "may I?"}'"#));
     hooks.register_dyn("user.prompt.submit", ModelKind::Gate, hook).unwrap();
-    let cx = Cx::new(Envelope::default(), PluginGate::All);
+    let cx = Cx::new(Envelope::default(), PluginFilter::All);
     let outcome = hooks.fire_dyn("user.prompt.submit", &cx, json!({"prompt": "hi"})).await.unwrap();
     let outcome = serde_json::to_value(&outcome).unwrap();
     assert_eq!(outcome["continue"], false);
@@ -101,7 +101,7 @@ async fn an_allow_loosens_nothing() {
             CommandHook::new(profile.shell(r#"echo '{"decision": "ask", "reason": "sure?"}'"#));
         hooks.named("yes").register_dyn("tool.pre", ModelKind::Gate, yes).unwrap();
         hooks.named("no").register_dyn("tool.pre", ModelKind::Gate, no).unwrap();
-        let cx = Cx::new(Envelope::default(), PluginGate::All);
+        let cx = Cx::new(Envelope::default(), PluginFilter::All);
         let mut outcome = hooks.fire_gate(&cx, tool_call).await;
         assert_eq!(outcome.take_questions()[0].reason, "sure?", "{answer}");
     }

@@ -12,8 +12,8 @@ use std::{
 };
 
 use pintle::{
-    Block, Cx, DynEvent, DynHandler, Envelope, Failure, FailureKind, FireRecord, Hooks, ModelKind,
-    Note, PluginGate, RecordSink, points::ToolPre,
+    Cx, DynEvent, DynHandler, Envelope, Failure, FailureKind, FireRecord, HandlerVerdict, Hooks,
+    ModelKind, PluginFilter, RecordSink, points::ToolPre,
 };
 use pintle_exec::{CommandHook, CommandSpec, Program, TERM_GRACE, Worker, WorkerSpec};
 use serde_json::{Value, json};
@@ -40,8 +40,8 @@ pub(crate) struct Profile {
 /// What a gate did to a tool that writes a marker file when it runs.
 #[derive(Debug)]
 pub(crate) struct Judged {
-    pub(crate) block: Option<Block>,
-    pub(crate) notes: Vec<Note>,
+    pub(crate) block: Option<HandlerVerdict>,
+    pub(crate) notes: Vec<HandlerVerdict>,
     pub(crate) tool_ran: bool,
     pub(crate) took: Duration,
     pub(crate) record_notes: Vec<String>,
@@ -57,7 +57,7 @@ impl Judged {
     }
 
     pub(crate) fn output(&self) -> Option<&str> {
-        self.notes.first()?.words.output.as_deref()
+        self.notes.first()?.output.as_deref()
     }
 
     /// The host was back in time.
@@ -159,11 +159,12 @@ impl Profile {
         let outcome = hooks.fire_gate(&cx(), || call).await;
         let took = started.elapsed();
         let block = outcome.blocked().cloned();
+        let notes = outcome.verdicts.into_iter().filter(|said| !said.is_block()).collect();
         if block.is_none() {
             fs::write(&marker, "").unwrap();
         }
         let record_notes = sink.0.lock().unwrap().drain(..).flatten().collect();
-        Judged { block, notes: outcome.notes, tool_ran: marker.exists(), took, record_notes }
+        Judged { block, notes, tool_ran: marker.exists(), took, record_notes }
     }
 
     /// What a handler itself answers, before any model has its say.
@@ -232,7 +233,7 @@ impl Profile {
 struct Records(Mutex<Vec<Vec<String>>>);
 
 impl RecordSink for Records {
-    fn record(&self, record: &FireRecord) {
+    fn record(&self, record: Arc<FireRecord>) {
         let notes = record.handlers.iter().flat_map(|handler| handler.notes.clone()).collect();
         self.0.lock().unwrap().push(notes);
     }
@@ -246,16 +247,15 @@ pub(crate) fn cx() -> Cx {
         ts: 1_700_000_000_000,
         ..Envelope::default()
     };
-    Cx::new(envelope, PluginGate::BuiltinsOnly)
+    Cx::new(envelope, PluginFilter::BuiltinsOnly)
 }
 
 pub(crate) fn tool_call() -> ToolPre {
-    ToolPre {
-        tool_call_id: "call-1".into(),
-        tool_name: "terminal".into(),
-        tool_input: json!({ "command": "make deploy" }),
-        zone: 2,
-    }
+    ToolPre::default()
+        .tool_call_id("call-1")
+        .tool_name("terminal")
+        .tool_input(json!({ "command": "make deploy" }))
+        .zone(2)
 }
 
 /// What a handler at a gate gets.

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, time::Duration};
 
 use futures_util::future::join_all;
-use pintle::{FailureKind, Hooks, ModelKind, points::ToolPre};
+use pintle::{FailureKind, Hooks, ModelKind};
 use pintle_exec::{Worker, WorkerSpec};
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn sample(profile: &Profile, file: &str) -> Worker {
 }
 
 async fn gate(hooks: &Hooks, command: &str) -> Option<String> {
-    let call = || ToolPre { tool_input: json!({ "command": command }), ..tool_call() };
+    let call = || tool_call().tool_input(json!({ "command": command }));
     hooks.fire_gate(&cx(), call).await.blocked().map(|block| block.reason.clone())
 }
 

@@ -5,12 +5,12 @@ mod command;
 
 use futures_util::stream::BoxStream;
 use pintle_agent::{
-    FinishReason, Llm, LlmError, LlmEvent, LlmRequest, LlmResponse, Message, ToolCall, ToolResult,
-    Usage,
+    FinishReason, Llm, LlmError, LlmEvent, LlmRequest, LlmResponse, LlmUsage, Message, ToolCall,
+    ToolResult,
 };
 
 use self::command::Command;
-use crate::words;
+use crate::text_stream;
 
 /// Understands "run COMMAND", "read FILE", "write FILE: TEXT", "list DIR" and "delegate: TASK", so that hooks can be
 /// felt without a key or a network.
@@ -27,7 +27,7 @@ impl Llm for Offline {
     }
 
     fn stream(&self, request: LlmRequest) -> BoxStream<'static, Result<LlmEvent, LlmError>> {
-        words::stream(respond(&request))
+        text_stream::stream(respond(&request))
     }
 }
 
@@ -85,7 +85,7 @@ fn call(command: &Command, messages: &[Message]) -> ToolCall {
     }
 }
 
-fn usage(request: &LlmRequest, text: &str, calls: &[ToolCall]) -> Usage {
+fn usage(request: &LlmRequest, text: &str, calls: &[ToolCall]) -> LlmUsage {
     let call_bytes = |call: &ToolCall| call.name.len() + call.input.to_string().len();
     let message_bytes = |message: &Message| match message {
         Message::User { text } => text.len(),
@@ -99,10 +99,8 @@ fn usage(request: &LlmRequest, text: &str, calls: &[ToolCall]) -> Usage {
     let read =
         request.system.len() + tools + request.messages.iter().map(message_bytes).sum::<usize>();
     let written = text.len() + calls.iter().map(call_bytes).sum::<usize>();
-    Usage {
-        input_tokens: words::tokens(read),
-        output_tokens: words::tokens(written),
-        cost_usd: Some(0.0),
-        ..Usage::default()
-    }
+    LlmUsage::default()
+        .input_tokens(text_stream::tokens(read))
+        .output_tokens(text_stream::tokens(written))
+        .cost_usd(0.0)
 }

@@ -63,10 +63,15 @@ impl Provider {
         if let Some(url) = base_url {
             config = config.with_endpoint(Endpoint::from_owned(url));
         }
+        let http = WebConfig::default()
+            .with_connect_timeout(CONNECT_WITHIN)
+            .apply_to_builder(pintle_http::client())
+            .build()
+            .map_err(|error| genai::Error::ClientBuildFail { cause: error.to_string() })?;
         let client = Client::builder()
             .with_adapter_kind(kind)
             .append_provider_config(kind, config)
-            .with_web_config(WebConfig::default().with_connect_timeout(CONNECT_WITHIN))
+            .with_reqwest(http)
             .build()?;
         let failures = Failures::new(full_name, kind.default_key_env_name(), api_key);
         let model = ModelIden::new(kind, name);

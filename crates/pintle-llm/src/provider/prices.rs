@@ -1,6 +1,6 @@
 //! What providers charge, where it is known for certain.
 
-use pintle_agent::Usage;
+use pintle_agent::LlmUsage;
 
 /// US dollars for a million tokens.
 struct Price {
@@ -45,7 +45,7 @@ pub(crate) fn is_known(model: &str) -> bool {
 }
 
 /// The price of a response, if the model's is known.
-pub(super) fn cost(model: &str, usage: &Usage) -> Option<f64> {
+pub(super) fn cost(model: &str, usage: &LlmUsage) -> Option<f64> {
     let price = PRICES.iter().find(|price| is_dated(model, price.model))?;
     let read = usage.cache_read_tokens.unwrap_or(0);
     let creation = usage.cache_creation_tokens.unwrap_or(0);
@@ -85,19 +85,17 @@ mod tests {
 
     #[test]
     fn cached_tokens_are_charged_once_and_at_their_own_rate() {
-        let usage = Usage {
-            input_tokens: 1_000_000,
-            output_tokens: 100_000,
-            cache_read_tokens: Some(600_000),
-            cache_creation_tokens: Some(100_000),
-            cost_usd: None,
-        };
+        let usage = LlmUsage::default()
+            .input_tokens(1_000_000)
+            .output_tokens(100_000)
+            .cache_read_tokens(600_000)
+            .cache_creation_tokens(100_000);
         let cost = cost("claude-sonnet-4-5", &usage).unwrap();
         assert!((cost - (0.3 * 3.0 + 0.6 * 0.3 + 0.1 * 3.75 + 0.1 * 15.0)).abs() < 1e-9, "{cost}");
     }
 
     #[test]
     fn an_unknown_model_has_no_price() {
-        assert_eq!(cost("something-new", &Usage::default()), None);
+        assert_eq!(cost("something-new", &LlmUsage::default()), None);
     }
 }

@@ -7,7 +7,7 @@ use genai::{
     adapter::AdapterKind,
     chat::{self, StopReason, StreamEnd},
 };
-use pintle_agent::{FinishReason, LlmError, LlmRequest, LlmResponse, Message, ToolCall, Usage};
+use pintle_agent::{FinishReason, LlmError, LlmRequest, LlmResponse, LlmUsage, Message, ToolCall};
 use serde_json::Value;
 
 use super::{error::Failures, prices, tool_name};
@@ -121,15 +121,13 @@ impl Response {
         own
     }
 
-    fn usage(&self, usage: chat::Usage) -> Usage {
+    fn usage(&self, usage: chat::Usage) -> LlmUsage {
         let details = usage.prompt_tokens_details.unwrap_or_default();
-        let mut usage = Usage {
-            input_tokens: count(usage.prompt_tokens).unwrap_or(0),
-            output_tokens: count(usage.completion_tokens).unwrap_or(0),
-            cache_read_tokens: count(details.cached_tokens),
-            cache_creation_tokens: count(details.cache_creation_tokens),
-            cost_usd: None,
-        };
+        let mut usage = LlmUsage::default()
+            .input_tokens(count(usage.prompt_tokens).unwrap_or(0))
+            .output_tokens(count(usage.completion_tokens).unwrap_or(0))
+            .cache_read_tokens(count(details.cached_tokens))
+            .cache_creation_tokens(count(details.cache_creation_tokens));
         usage.cost_usd = match (self.model.adapter_kind, self.priced) {
             // It runs on the user's own machine.
             (AdapterKind::Ollama, _) => Some(0.0),

@@ -14,7 +14,7 @@ use futures_util::{
 };
 use pintle_agent::{Llm, LlmError, LlmEvent, LlmRequest, LlmResponse};
 
-use crate::words;
+use crate::text_stream;
 
 /// Plays a script: a JSON array of which each request takes the next element.
 ///
@@ -154,7 +154,7 @@ fn play(step: Step) -> BoxStream<'static, Result<LlmEvent, LlmError>> {
         Close::Fail(error) => Some(Err(error)),
         Close::Cut => None,
     };
-    let events = stream::iter(words::deltas(&step.text).chain(close));
+    let events = stream::iter(text_stream::deltas(&step.text).chain(close));
     if step.delay.is_zero() {
         return events.boxed();
     }

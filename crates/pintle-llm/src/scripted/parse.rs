@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use pintle_agent::{FinishReason, LlmError, LlmResponse, ToolCall, Usage};
+use pintle_agent::{FinishReason, LlmError, LlmResponse, LlmUsage, ToolCall};
 use serde_json::{Map, Value};
 
 use super::{Close, ScriptError, Step};
@@ -106,15 +106,14 @@ fn tool_calls(element: usize, values: Vec<Value>) -> Result<Vec<ToolCall>, Probl
     Ok(calls)
 }
 
-fn usage(value: Value) -> Result<Usage, Problem> {
+fn usage(value: Value) -> Result<LlmUsage, Problem> {
     let mut fields = Fields::of("usage", value)?;
-    let usage = Usage {
-        input_tokens: fields.number("inputTokens")?.unwrap_or(0),
-        output_tokens: fields.number("outputTokens")?.unwrap_or(0),
-        cache_read_tokens: fields.number("cacheReadTokens")?,
-        cache_creation_tokens: fields.number("cacheCreationTokens")?,
-        cost_usd: fields.read("costUsd", "a number", |value| value.as_f64())?,
-    };
+    let usage = LlmUsage::default()
+        .input_tokens(fields.number("inputTokens")?.unwrap_or(0))
+        .output_tokens(fields.number("outputTokens")?.unwrap_or(0))
+        .cache_read_tokens(fields.number("cacheReadTokens")?)
+        .cache_creation_tokens(fields.number("cacheCreationTokens")?)
+        .cost_usd(fields.read("costUsd", "a number", |value| value.as_f64())?);
     fields.done()?;
     Ok(usage)
 }

@@ -41,11 +41,7 @@ pub(crate) fn model_with(dialect: &Dialect, settings: &Settings) -> Arc<dyn Llm>
 
 pub(crate) fn ask(text: &str) -> LlmRequest {
     let schema = json!({"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]});
-    let terminal = ToolSpec {
-        name: "terminal".into(),
-        description: "Runs a shell command.".into(),
-        input_schema: schema,
-    };
+    let terminal = ToolSpec::new("terminal", "Runs a shell command.", schema);
     LlmRequest {
         system: "You are terse.".into(),
         messages: vec![Message::User { text: text.into() }],

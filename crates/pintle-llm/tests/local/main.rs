@@ -23,11 +23,7 @@ pub(crate) async fn events(llm: &dyn Llm, request: LlmRequest) -> Vec<Result<Llm
 
 /// A request with all the tools that every agent has.
 pub(crate) fn request(messages: Vec<Message>) -> LlmRequest {
-    let tool = |name: &str| ToolSpec {
-        name: name.into(),
-        description: String::new(),
-        input_schema: json!({"type": "object"}),
-    };
+    let tool = |name: &str| ToolSpec::new(name, "", json!({"type": "object"}));
     let tools = ["terminal", "read_file", "write_file", "edit_file", "list_dir", "delegate"]
         .map(tool)
         .into();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pintle_agent::{FinishReason, Llm, LlmError, LlmEvent, Usage};
+use pintle_agent::{FinishReason, Llm, LlmError, LlmEvent, LlmUsage};
 use pintle_llm::Scripted;
 use serde_json::json;
 use tokio::time::Instant;
@@ -51,13 +51,12 @@ async fn tool_calls_usage_and_finish_are_as_written() {
     );
     let Ok(LlmEvent::End(response)) = play(&script).await.remove(0) else { panic!() };
     assert_eq!(response.finish, FinishReason::ToolUse);
-    let usage = Usage {
-        input_tokens: 1,
-        output_tokens: 2,
-        cache_read_tokens: Some(3),
-        cache_creation_tokens: Some(4),
-        cost_usd: Some(0.5),
-    };
+    let usage = LlmUsage::default()
+        .input_tokens(1)
+        .output_tokens(2)
+        .cache_read_tokens(3)
+        .cache_creation_tokens(4)
+        .cost_usd(0.5);
     assert_eq!(response.usage, usage);
     let [ls, broken, now] = response.tool_calls.as_slice() else { panic!() };
     assert_eq!(

@@ -8,17 +8,17 @@
 //! program is decided at run time (`$X y`), is refused.
 //!
 //! - **shell**: the field `command`, parsed; its rules are described below.
-//! - **path**: the fields `path`, `file_path`, `filePath`, `cwd`, with links and `..` resolved. A command without a `cwd` runs in
+//! - **path**: the fields that the tool declares as paths, with links and `..` resolved. A command without a `cwd` runs in
 //!   the workspace, so that is its path. A rule is a glob relative to the workspace, or absolute; `*` stays inside one folder,
 //!   `**` does not. A rule that matches a folder covers what is in it, and `src/**` covers `src` too.
-//!   Of a tool that is not built in (an MCP server's, say) it is not known which fields are paths: there every text in the input
+//!   Of a tool that declares none (an MCP server's, say) it is not known which fields are paths: there every text in the input
 //!   is taken for one, at any depth. So a deny rule holds whatever the field is called, and an allow rule lets a call through
 //!   only if all its texts are allowed paths; guard such a tool's other fields by a json rule.
 //! - **json**: a rule is `/pointer` (the field is there) or `/pointer=glob` (its text matches). In a list, a deny rule
 //!   looks for one matching element, an allow rule wants all to match.
 //!
-//! A guard ignores a built-in tool that takes no `command`, or no path: `tool: "*"` means wherever there is one. Of
-//! a tool that is not built in the guard for `*` looks at what is there; one that names it (`mcp__files__*`) refuses a call in
+//! A guard ignores a tool that declares no `command`, or no path: `tool: "*"` means wherever there is one. Of
+//! a tool that declares nothing the guard for `*` looks at what is there; one that names it (`mcp__files__*`) refuses a call in
 //! which it finds nothing to judge.
 //!
 //! A glob has `*` (any text), `**` (in paths, any folders), `?` (one character), `[ab]` (one of them) and `[!ab]` (any other one);
@@ -60,10 +60,10 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-use crate::{Reach, Zone};
+use crate::{Reach, ToolSpec};
 use globs::glob;
 pub use globs::{glob_of_names, name_meant};
-pub use standing::{rule_for_line, rule_kind};
+pub use standing::rule_for_line;
 
 /// How a guard looks at a call's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -166,23 +166,24 @@ impl Guard {
 
     /// The refusal, if this guard refuses the call, whose input `reach` was made of.
     #[must_use]
-    pub fn judge(&self, tool: &str, input: &Value, reach: &Reach) -> Option<Denial> {
-        if !self.covers(tool) {
+    pub fn judge(&self, tool: &ToolSpec, input: &Value, reach: &Reach) -> Option<Denial> {
+        if !self.covers(&tool.name) {
             return None;
         }
-        let may_be_without = |takes_it: bool| match Zone::of_tool(tool) {
-            Zone::External => is_for_all(&self.tool),
-            _ => !takes_it,
+        let may_be_without = |takes_it: bool| match &tool.paths {
+            None => is_for_all(&self.tool),
+            Some(_) => !takes_it,
         };
         let refusal = match &self.rules {
             Rules::Shell(_)
-                if input.get("command").is_none() && may_be_without(tool == "terminal") =>
+                if input.get("command").is_none() && may_be_without(tool.runs_commands) =>
             {
                 return None;
             }
             Rules::Shell(rules) => rules.judge(input, reach),
             Rules::Path(rules) => {
-                rules.judge(tool, input, reach, may_be_without(takes_a_path(tool)))
+                let takes_a_path = tool.paths.as_ref().is_some_and(|paths| !paths.is_empty());
+                rules.judge(tool, input, reach, may_be_without(takes_a_path))
             }
             Rules::Json(rules) => rules.judge(input),
         }?;
@@ -198,14 +199,14 @@ fn is_for_all(tools: &Pattern) -> bool {
     tools.as_str().bytes().all(|byte| byte == b'*')
 }
 
-/// Of the tools that are built in: whether one of its fields is a path.
-fn takes_a_path(tool: &str) -> bool {
-    matches!(tool, "terminal" | "read_file" | "write_file" | "edit_file" | "list_dir")
-}
-
 /// The first refusal among the guards, in the order written.
 #[must_use]
-pub fn judge_all(guards: &[Guard], tool: &str, input: &Value, reach: &Reach) -> Option<Denial> {
+pub fn judge_all(
+    guards: &[Guard],
+    tool: &ToolSpec,
+    input: &Value,
+    reach: &Reach,
+) -> Option<Denial> {
     guards.iter().find_map(|guard| guard.judge(tool, input, reach))
 }
 
@@ -238,4 +239,12 @@ impl Refusal {
     fn unreadable(why: impl Into<String>) -> Self {
         Self { reason: why.into(), rule: None }
     }
+}
+
+/// Reads each rule of a list as its kind of guard does.
+fn each<R>(
+    rules: &[String],
+    read: impl Fn(&str) -> Result<R, PatternError>,
+) -> Result<Vec<R>, PatternError> {
+    rules.iter().map(|rule| read(rule)).collect()
 }

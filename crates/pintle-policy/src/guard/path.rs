@@ -1,9 +1,9 @@
 //! Guards on resolved paths.
 
 use super::{PatternError, Refusal, glob_of_names, unknown_tools};
-use crate::Zone;
+use crate::ToolSpec;
 use crate::paths::resolve;
-use crate::reach::{PATH_FIELDS, Reach};
+use crate::reach::Reach;
 use glob::{MatchOptions, Pattern};
 use serde_json::Value;
 use std::{
@@ -41,7 +41,7 @@ impl Rules {
     /// `may_name_none`: whether a call without any path is none of this guard's business.
     pub(crate) fn judge(
         &self,
-        tool: &str,
+        tool: &ToolSpec,
         input: &Value,
         reach: &Reach,
         may_name_none: bool,
@@ -51,7 +51,7 @@ impl Rules {
             Err(why) => return Some(unknown(why)),
         };
         let mut named = false;
-        for field in PATH_FIELDS.iter().filter(|field| input.get(field).is_some()) {
+        for field in tool.path_fields().filter(|field| input.get(field).is_some()) {
             named = true;
             let refusal = match reach.path(field) {
                 Some(Ok(path)) => self.judge_one(path, workspace),
@@ -62,7 +62,7 @@ impl Rules {
                 return refusal;
             }
         }
-        let is_unknown = Zone::of_tool(tool) == Zone::External;
+        let is_unknown = tool.paths.is_none();
         if is_unknown {
             for text in unknown_tools::paths(input) {
                 named = true;
@@ -76,13 +76,13 @@ impl Rules {
                 }
             }
         }
-        if tool == "terminal" && input.get("cwd").is_none() {
+        if tool.runs_commands && input.get("cwd").is_none() {
             named = true;
             if let Some(refusal) = self.judge_one(workspace, workspace) {
                 return Some(refusal);
             }
         }
-        // Where a built-in tool may do without a path, no deny rule means that.
+        // Where a tool may do without a path that it declares, no deny rule means that.
         (!named && !may_name_none && (is_unknown || !self.allow.is_empty())).then(|| {
             Refusal::unreadable("the call names no path, so the path guard cannot judge it")
         })

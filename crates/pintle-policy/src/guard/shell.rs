@@ -24,9 +24,7 @@ pub(crate) struct Rules {
 
 impl Rules {
     pub(crate) fn new(allow: &[String], deny: &[String]) -> Result<Self, PatternError> {
-        let read =
-            |rules: &[String]| rules.iter().map(|r| Rule::new(r)).collect::<Result<Vec<_>, _>>();
-        Ok(Self { allow: read(allow)?, deny: read(deny)? })
+        Ok(Self { allow: super::each(allow, Rule::new)?, deny: super::each(deny, Rule::new)? })
     }
 
     pub(crate) fn judge(&self, input: &Value, reach: &Reach) -> Option<Refusal> {

@@ -2,7 +2,7 @@
 
 use super::advice::needs_no_rule;
 use super::operands::has_subcommands;
-use super::{Guard, GuardKind, takes_a_path};
+use super::{Guard, GuardKind};
 use crate::shell::{SimpleCommand, Word, simple_commands};
 
 /// Programs that run another one. A rule for them would cover whatever they run.
@@ -18,15 +18,6 @@ const RUN_THEIR_FIRST_WORD: &[&str] = &[
     ".", "bash", "bunx", "dash", "fish", "ksh", "lua", "node", "npx", "perl", "php", "pwsh",
     "python", "rsh", "ruby", "sh", "source", "ssh", "ts-node", "tsx", "uvx", "zsh",
 ];
-
-/// How a rule for this tool is written; `None` for a tool whose name is all that a rule says.
-#[must_use]
-pub fn rule_kind(tool: &str) -> Option<GuardKind> {
-    match tool {
-        "terminal" => Some(GuardKind::Shell),
-        _ => takes_a_path(tool).then_some(GuardKind::Path),
-    }
-}
 
 /// The rule to offer for a command line: the program, its subcommand and `*`.
 ///

@@ -1,9 +1,9 @@
 //! Which zone a call is judged by: what it declares, raised by plain facts and never lowered (R11.2).
 
 use super::Zone;
-use super::needs_network::needs_network;
-use crate::Reach;
+use super::needs_network::{hosts, needs_network};
 use crate::shell::{SimpleCommand, simple_commands};
+use crate::{Reach, ToolSpec};
 use serde_json::Value;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -54,48 +54,58 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     identity(one).is_some_and(|found| identity(other) == Some(found))
 }
 
-/// The zone of a call: `base` is the tool's own, and `reach` was made of the same input.
+/// The zone of a call. `reach` was made of the same input.
 ///
-/// A path outside the workspace, a protected one that the tool writes and a secret one make it [`Zone::Machine`]. The tool `terminal` declares its
-/// zone by the argument `zone`; what the command plainly says (`sudo`, `git push`) raises it, so that a person is asked before it
-/// fails instead of after. What the command really does is held by the sandbox, not found out here. A tool that acts elsewhere
+/// A path outside the workspace, a protected one that the tool writes and a secret one make it [`Zone::Machine`]. A call of a tool that
+/// runs commands declares its zone by the argument `zone`; what the command plainly says (`sudo`, `git push`) raises it, so that a
+/// person is asked before it fails instead of after. What the command really does is held by the sandbox, not found out here. A tool that acts elsewhere
 /// stays [`Zone::External`].
 ///
 /// # Errors
 /// When the call asks for more than [`Zone::Build`] without a reason, or for a zone that no call can declare.
 pub fn zone_of(
-    tool: &str,
-    base: Zone,
+    tool: &ToolSpec,
     input: &Value,
     reach: &Reach,
     restricted: Restricted<'_>,
 ) -> Result<Judged, String> {
-    let mut judged = match tool {
-        "terminal" => declared(input)?,
-        _ => {
-            let vowel = base.name().starts_with(['a', 'e', 'i', 'o', 'u']);
-            let article = if vowel { "an" } else { "a" };
-            Judged { zone: base, why: format!("`{tool}` is {article} {} tool", base.name()) }
-        }
+    let mut judged = match tool.runs_commands {
+        true => declared(tool, input)?,
+        false => by_tool(tool),
     };
-    if base < Zone::External {
-        by_paths(&mut judged, base, reach, restricted);
+    if tool.zone < Zone::External {
+        by_paths(&mut judged, tool, reach, restricted);
     }
-    if let ("terminal", Some(Value::String(command))) = (tool, input.get("command")) {
+    if let (true, Some(Value::String(command))) = (tool.runs_commands, input.get("command")) {
         by_command(&mut judged, command);
     }
     Ok(judged)
 }
 
+/// What a call of this zone does, for a person who has never heard of zones.
+fn what_it_does(zone: Zone) -> &'static str {
+    match zone {
+        Zone::Safe => "it only reads",
+        Zone::Workspace => "it writes in this folder",
+        Zone::Build => "it runs a program that may write this folder and the caches of build tools",
+        Zone::Network => "it needs the network",
+        Zone::External => "it acts on another server, where no sandbox of this machine holds it",
+        Zone::Machine => "it may change this machine",
+        Zone::Never => "it never runs",
+    }
+}
+
 /// A person reads no longer reason.
 const MOST_OF_A_REASON: usize = 300;
 
+fn by_tool(tool: &ToolSpec) -> Judged {
+    Judged { zone: tool.zone, why: what_it_does(tool.zone).to_owned() }
+}
+
 /// The zone that a command declares.
-fn declared(input: &Value) -> Result<Judged, String> {
+fn declared(tool: &ToolSpec, input: &Value) -> Result<Judged, String> {
     let zone = match input.get("zone") {
-        None | Some(Value::Null) => {
-            return Ok(Judged { zone: Zone::Build, why: "`terminal` is a build tool".into() });
-        }
+        None | Some(Value::Null) => return Ok(by_tool(tool)),
         Some(name) => name.as_str().and_then(Zone::declared).ok_or_else(|| {
             format!("`zone` is {name}: write \"safe\", \"workspace\", \"build\", \"network\" or \"machine\"")
         })?,
@@ -108,19 +118,25 @@ fn declared(input: &Value) -> Result<Judged, String> {
         ));
     }
     let why = match why {
-        "" => "the call asks for it".to_owned(),
-        why => format!(
-            "the call asks for it: {}",
-            why.chars().take(MOST_OF_A_REASON).collect::<String>()
-        ),
+        "" => what_it_does(zone).to_owned(),
+        why => {
+            let words: String = why.chars().take(MOST_OF_A_REASON).collect();
+            format!("{}; the model says why: {words}", what_it_does(zone))
+        }
     };
     Ok(Judged { zone, why })
 }
 
-fn by_paths(judged: &mut Judged, base: Zone, reach: &Reach, restricted: Restricted<'_>) {
+fn by_paths(judged: &mut Judged, tool: &ToolSpec, reach: &Reach, restricted: Restricted<'_>) {
     for named in reach.named() {
-        let (field, written) = (named.field, &named.written);
-        let writes = base > Zone::Safe && field != "cwd";
+        let (field, written) = (&named.field, &named.written);
+        // The folder of a command is not what it writes: that is held by its zone.
+        let writes = tool.zone > Zone::Safe && !tool.runs_commands;
+        let does = match writes {
+            _ if tool.runs_commands => "it works",
+            true => "it writes",
+            false => "it reads",
+        };
         let why = match &named.real {
             // The person who is asked sees the place itself, not the link that leads there.
             Ok(real) => {
@@ -131,12 +147,13 @@ fn by_paths(judged: &mut Judged, base: Zone, reach: &Reach, restricted: Restrict
                     false => format!("{written} is {real_path}"),
                 };
                 match found {
-                    Some(what) => format!("`{field}` leads to {what}: {shown}"),
+                    Some(what) if field == "cwd" => format!("{does} in {what}: {shown}"),
+                    Some(what) => format!("{does} {what}: {shown}"),
                     None if reach.is_inside(real) => continue,
-                    None => format!("`{field}` leads outside the workspace: {shown}"),
+                    None => format!("{does} outside this folder: {shown}"),
                 }
             }
-            Err(why) => format!("`{field}` may lead outside the workspace: {why}"),
+            Err(why) => format!("{does} a place that may be outside this folder: {why}"),
         };
         judged.raise(Zone::Machine, why);
     }
@@ -149,7 +166,9 @@ fn by_command(judged: &mut Judged, command: &str) {
             judged.raise(Zone::Machine, format!("`{program}` runs a command as another user"));
         }
         if let Some(shown) = needs_network(&command) {
-            judged.raise(Zone::Network, format!("`{shown}` needs the network"));
+            let hosts = hosts(&command).join(", ");
+            let to = if hosts.is_empty() { hosts } else { format!(": {hosts}") };
+            judged.raise(Zone::Network, format!("it needs the network{to} (`{shown}`)"));
         }
     }
 }

@@ -66,18 +66,4 @@ impl Zone {
         let zones = [Self::Safe, Self::Workspace, Self::Build, Self::Network, Self::Machine];
         zones.into_iter().find(|zone| zone.name() == name)
     }
-
-    /// The zone of a built-in tool whose input says nothing else. A tool that is not known here acts elsewhere: external.
-    #[must_use]
-    pub fn of_tool(tool: &str) -> Self {
-        match tool {
-            // What a sub-agent does is judged call by call.
-            "read_file" | "list_dir" | "processes" | "delegate" | "ticket_list" => Self::Safe,
-            "write_file" | "edit_file" | "ticket_create" | "ticket_take" | "ticket_complete" => {
-                Self::Workspace
-            }
-            "terminal" => Self::Build,
-            _ => Self::External,
-        }
-    }
 }

@@ -67,6 +67,24 @@ pub(super) fn needs_network(command: &SimpleCommand) -> Option<String> {
     Some(format!("{program} {subcommand}"))
 }
 
+/// The hosts that the command plainly names: in a URL, or as `user@host:path`.
+pub(super) fn hosts(command: &SimpleCommand) -> Vec<String> {
+    let mut hosts: Vec<String> = command.args.iter().filter_map(|arg| host(arg.text())).collect();
+    hosts.dedup();
+    hosts
+}
+
+fn host(word: &str) -> Option<String> {
+    let authority = match word.split_once("://") {
+        Some((_, rest)) => rest.split(['/', '?', '#']).next()?,
+        None => word.split_once('@')?.1.split_once(':')?.0,
+    };
+    let host = authority.rsplit('@').next()?;
+    let host = host.split_once(':').map_or(host, |(host, _)| host);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+    (!host.is_empty() && host.chars().all(is_plain)).then(|| host.to_ascii_lowercase())
+}
+
 /// The first word that is not an option; and the next one, where the first may be an option's value: `git -C dir push`.
 fn first_words<'w>(args: &'w [&'w str]) -> impl Iterator<Item = &'w str> {
     let is_option = |arg: &str| arg.starts_with(['-', '+']);

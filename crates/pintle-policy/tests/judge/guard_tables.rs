@@ -1,5 +1,6 @@
 //! What rules for commands deny and let through, line by line (R11.1).
 
+use crate::spec;
 use pintle_policy::{Denial, Guard, GuardKind, Reach};
 use serde_json::{Value, json};
 
@@ -15,7 +16,7 @@ fn judge(allow: &[&str], deny: &[&str], line: &str) -> Option<Denial> {
     let own = |rules: &[&str]| rules.iter().map(|r| (*r).to_owned()).collect::<Vec<_>>();
     let guard = Guard::new("*", GuardKind::Shell, &own(allow), &own(deny), "").unwrap();
     let input = json!({ "command": line });
-    guard.judge("terminal", &input, &Reach::of(&input, &work))
+    guard.judge(&spec("terminal"), &input, &Reach::of(&spec("terminal"), &input, &work))
 }
 
 fn table() -> Value {
@@ -176,13 +177,20 @@ fn a_deny_rule_means_a_file_in_every_spelling() {
         let work = folder.path().canonicalize().unwrap();
         let guard = Guard::new("*", GuardKind::Shell, &[], &[(*rule).to_owned()], "").unwrap();
         let input = json!({ "command": line.replace("WORK", &work.to_string_lossy()) });
-        let denial = guard.judge("terminal", &input, &Reach::of(&input, &work));
+        let denial =
+            guard.judge(&spec("terminal"), &input, &Reach::of(&spec("terminal"), &input, &work));
         assert_eq!(denial.is_some(), *refused, "deny {rule:?}: {line:?} {denial:?}");
         std::fs::create_dir(work.join("src")).unwrap();
         let inside = json!({ "command": line.replace("WORK/", "../"), "cwd": "src" });
         if line.contains("WORK") {
             assert!(
-                guard.judge("terminal", &inside, &Reach::of(&inside, &work)).is_some(),
+                guard
+                    .judge(
+                        &spec("terminal"),
+                        &inside,
+                        &Reach::of(&spec("terminal"), &inside, &work)
+                    )
+                    .is_some(),
                 "{line}"
             );
         }

@@ -1,5 +1,6 @@
 //! What guards let through and what they refuse (R11.1).
 
+use crate::spec;
 use pintle_policy::{Denial, Guard, GuardKind, Reach, guard::judge_all};
 use serde_json::{Value, json};
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path};
@@ -10,7 +11,8 @@ fn guard(kind: GuardKind, allow: &[&str], deny: &[&str]) -> Guard {
 }
 
 fn judge(guard: &Guard, tool: &str, input: &Value, workspace: &Path) -> Option<Denial> {
-    guard.judge(tool, input, &Reach::of(input, workspace))
+    let tool = spec(tool);
+    guard.judge(&tool, input, &Reach::of(&tool, input, workspace))
 }
 
 fn shell_refuses(guard: &Guard, command: &str) -> bool {
@@ -224,10 +226,10 @@ fn a_guard_for_all_tools_lets_be_what_has_nothing_for_it_to_judge() {
 #[test]
 fn a_guard_looks_only_at_the_tools_it_names() {
     let guard = Guard::new("write_*", GuardKind::Json, &[], &["/path".into()], "").unwrap();
-    let nowhere = Reach::of(&json!({}), Path::new("/"));
+    let nowhere = Reach::of(&spec("read_file"), &json!({}), Path::new("/"));
     assert!(judge(&guard, "write_file", &json!({ "path": "x" }), Path::new("/")).is_some());
     assert!(judge(&guard, "read_file", &json!({ "path": "x" }), Path::new("/")).is_none());
-    assert!(judge_all(&[guard], "read_file", &json!({}), &nowhere).is_none());
+    assert!(judge_all(&[guard], &spec("read_file"), &json!({}), &nowhere).is_none());
 }
 
 // R11.1: resolved paths

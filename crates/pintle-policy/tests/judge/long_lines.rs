@@ -80,13 +80,14 @@ fn words() -> Vec<String> {
 
 fn hides_nothing(shapes: Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
+    let terminal = crate::spec("terminal");
     let guard = Guard::new("*", GuardKind::Shell, &[], &["rm -rf *".into()], "agent.json:7");
     let guard = guard.unwrap();
     for shape in shapes {
         let input = json!({ "command": format!("{shape}\nrm -rf x") });
         let start: String = shape.chars().take(40).collect();
         assert!(
-            guard.judge("terminal", &input, &Reach::of(&input, folder.path())).is_some(),
+            guard.judge(&terminal, &input, &Reach::of(&terminal, &input, folder.path())).is_some(),
             "{start}"
         );
     }

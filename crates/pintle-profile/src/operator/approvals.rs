@@ -2,8 +2,7 @@
 
 use crate::document::Node;
 use crate::report::{Problem, place};
-use pintle_policy::guard::rule_kind;
-use pintle_policy::{Guard, GuardKind, Zone, nearest};
+use pintle_policy::{Guard, GuardKind, ToolSpec, Zone, tool_meant};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use std::ops::Range;
@@ -43,7 +42,7 @@ fn zones(_: &mut SchemaGenerator) -> Schema {
 
 /// Adds where in the file each rule is written.
 pub(super) fn placed(mut rules: Vec<WrittenRule>, file: &Node, text: &str) -> Vec<WrittenRule> {
-    let tables = file.get("approvals").map(Node::items).unwrap_or_default();
+    let tables = file.list("approvals");
     for (rule, table) in rules.iter_mut().zip(tables) {
         rule.line = place(text, table.span.start).0;
         rule.span = lines(table, text).unwrap_or_default();
@@ -64,18 +63,20 @@ fn lines(table: &Node, text: &str) -> Option<Range<usize>> {
 }
 
 /// What no schema can say of the rules.
-pub(super) fn check(file: &Node) -> Vec<Problem> {
-    let rules = file.get("approvals").map(Node::items).unwrap_or_default();
-    rules.iter().flat_map(check_one).collect()
+pub(super) fn check(file: &Node, tools: &[ToolSpec]) -> Vec<Problem> {
+    let rules = file.list("approvals");
+    rules.iter().flat_map(|rule| check_one(rule, tools)).collect()
 }
 
-fn check_one(rule: &Node) -> Vec<Problem> {
+fn check_one(rule: &Node, tools: &[ToolSpec]) -> Vec<Problem> {
     let Some((tool, named)) = rule.get("tool").and_then(|node| Some((node.text()?, node))) else {
         return Vec::new();
     };
     let allow = rule.get("allow").and_then(|node| Some((node.text()?, node)));
     let mut problems = Vec::new();
-    match (rule_kind(tool), allow) {
+    let kind = tools.iter().find(|it| it.name == tool).and_then(ToolSpec::rule_kind);
+    match (kind, allow) {
+        _ if tools.is_empty() => {}
         (Some(kind), Some((pattern, node))) => {
             let wrong = match Guard::check_rule(kind, pattern) {
                 Err(error) => Some(error.message),
@@ -90,27 +91,27 @@ fn check_one(rule: &Node) -> Vec<Problem> {
         (Some(kind), None) => {
             let example = if kind == GuardKind::Shell { "git push *" } else { "src/**" };
             let message = format!("a rule for `{tool}` needs `allow`");
-            let problem = Problem::new(named.span.clone(), message);
-            problems.push(problem.help(format!("add `allow = \"{example}\"`")));
+            let help = format!("add `allow = \"{example}\"`");
+            problems.push(Problem::at(named.span.clone(), message, "", help));
         }
         (None, Some((_, node))) => {
             let message = format!("`allow` has no meaning for `{tool}`");
-            let problem =
-                Problem::new(node.span.clone(), message).label("a rule for it covers every call");
-            problems.push(match nearest(tool, ["terminal"]) {
-                Some(near) => problem.help(format!("did you mean the tool `{near}`?")),
-                None => problem.help("remove it"),
-            });
+            let with_rules = tools.iter().filter(|it| it.rule_kind().is_some());
+            let help = match tool_meant(tool, with_rules) {
+                Some(near) => format!("did you mean the tool `{near}`?"),
+                None => "remove it".to_owned(),
+            };
+            let label = "a rule for it covers every call";
+            problems.push(Problem::at(node.span.clone(), message, label, help));
         }
         (None, None) => {}
     }
     if let Some(folder) = rule.get("workspace")
         && folder.text().is_some_and(|path| !path.starts_with('/'))
     {
-        let problem = Problem::new(folder.span.clone(), "`workspace` must be a whole path");
-        problems.push(
-            problem.help("write it from the root, or leave it out: then the rule holds everywhere"),
-        );
+        let help = "write it from the root, or leave it out: then the rule holds everywhere";
+        let what = "`workspace` must be a whole path";
+        problems.push(Problem::at(folder.span.clone(), what, "", help));
     }
     problems
 }

@@ -6,12 +6,14 @@ use crate::document::{Field, Kind, Node};
 use crate::report::{Problem, place};
 use crate::webhook::allowlist_entry;
 use crate::{schema::schema_of, schema_check};
-use pintle_policy::Level;
+use pintle_policy::{Level, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
+use std::sync::LazyLock;
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
@@ -22,42 +24,66 @@ pub const OPERATOR_FILE: &str = "pintle.toml";
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct OperatorFile {
+    /// The loosest level that a profile may have.
     pub(super) level: Level,
+    /// The profile to use where none is found nearer: a path from this file's folder, or with `~/`. `PINTLE_PROFILE` goes before it.
     #[schemars(extend("format" = "non-empty"))]
     pub(super) profile: Option<String>,
+    /// Whether profiles may run programs: command hooks, and MCP servers that are started. `PINTLE_ALLOW_COMMAND_HOOKS` goes before it.
     pub(super) allow_command_hooks: bool,
+    /// Switches observers off (`log`, `save_json`, `webhook`). Gates stay on. `PINTLE_DISABLE_HOOKS` goes before it.
     pub(super) disable_hooks: bool,
+    /// Where webhooks may go, by origin and path; this machine only if it is left out. `PINTLE_WEBHOOK_ALLOWLIST` goes before it.
     pub(super) webhook_allowlist: Vec<String>,
+    /// Who may answer questions: users of this machine, and `operator` for the user who runs pintle. Default: `operator`.
     pub(super) approvers: Option<Vec<String>>,
+    /// How long a question waits for an answer, in milliseconds. Default: 30 minutes.
     #[schemars(range(min = 1))]
     pub(super) approval_timeout_ms: Option<u64>,
+    /// The most model rounds of a run.
     #[schemars(range(min = 1))]
     pub(super) max_turns: Option<u32>,
+    /// The most money that a run may cost, in US dollars.
     #[schemars(range(min = 0))]
     pub(super) max_cost_usd: Option<f64>,
+    /// The most time that a run may take, in seconds.
     #[schemars(range(min = 1))]
     pub(super) max_seconds: Option<u64>,
+    /// Names of variables whose values are removed from everything that hooks, webhooks and logs get.
     pub(super) secrets: Vec<String>,
+    /// Variables that command hooks get.
     pub(super) hook_env: BTreeMap<String, String>,
+    /// The proxy for webhooks to other machines. `http_proxy` and its like are ignored.
     #[schemars(extend("format" = "proxy-url"))]
     pub(super) webhook_proxy: Option<String>,
+    /// Calls that run without a question.
     pub(super) approvals: Vec<WrittenRule>,
+    /// What confined processes may read, write and reach.
     pub(super) sandbox: SandboxSettings,
 }
 
+/// Read several times in a start.
+static SCHEMA: LazyLock<Value> = LazyLock::new(schema_of::<OperatorFile>);
+
+/// The JSON Schema of pintle.toml.
+#[must_use]
+pub fn operator_schema() -> Value {
+    SCHEMA.clone()
+}
+
 /// What the file says, as far as it can be read, and everything that is wrong with it.
-pub(super) fn read(text: &str) -> (OperatorFile, Node, Vec<Problem>) {
+pub(super) fn read(text: &str, tools: &[ToolSpec]) -> (OperatorFile, Node, Vec<Problem>) {
     let (table, errors) = DeTable::parse_recoverable(text);
     let mut problems = syntax(&errors, text);
     let document = node_of_table(table.get_ref(), 0..text.len());
-    let shape = schema_check::check(&document, &schema_of::<OperatorFile>(), Path::new(""));
+    let shape = schema_check::check(&document, &SCHEMA, Path::new(""), &[]);
     // A value that could not be read is told of once.
     let told = |at: &Range<usize>| {
         problems.iter().any(|it| it.span.start <= at.end && at.start <= it.span.end)
     };
     let shape: Vec<Problem> = shape.into_iter().filter(|it| !told(&it.span)).collect();
     problems.extend(shape);
-    problems.extend(between_fields(&document));
+    problems.extend(between_fields(&document, tools));
     problems.extend(sandbox::check(&document));
     let file = match problems.is_empty() {
         true => serde_json::from_value(document.to_json()).unwrap_or_else(|error| {
@@ -95,17 +121,16 @@ fn syntax(errors: &[toml::de::Error], text: &str) -> Vec<Problem> {
 }
 
 /// What no schema can say.
-fn between_fields(file: &Node) -> Vec<Problem> {
-    let items = |key: &str| file.get(key).map(Node::items).unwrap_or_default();
+fn between_fields(file: &Node, tools: &[ToolSpec]) -> Vec<Problem> {
+    let items = |key: &str| file.list(key);
     let mut problems = Vec::new();
     if let Some(named) = file.get("approvers") {
         let blank = |it: &&Node| it.text().is_some_and(|who| who.trim().is_empty());
-        let empty = matches!(&named.kind, Kind::List(items) if items.is_empty()).then_some(named);
+        let empty = (named.is_list() && named.items().is_empty()).then_some(named);
         for nobody in empty.into_iter().chain(named.items().iter().filter(blank)) {
-            let problem = Problem::new(nobody.span.clone(), "`approvers` names nobody");
-            let problem = problem.label("then nothing could be approved");
-            problems
-                .push(problem.help("name users of this machine, or `operator`, or leave it out"));
+            let (what, label) = ("`approvers` names nobody", "then nothing could be approved");
+            let help = "name users of this machine, or `operator`, or leave it out";
+            problems.push(Problem::at(nobody.span.clone(), what, label, help));
         }
     }
     for entry in items("webhook_allowlist") {
@@ -114,25 +139,26 @@ fn between_fields(file: &Node) -> Vec<Problem> {
     }
     for name in items("secrets") {
         if name.text().is_some_and(|name| !pintle_policy::shell::is_variable_name(name)) {
-            let problem = Problem::new(name.span.clone(), "this is no name of a variable");
-            let problem = problem.label("expected a name like `DEPLOY_TOKEN`");
-            problems.push(problem.help("write the variable's name, never its value"));
+            let (what, label) =
+                ("this is no name of a variable", "expected a name like `DEPLOY_TOKEN`");
+            let help = "write the variable's name, never its value";
+            problems.push(Problem::at(name.span.clone(), what, label, help));
         }
     }
-    for variable in file.get("hook_env").map(Node::fields).unwrap_or_default() {
+    for variable in file.table("hook_env") {
         if variable.key.is_empty() || variable.key.contains(['=', '\0']) {
             let message = format!("`hook_env`: `{}` is no name of a variable", variable.key);
-            let problem = Problem::new(variable.key_span.clone(), message);
-            problems.push(problem.label("expected a name like `TEAM`").help("rename it"));
+            let label = "expected a name like `TEAM`";
+            problems.push(Problem::at(variable.key_span.clone(), message, label, "rename it"));
         }
     }
-    problems.extend(approvals::check(file));
+    problems.extend(approvals::check(file, tools));
     problems
 }
 
 pub(super) fn bad_entry(span: Range<usize>, why: String) -> Problem {
-    let problem = Problem::new(span, "this entry of the webhook allowlist cannot be used");
-    problem.label("expected an origin and a path").help(why)
+    let what = "this entry of the webhook allowlist cannot be used";
+    Problem::at(span, what, "expected an origin and a path", why)
 }
 
 fn node(value: &Spanned<DeValue<'_>>) -> Node {

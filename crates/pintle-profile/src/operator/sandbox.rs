@@ -2,14 +2,15 @@
 
 use crate::document::Node;
 use crate::report::Problem;
-use crate::sandbox::ServerZone;
+use crate::sandbox::of_servers;
+use pintle_policy::Zone;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
 /// The operator's settings of the sandbox, as they are written: `~` is not expanded.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SandboxSettings {
     /// What happens where the machine has no sandbox.
@@ -26,26 +27,10 @@ pub struct SandboxSettings {
     pub network: SandboxNetwork,
     /// More paths that cannot be read.
     pub secrets: Vec<String>,
-    /// Whether a profile's hooks and servers may ask for less than the default sandbox.
-    pub allow_wider_hooks: bool,
+    /// Whether a profile's hooks and servers may ask for less than the default sandbox. They may if it is left out.
+    pub allow_wider_hooks: Option<bool>,
     /// What holds for one MCP server, by its name.
     pub mcp: BTreeMap<String, SandboxOfServer>,
-}
-
-impl Default for SandboxSettings {
-    fn default() -> Self {
-        Self {
-            mode: SandboxMode::default(),
-            read: Vec::new(),
-            write: Vec::new(),
-            caches: None,
-            hosts: None,
-            network: SandboxNetwork::default(),
-            secrets: Vec::new(),
-            allow_wider_hooks: true,
-            mcp: BTreeMap::new(),
-        }
-    }
 }
 
 /// What happens where the machine has no sandbox (R17.3).
@@ -77,7 +62,8 @@ pub enum SandboxNetwork {
 #[serde(deny_unknown_fields, default)]
 pub struct SandboxOfServer {
     /// Its zone, in place of the profile's.
-    pub zone: Option<ServerZone>,
+    #[schemars(schema_with = "of_servers")]
+    pub zone: Option<Zone>,
     /// What it reaches, in place of `hosts` for all.
     pub hosts: Option<Vec<String>>,
 }
@@ -85,37 +71,33 @@ pub struct SandboxOfServer {
 /// What is wrong in `[sandbox]` and no schema can say.
 pub(super) fn check(file: &Node) -> Vec<Problem> {
     let Some(sandbox) = file.get("sandbox") else { return Vec::new() };
-    let items = |of: &'_ Node, key: &str| of.get(key).map(Node::items).unwrap_or_default().to_vec();
+    let items = |of: &'_ Node, key: &str| of.list(key).to_vec();
     let mut problems = Vec::new();
     for path in ["read", "write", "caches", "secrets"].iter().flat_map(|key| items(sandbox, key)) {
         if let Some(text) = path.text().filter(|text| !is_whole_path(text)) {
-            let problem = Problem::new(path.span.clone(), format!("`{text}` is not a whole path"));
-            let problem = problem.label("expected `/…` or `~/…`");
-            problems.push(
-                problem.help("write it from the root, or from home with `~/`, and without `..`"),
-            );
+            let what = format!("`{text}` is not a whole path");
+            let help = "write it from the root, or from home with `~/`, and without `..`";
+            problems.push(Problem::at(path.span.clone(), what, "expected `/…` or `~/…`", help));
         }
     }
-    let direct = sandbox.get("network").and_then(Node::text) == Some("direct");
-    let servers = sandbox.get("mcp").map(Node::fields).unwrap_or_default();
+    let direct = sandbox.str("network") == Some("direct");
+    let servers = sandbox.table("mcp");
     for of in std::iter::once(sandbox).chain(servers.iter().map(|server| &server.value)) {
         for host in items(of, "hosts") {
             if let Some(help) = host.text().and_then(bad_host) {
-                let problem = Problem::new(host.span.clone(), "this is not a host");
-                let problem =
-                    problem.label("expected a name like `example.com` or `*.example.com:443`");
-                problems.push(problem.help(help));
+                let label = "expected a name like `example.com` or `*.example.com:443`";
+                problems.push(Problem::at(host.span.clone(), "this is not a host", label, help));
             }
         }
         let Some(hosts) = of.get("hosts") else { continue };
-        let zone = of.get("zone").and_then(Node::text).filter(|zone| *zone != "network");
+        let zone = of.str("zone").filter(|zone| *zone != "network");
         let why = match zone {
             Some(zone) => format!("zone `{zone}` does not hold hosts"),
             None if direct => "`network = \"direct\"` does not hold hosts".to_owned(),
             None => continue,
         };
-        let problem = Problem::new(hosts.span.clone(), why).label("would have no effect");
-        problems.push(problem.help("keep one of the two"));
+        let (label, help) = ("would have no effect", "keep one of the two");
+        problems.push(Problem::at(hosts.span.clone(), why, label, help));
     }
     problems
 }

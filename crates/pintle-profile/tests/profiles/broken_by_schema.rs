@@ -1,6 +1,5 @@
 //! What an editor says by schemas/agent.schema.json is what the reader says (R10.4).
 
-use pintle_profile::{Profile, agent_schema};
 use serde_json::{Value, json};
 
 fn at(bucket: &str, action: Value) -> Value {
@@ -190,13 +189,13 @@ fn right() -> Vec<Value> {
 }
 
 fn check(documents: Vec<Value>, expected: bool) {
-    let schema = agent_schema();
+    let schema = crate::agent_schema();
     jsonschema::meta::validate(&schema).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let folder = tempfile::tempdir().unwrap();
     for document in documents {
         std::fs::write(folder.path().join("agent.json"), document.to_string()).unwrap();
-        let found = (validator.is_valid(&document), Profile::load(folder.path()).is_ok());
+        let found = (validator.is_valid(&document), crate::load(folder.path()).is_ok());
         assert_eq!(found, (expected, expected), "by schema, by reader: {document}");
     }
 }

@@ -1,6 +1,5 @@
 //! Each broken profile and its exact error (R10.4): `INSTA_UPDATE=always` rewrites the snapshots.
 
-use pintle_profile::Profile;
 use std::path::Path;
 
 fn hooks(inner: &str) -> String {
@@ -269,28 +268,17 @@ fn each_broken_profile_is_refused_with_its_exact_error() {
     assert!(cases.len() >= 40);
     let folder = tempfile::tempdir().unwrap();
     make_folder(folder.path());
-    for (name, source) in cases {
-        std::fs::write(folder.path().join("agent.json"), &source).unwrap();
-        match Profile::load(folder.path()) {
-            Ok(_) => panic!("{name} was loaded:\n{source}"),
-            Err(errors) => {
-                assert!(
-                    errors.errors().iter().all(|e| !e.helps.is_empty()),
-                    "{name}: an error without help\n{errors}"
-                );
-                insta::assert_snapshot!(name, errors.render(false));
-            }
-        }
-    }
+    let load = |(name, source): (_, String)| {
+        std::fs::write(folder.path().join("agent.json"), source).unwrap();
+        (name, crate::load(folder.path()))
+    };
+    insta::assert_snapshot!(crate::page(cases.into_iter().map(load)));
 }
 
 #[test]
 fn a_folder_without_agent_json_says_what_is_missing() {
     let folder = tempfile::tempdir().unwrap();
-    insta::assert_snapshot!(
-        "no_agent_json",
-        Profile::load(folder.path()).unwrap_err().render(false)
-    );
+    insta::assert_snapshot!("no_agent_json", crate::load(folder.path()).unwrap_err().render(false));
 }
 
 #[test]
@@ -310,7 +298,7 @@ fn broken_personality_folders_are_reported_with_their_own_files() {
         field("\"personalities\": { \"twice\": { \"prompt\": \"x\" } }"),
     )
     .unwrap();
-    insta::assert_snapshot!("personality_folders", Profile::load(dir).unwrap_err().render(false));
+    insta::assert_snapshot!("personality_folders", crate::load(dir).unwrap_err().render(false));
 }
 
 // What is there and broken is there: it is told once, and not as missing.
@@ -322,10 +310,10 @@ fn a_personality_that_hides_characters_is_shown_in_its_line_and_once() {
     std::fs::write(dir.join("agent.json"), field("\"personality\": \"a\"")).unwrap();
     let soul = dir.join("personalities/a/SOUL.md");
     std::fs::write(&soul, "You help.\nYou never \u{202e}lla eteled\u{202c}.\n").unwrap();
-    insta::assert_snapshot!("personality_turned_around", Profile::load(dir).unwrap_err());
+    insta::assert_snapshot!("personality_turned_around", crate::load(dir).unwrap_err());
     for needed in ["می\u{200c}خواهم", "👩\u{200d}🚀", "a\r\n\tb", "שלום\u{200f}!"] {
         std::fs::write(&soul, needed).unwrap();
-        assert_eq!(Profile::load(dir).unwrap().personalities["a"].prompt, needed);
+        assert_eq!(crate::load(dir).unwrap().personalities["a"].prompt, needed);
     }
 }
 
@@ -334,7 +322,7 @@ fn an_error_has_file_line_column_and_help() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("agent.json"), "{\n  \"model\": \"é\", \"nmae\": \"a\"\n}\n")
         .unwrap();
-    let errors = Profile::load(folder.path()).unwrap_err();
+    let errors = crate::load(folder.path()).unwrap_err();
     let error = &errors.errors()[0];
     assert_eq!((error.file.as_str(), error.line, error.column), ("agent.json", 2, 17));
     assert_eq!(error.helps, ["did you mean `name`?"]);
@@ -359,7 +347,7 @@ const LEFT_TO_THE_READER: [&str; 12] = [
 
 #[test]
 fn an_editor_marks_every_broken_profile_that_a_schema_can_tell() {
-    let validator = jsonschema::validator_for(&pintle_profile::agent_schema()).unwrap();
+    let validator = jsonschema::validator_for(&crate::agent_schema()).unwrap();
     let passes = |source: &String| {
         serde_json::from_str(source).is_ok_and(|document| validator.is_valid(&document))
     };

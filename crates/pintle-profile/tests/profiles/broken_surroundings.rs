@@ -16,7 +16,7 @@ fn load(agent: &str) -> Result<Profile, ProfileErrors> {
     let providers = &["anthropic", "gemini", "open_router", "openai"];
     let hooks = &["terminal guard", "profile guard"];
     let bounds = Bounds { providers, hooks, ..Bounds::default() };
-    Profile::load_within(folder(agent).path(), bounds)
+    crate::load_within(folder(agent).path(), bounds)
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn what_is_not_there_yet_is_told_and_keeps_nothing_from_loading() {
 }"#;
     let folder = folder(agent);
     let told = || {
-        let profile = Profile::load(folder.path()).unwrap();
+        let profile = crate::load(folder.path()).unwrap();
         let told = profile.unready(|name| name == "OTHER_KEY").into_iter();
         told.map(|it| format!("{}: {}", it.source, it.message)).collect::<Vec<_>>()
     };

@@ -1,7 +1,9 @@
 //! A downloaded profile may be anything at all: none of it hangs the program, leads it astray or fools whoever reads.
 
-use pintle_profile::{KnownTool, declared_hooks, read_inside};
-use pintle_profile::{Profile, on_one_line, visible};
+use crate::surprises::{built_in, tool};
+use pintle_policy::ToolSpec;
+use pintle_profile::{declared_hooks, read_inside};
+use pintle_profile::{on_one_line, visible};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +21,7 @@ type Make<'a> = &'a dyn Fn(&Path);
 
 /// The errors of the profile, in one text. It has to come back at all.
 fn refused(dir: &Path) -> String {
-    Profile::load(dir).map(|profile| panic!("{} was loaded", profile.name)).unwrap_err().to_string()
+    crate::load(dir).map(|profile| panic!("{} was loaded", profile.name)).unwrap_err().to_string()
 }
 
 #[test]
@@ -95,7 +97,7 @@ fn more_than_anybody_writes_is_refused_and_more_than_anybody_reads_is_counted() 
     // Within those bounds, as much wrong as there can be, all on one line.
     let policy = format!("{{ {} }}", keys[..200].join(","));
     write(format!("{{ \"policies\": [{}] }}", list(&policy, 250)));
-    let errors = Profile::load(folder.path()).unwrap_err();
+    let errors = crate::load(folder.path()).unwrap_err();
     assert!(errors.errors().len() > 50_000);
     let said = errors.to_string();
     assert!(said.contains("errors, of which 50 are shown") && said.len() < 100_000);
@@ -124,7 +126,7 @@ fn what_a_profile_is_called_looks_like_what_it_is() {
     for source in sources {
         let folder = folder();
         std::fs::write(folder.path().join("agent.json"), source).unwrap();
-        let errors = Profile::load(folder.path()).unwrap_err();
+        let errors = crate::load(folder.path()).unwrap_err();
         let shown = errors.render(false);
         let acts = |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{202e}' | '\u{200b}');
         assert!(!shown.contains(acts), "{source}: {shown:?}");
@@ -135,7 +137,7 @@ fn what_a_profile_is_called_looks_like_what_it_is() {
     let page =
         r#"{ "personalities": { "a": { "prompt": "one\n\ttwo می\u200cخواهم 👩\u200d🚀" } } }"#;
     std::fs::write(folder.path().join("agent.json"), page).unwrap();
-    assert!(Profile::load(folder.path()).is_ok());
+    assert!(crate::load(folder.path()).is_ok());
 }
 
 #[test]
@@ -181,8 +183,8 @@ fn every_declared_hook_is_known_right_or_wrong() {
   }
 }"#;
     std::fs::write(folder.path().join("agent.json"), source).unwrap();
-    let errors = Profile::load(folder.path()).unwrap_err();
-    let found: Vec<_> = declared_hooks(folder.path(), &errors)
+    let errors = crate::load(folder.path()).unwrap_err();
+    let found: Vec<_> = declared_hooks(folder.path(), &errors, &[])
         .into_iter()
         .map(|hook| (hook.name, hook.point, hook.source, hook.errors.first().map(|e| e.line)))
         .collect();
@@ -197,29 +199,26 @@ fn every_declared_hook_is_known_right_or_wrong() {
     ];
     assert_eq!(found, expected);
     std::fs::write(folder.path().join("agent.json"), "{ broken").unwrap();
-    let errors = Profile::load(folder.path()).unwrap_err();
-    assert!(declared_hooks(folder.path(), &errors).is_empty());
+    let errors = crate::load(folder.path()).unwrap_err();
+    assert!(declared_hooks(folder.path(), &errors, &[]).is_empty());
 }
 
-fn tools(names: &[&str]) -> Vec<KnownTool> {
-    let tool = |name: &&str| KnownTool { name: name.to_string(), ..KnownTool::default() };
-    names.iter().map(tool).collect()
+fn tools(names: &[&str]) -> Vec<ToolSpec> {
+    let bare = |name: &&str| ToolSpec::new(*name, "", serde_json::json!({}));
+    let spec = |name: &&str| {
+        built_in().into_iter().find(|it| it.name == *name).unwrap_or_else(|| bare(name))
+    };
+    names.iter().map(spec).collect()
 }
 
 #[test]
 fn a_guard_that_looks_at_what_its_tools_do_not_take_is_a_slip() {
-    let tool = |name: &str, fields: &[&str]| KnownTool {
-        name: name.into(),
-        fields: Some(fields.iter().map(|field| field.to_string()).collect()),
-    };
-    let known = [
-        tool("terminal", &["command", "cwd"]),
-        tool("write_file", &["path", "content"]),
-        tool("delegate", &["task"]),
+    let mut known = built_in();
+    known.extend([
         tool("mcp__x", &["cmd", "from"]),
-        KnownTool { name: "mcp__y".into(), fields: None },
+        ToolSpec::new("mcp__y", "", serde_json::json!({})),
         tool("mcp__z", &[]),
-    ];
+    ]);
     for (guard, said) in [
         (r#""tool": "write_*", "kind": "shell", "deny": ["rm"]"#, "takes a `command`"),
         (r#""tool": "delegate", "kind": "path", "deny": ["x"]"#, "takes a path"),
@@ -241,7 +240,7 @@ fn a_guard_that_looks_at_what_its_tools_do_not_take_is_a_slip() {
             format!(r#"{{ "policies": [{{ {guard} }}] }}"#),
         )
         .unwrap();
-        let checked = Profile::load(folder.path()).unwrap().check_tools(&known);
+        let checked = crate::load(folder.path()).unwrap().check_tools(&known);
         match said {
             "" => assert!(checked.is_ok(), "{guard}: {checked:?}"),
             said => {
@@ -265,7 +264,7 @@ fn every_way_of_speaking_of_tools_is_known_with_its_line() {
   "personalities": { "p": { "prompt": "x", "tools": ["c"] } },
   "tools": { "allow": ["d"], "deny": ["e"] } }"#;
     std::fs::write(folder.path().join("agent.json"), source).unwrap();
-    let profile = Profile::load(folder.path()).unwrap();
+    let profile = crate::load(folder.path()).unwrap();
     let idle = profile.check_tools(&tools(&["terminal"])).unwrap();
     let found: Vec<String> =
         idle.into_iter().map(|w| format!("{}: {}", w.source, w.message)).collect();
@@ -303,7 +302,7 @@ fn no_event_is_saved_to_a_file_that_may_be_run() {
             r#"{{ "hooks": {{ "onToolCall": [{{ "action": "save_json", "path": "{path}" }}] }} }}"#
         );
         std::fs::write(folder.path().join("agent.json"), agent).unwrap();
-        pintle_profile::Profile::load(folder.path()).map(|_| ()).map_err(|it| it.to_string())
+        crate::load(folder.path()).map(|_| ()).map_err(|it| it.to_string())
     };
     assert_eq!(loads("events.log", "{}\n", 0o644), Ok(()));
     assert_eq!(loads("empty.jsonl", "", 0o600), Ok(()));

@@ -1,7 +1,7 @@
 //! What somebody writes who comes from another program, and the exact answer (R10.4): `INSTA_UPDATE=always` rewrites the
 //! snapshots. Files in another encoding or under another name are answered too.
 
-use pintle_profile::Profile;
+use pintle_profile::{Profile, ProfileErrors};
 
 const CASES: &[(&str, &str)] = &[
     (
@@ -117,37 +117,28 @@ const CASES: &[(&str, &str)] = &[
     ("yaml_with_a_list", "name: sample\nhooks:\n  onToolCall:\n    - action: log\n"),
 ];
 
-fn told(name: &str, file: &str, bytes: &[u8]) {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_omit_expression(true);
-    let _bound = settings.bind_to_scope();
+fn load(name: &str, bytes: &[u8]) -> Result<Profile, ProfileErrors> {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join(file), bytes).unwrap();
-    let errors = Profile::load(folder.path()).expect_err(name);
-    insta::assert_snapshot!(name, errors.render(false));
-    for error in errors.errors() {
-        assert!(!error.helps.is_empty(), "{name}: no way out: {}", error.message);
-    }
+    std::fs::write(folder.path().join(name), bytes).unwrap();
+    crate::load(folder.path())
 }
 
 #[test]
 fn whoever_comes_from_another_program_is_told_what_to_write() {
-    for (name, source) in CASES {
-        told(name, "agent.json", source.as_bytes());
-    }
+    let load =
+        |(name, source): &(&'static str, &str)| (*name, load("agent.json", source.as_bytes()));
+    insta::assert_snapshot!(crate::page(CASES.iter().map(load)));
 }
 
 #[test]
-fn a_file_in_another_encoding_is_told_from_one_that_is_not_there() {
+fn a_file_in_another_encoding_or_under_another_name_is_told_from_one_that_is_not_there() {
     let in_utf_16 = |bytes: fn(u16) -> [u8; 2], mark: &str| -> Vec<u8> {
         format!("{mark}{{ \"name\": \"a\" }}\n").encode_utf16().flat_map(bytes).collect()
     };
-    told("utf_16", "agent.json", &in_utf_16(u16::to_le_bytes, "\u{feff}"));
-    told("utf_16_without_a_mark", "agent.json", &in_utf_16(u16::to_be_bytes, ""));
-    told("latin_1", "agent.json", b"{\n  \"name\": \"J\xfcrgen\"\n}\n");
-}
-
-#[test]
-fn a_file_under_another_name_is_found() {
-    told("another_name", "agent.jsonc", b"{}\n");
+    insta::assert_snapshot!(crate::page([
+        ("utf_16", load("agent.json", &in_utf_16(u16::to_le_bytes, "\u{feff}"))),
+        ("utf_16_without_a_mark", load("agent.json", &in_utf_16(u16::to_be_bytes, ""))),
+        ("latin_1", load("agent.json", b"{\n  \"name\": \"J\xfcrgen\"\n}\n")),
+        ("another_name", load("agent.jsonc", b"{}\n")),
+    ]));
 }

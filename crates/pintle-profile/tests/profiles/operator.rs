@@ -1,9 +1,9 @@
 //! The operator sets the floor; a profile can only tighten (R10.5, R10.8, R11.3).
 
 use pintle_policy::Level;
+use pintle_policy::Zone;
 use pintle_profile::{
     Operator, OperatorEnv, Profile, SandboxMode, SandboxNetwork, SandboxOfServer, SandboxSettings,
-    ServerZone,
 };
 
 fn operator(file: &str) -> Operator {
@@ -15,7 +15,7 @@ fn profile(source: &str) -> (tempfile::TempDir, Profile) {
     std::fs::create_dir(folder.path().join("hooks")).unwrap();
     std::fs::write(folder.path().join("hooks/check.sh"), "exit 0\n").unwrap();
     std::fs::write(folder.path().join("agent.json"), source).unwrap();
-    let profile = Profile::load(folder.path()).unwrap_or_else(|errors| panic!("{errors}"));
+    let profile = crate::load(folder.path()).unwrap_or_else(|errors| panic!("{errors}"));
     (folder, profile)
 }
 
@@ -249,10 +249,8 @@ zone = "network"
 hosts = ["api.github.com"]
 "#,
     );
-    let github = SandboxOfServer {
-        zone: Some(ServerZone::Network),
-        hosts: Some(texts(&["api.github.com"])),
-    };
+    let github =
+        SandboxOfServer { zone: Some(Zone::Network), hosts: Some(texts(&["api.github.com"])) };
     let expected = SandboxSettings {
         mode: SandboxMode::Required,
         read: texts(&["~/.pyenv"]),
@@ -261,13 +259,16 @@ hosts = ["api.github.com"]
         hosts: Some(texts(&["example.com", "*.example.org:443", "127.0.0.1"])),
         network: SandboxNetwork::Proxy,
         secrets: texts(&["~/vault"]),
-        allow_wider_hooks: false,
+        allow_wider_hooks: Some(false),
         mcp: [("github".to_owned(), github)].into(),
     };
     assert_eq!(it.sandbox, expected);
     let default = operator("").sandbox;
     assert_eq!((default.mode, default.hosts, default.caches), (SandboxMode::Ask, None, None));
-    assert!(default.allow_wider_hooks && operator("[sandbox]").sandbox.allow_wider_hooks);
+    assert_eq!(
+        (default.allow_wider_hooks, operator("[sandbox]").sandbox.allow_wider_hooks),
+        (None, None)
+    );
     assert_eq!(operator("[sandbox]\nhosts = []").sandbox.hosts, Some(Vec::new()));
     assert_eq!(
         operator("[sandbox]\nmode = \"off\"\nnetwork = \"direct\"").sandbox.network,
@@ -375,6 +376,8 @@ workspace = \"here\"
 tool = \"terminal\"
 allow = \"> out.txt\"
 ";
-    let errors = Operator::new(file, OperatorEnv::default()).unwrap_err();
+    let tools = crate::surprises::built_in();
+    let env = OperatorEnv { tools: &tools, ..OperatorEnv::default() };
+    let errors = Operator::new(file, env).unwrap_err();
     insta::assert_snapshot!("rules_that_do_not_load", errors.render(false));
 }

@@ -1,13 +1,12 @@
 //! A right profile is read whole (R10.1, R10.2, R10.4).
 
 use pintle_policy::Level;
-use pintle_profile::{Action, Bucket, HookSandbox, Profile, Run, agent_schema};
+use pintle_profile::{Profile, Run};
 use serde_json::json;
 use std::path::Path;
-use std::time::Duration;
 
 fn sample() -> Profile {
-    match Profile::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sample")) {
+    match crate::load(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sample")) {
         Ok(profile) => profile,
         Err(errors) => panic!("{errors}"),
     }
@@ -31,11 +30,8 @@ fn the_sample_profile_is_read_with_every_field() {
 // R10.1
 #[test]
 fn each_hook_knows_its_point_and_the_line_it_is_written_on() {
-    let found: Vec<(String, &str, String)> = sample()
-        .hooks
-        .iter()
-        .map(|h| (h.source.clone(), h.bucket.point(), h.name.clone()))
-        .collect();
+    let found: Vec<(String, &str, String)> =
+        sample().hooks.iter().map(|h| (h.source.clone(), h.bucket.point, h.name.clone())).collect();
     let expected = [
         ("agent.json:27", "session.start", "hello"),
         ("agent.json:30", "tool.pre", "approve at agent.json:30"),
@@ -54,27 +50,19 @@ fn a_command_hook_carries_its_program_its_time_and_its_tools() {
     let profile = sample();
     let hook = profile.hooks.iter().find(|h| h.source == "agent.json:31").unwrap();
     let run = Run::Argv(vec!["hooks/check.sh".into(), "--strict".into()]);
-    assert_eq!(
-        hook.action,
-        Action::Command {
-            run,
-            timeout: Some(Duration::from_secs(2)),
-            worker: false,
-            sandbox: HookSandbox::Build,
-        }
-    );
-    assert_eq!(
-        (hook.bucket, hook.tools.as_slice()),
-        (Bucket::OnToolCall, ["terminal".to_owned()].as_slice())
-    );
+    assert_eq!(hook.uses.program.as_ref().unwrap().value, run);
+    assert_eq!(hook.fields["timeoutMs"], 2000);
+    assert_eq!((hook.action, hook.bucket.name), ("command", "onToolCall"));
+    assert_eq!((hook.observes, hook.tools.as_slice()), (false, ["terminal".to_owned()].as_slice()));
 }
 
 #[test]
 fn the_guards_of_a_profile_judge_and_name_their_line() {
     let profile = sample();
     let input = json!({ "command": "ls && git push" });
-    let reach = pintle_policy::Reach::of(&input, &profile.dir);
-    let denial = pintle_policy::guard::judge_all(&profile.guards, "terminal", &input, &reach);
+    let terminal = &crate::surprises::built_in()[0];
+    let reach = pintle_policy::Reach::of(terminal, &input, &profile.dir);
+    let denial = pintle_policy::guard::judge_all(&profile.guards, terminal, &input, &reach);
     assert_eq!(denial.unwrap().source, "agent.json:39");
 }
 
@@ -84,7 +72,7 @@ fn an_empty_object_is_a_profile_named_after_its_folder() {
     let dir = folder.path().join("tiny");
     std::fs::create_dir(&dir).unwrap();
     std::fs::write(dir.join("agent.json"), "{}").unwrap();
-    assert_eq!(Profile::load(&dir).unwrap().name, "tiny");
+    assert_eq!(crate::load(&dir).unwrap().name, "tiny");
 }
 
 #[test]
@@ -97,7 +85,7 @@ fn a_byte_order_mark_or_deep_nesting_never_panics() {
         format!("{}1{}", "[".repeat(200), "]".repeat(200)),
     ] {
         std::fs::write(folder.path().join("agent.json"), text).unwrap();
-        let _ = Profile::load(folder.path()).map_err(|e| e.render(true));
+        let _ = crate::load(folder.path()).map_err(|e| e.render(true));
     }
 }
 
@@ -115,11 +103,12 @@ fn a_refusal_names_the_line_of_the_rule_that_decided() {
     ] }
 ] }"#;
     std::fs::write(folder.path().join("agent.json"), agent).unwrap();
-    let guards = Profile::load(folder.path()).unwrap().guards;
+    let guards = crate::load(folder.path()).unwrap().guards;
     let line = |command: &str| {
         let input = serde_json::json!({ "command": command });
-        let reach = pintle_policy::Reach::of(&input, folder.path());
-        guards[0].judge("terminal", &input, &reach).unwrap().source
+        let terminal = &crate::surprises::built_in()[0];
+        let reach = pintle_policy::Reach::of(terminal, &input, folder.path());
+        guards[0].judge(terminal, &input, &reach).unwrap().source
     };
     assert_eq!(line("rm x"), "agent.json:5");
     assert_eq!(line("git push"), "agent.json:6");
@@ -130,7 +119,7 @@ fn a_refusal_names_the_line_of_the_rule_that_decided() {
 #[test]
 fn the_schema_in_the_repository_is_the_one_of_the_types() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas/agent.schema.json");
-    let current = format!("{}\n", serde_json::to_string_pretty(&agent_schema()).unwrap());
+    let current = format!("{}\n", serde_json::to_string_pretty(&crate::agent_schema()).unwrap());
     if std::env::var_os("PINTLE_UPDATE").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, &current).unwrap();
@@ -139,7 +128,10 @@ fn the_schema_in_the_repository_is_the_one_of_the_types() {
     let kept: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(&path).unwrap_or_default())
             .unwrap_or_default();
-    assert!(kept == agent_schema(), "schemas/agent.schema.json is stale: run `cargo xtask update`");
+    assert!(
+        kept == crate::agent_schema(),
+        "schemas/agent.schema.json is stale: run `cargo xtask update`"
+    );
 }
 
 proptest::proptest! {
@@ -156,7 +148,7 @@ proptest::proptest! {
         let (start, end) = (cut(from.min(whole.len())), cut((from + length).min(whole.len())));
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("agent.json"), format!("{}{piece}{}", &whole[..start], &whole[end..])).unwrap();
-        if let Err(errors) = Profile::load(folder.path()) {
+        if let Err(errors) = crate::load(folder.path()) {
             proptest::prop_assert!(!errors.render(false).is_empty() && !errors.render(true).is_empty());
         }
     }

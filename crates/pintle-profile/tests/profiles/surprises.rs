@@ -1,27 +1,38 @@
 //! What lint tells of guards that load and may not do what somebody thinks (R11.1, P6).
 
 use insta::assert_snapshot;
+use pintle_policy::{ToolSpec, Zone};
+use pintle_profile::Bounds;
 use pintle_profile::Profile;
-use pintle_profile::{Bounds, KnownTool};
 
-fn tool(name: &str, fields: &[&str]) -> KnownTool {
-    let fields = fields.iter().map(|field| field.to_string()).collect();
-    KnownTool { name: name.into(), fields: Some(fields) }
+/// A tool that declares nothing but its fields, as an MCP server's.
+pub(crate) fn tool(name: &str, fields: &[&str]) -> ToolSpec {
+    let properties: serde_json::Map<_, _> =
+        fields.iter().map(|field| (field.to_string(), serde_json::json!({}))).collect();
+    ToolSpec::new(name, "", serde_json::json!({ "properties": properties }))
 }
 
-fn built_in() -> Vec<KnownTool> {
+/// Tools like those that every agent has.
+pub(crate) fn built_in() -> Vec<ToolSpec> {
     vec![
-        tool("terminal", &["command", "cwd"]),
-        tool("write_file", &["path", "content"]),
-        tool("delegate", &["task"]),
+        tool("terminal", &["command", "cwd"])
+            .in_zone(Zone::Build)
+            .running_commands()
+            .with_aliases(["bash"]),
+        tool("write_file", &["path", "content"]).in_zone(Zone::Workspace).with_paths(["path"]),
+        tool("edit_file", &["path", "old", "new"])
+            .in_zone(Zone::Workspace)
+            .with_paths(["path"])
+            .with_aliases(["edit"]),
+        tool("delegate", &["task"]).in_zone(Zone::Safe).with_paths([]),
     ]
 }
 
-fn load(agent: &str, tools: &[KnownTool]) -> Result<Profile, String> {
+fn load(agent: &str, tools: &[ToolSpec]) -> Result<Profile, String> {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("agent.json"), agent).unwrap();
     let bounds = Bounds { tools, ..Bounds::default() };
-    Profile::load_within(folder.path(), bounds).map_err(|errors| errors.to_string())
+    crate::load_within(folder.path(), bounds).map_err(|errors| errors.to_string())
 }
 
 const GUARDS: &str = r#""policies": [
@@ -34,7 +45,7 @@ const GUARDS: &str = r#""policies": [
   { "tool": "*", "kind": "json", "deny": ["/path=src/*"] }
 ]"#;
 
-fn told(profile: &Profile, tools: &[KnownTool]) -> String {
+fn told(profile: &Profile, tools: &[ToolSpec]) -> String {
     let warnings = profile.surprises(tools);
     let line = |w: pintle_profile::Warning| format!("{}: {}", w.source, w.message);
     warnings.into_iter().map(line).collect::<Vec<_>>().join("\n")
@@ -81,7 +92,7 @@ fn a_slip_in_a_personalitys_folder_is_shown_in_its_line() {
     std::fs::write(personality.join("config.json"), config).unwrap();
     let tools = built_in();
     let bounds = Bounds { tools: &tools, ..Bounds::default() };
-    assert_snapshot!(Profile::load_within(folder.path(), bounds).unwrap_err());
+    assert_snapshot!(crate::load_within(folder.path(), bounds).unwrap_err());
 }
 
 // R10.4: a glob that fits nothing because of a slip is no other than a name with one.

@@ -1,4 +1,4 @@
-use pintle_store::{args_hash, canonical_json};
+use pintle_agent::{args_hash, canonical_json};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 

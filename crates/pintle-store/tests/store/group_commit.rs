@@ -1,10 +1,11 @@
 //! Many writes, few commits, each write still on its own.
 
 use futures_util::future::join_all;
-use pintle_agent::{Store, StoreError};
+use pintle_agent::StoreError;
+use pintle_agent::store::{Claim, FencingToken, Sessions};
 use rusqlite::Connection;
 
-use crate::support::{Place, said, session, texts};
+use crate::support::{Place, claimed, said, texts};
 
 /// Counts the commits in the write-ahead log: a frame that ends a transaction carries the database's size.
 fn commits(place: &Place) -> usize {
@@ -23,14 +24,15 @@ fn lock(place: &Place) -> Connection {
 async fn appends_that_wait_together_share_a_commit() {
     let place = Place::new();
     let store = place.open().await;
-    let id = session(&store).await.id;
+    let claim = claimed(&store).await;
+    let id = claim.session_id();
     let before = commits(&place);
     let writer = lock(&place);
     // The first poll queues all hundred; only then does the other program let go.
-    let appends = join_all((0..100).map(|i| store.append(&id, vec![said(&i.to_string())])));
+    let appends = join_all((0..100).map(|i| store.append(&claim, vec![said(&i.to_string())])));
     let (results, ()) = tokio::join!(appends, async move { drop(writer) });
     assert!(results.iter().all(Result::is_ok));
-    assert_eq!(texts(&store, &id).await, (0..100).map(|i| i.to_string()).collect::<Vec<_>>());
+    assert_eq!(texts(&store, id).await, (0..100).map(|i| i.to_string()).collect::<Vec<_>>());
     // One for whatever the thread had taken when it met the lock, one for the rest.
     let shared = commits(&place) - before;
     assert!(shared <= 2, "{shared} commits for 100 appends");
@@ -40,7 +42,8 @@ async fn appends_that_wait_together_share_a_commit() {
 async fn an_append_that_fails_is_undone_alone() {
     let place = Place::new();
     let store = place.open().await;
-    let id = session(&store).await.id;
+    let claim = claimed(&store).await;
+    let id = claim.session_id();
     place
         .raw()
         .execute_batch(
@@ -48,13 +51,14 @@ async fn an_append_that_fails_is_undone_alone() {
              BEGIN SELECT RAISE(ABORT, 'no poison here'); END",
         )
         .unwrap();
+    let stale = Claim::new(FencingToken::new(id, claim.token().epoch));
     let writer = lock(&place);
     let all = join_all([
-        store.append(&id, vec![said("a")]),
-        store.append(&id, vec![said("b"), said("c")]),
-        store.append(&id, vec![said("half"), said("poison")]),
-        store.append("nope", vec![said("d")]),
-        store.append(&id, vec![said("e")]),
+        store.append(&claim, vec![said("a")]),
+        store.append(&claim, vec![said("b"), said("c")]),
+        store.append(&claim, vec![said("half"), said("poison")]),
+        store.append(&stale, vec![said("d")]),
+        store.append(&claim, vec![said("e")]),
     ]);
     let (results, ()) = tokio::join!(all, async move { drop(writer) });
     assert_eq!(
@@ -62,16 +66,17 @@ async fn an_append_that_fails_is_undone_alone() {
         [true, true, false, false, true]
     );
     assert!(results[2].as_ref().unwrap_err().to_string().contains("no poison here"));
-    assert!(matches!(results[3], Err(StoreError::NoSuchSession(_))));
-    assert_eq!(texts(&store, &id).await, ["a", "b", "c", "e"]);
-    assert_eq!(store.session(&id).await.unwrap().unwrap().message_count, 4);
+    assert!(matches!(results[3], Err(StoreError::ClaimLost { .. })));
+    assert_eq!(texts(&store, id).await, ["a", "b", "c", "e"]);
+    assert_eq!(store.session(id).await.unwrap().unwrap().message_count, 4);
 }
 
 #[tokio::test]
 async fn nothing_is_acknowledged_when_the_whole_transaction_is_lost() {
     let place = Place::new();
     let store = place.open().await;
-    let id = session(&store).await.id;
+    let claim = claimed(&store).await;
+    let id = claim.session_id();
     // What a full disk does: SQLite rolls the transaction back by itself.
     place
         .raw()
@@ -82,7 +87,7 @@ async fn nothing_is_acknowledged_when_the_whole_transaction_is_lost() {
         .unwrap();
     let writer = lock(&place);
     let texts_in = ["first", "a", "b", "poison", "c"];
-    let all = join_all(texts_in.map(|text| store.append(&id, vec![said(text)])));
+    let all = join_all(texts_in.map(|text| store.append(&claim, vec![said(text)])));
     let (results, ()) = tokio::join!(all, async move { drop(writer) });
     let acknowledged: Vec<_> = texts_in
         .iter()
@@ -91,7 +96,7 @@ async fn nothing_is_acknowledged_when_the_whole_transaction_is_lost() {
         .map(|(text, _)| *text)
         .collect();
     assert!(results[3].is_err());
-    assert_eq!(texts(&store, &id).await, acknowledged);
+    assert_eq!(texts(&store, id).await, acknowledged);
     // And the store goes on working.
-    store.append(&id, vec![said("after")]).await.unwrap();
+    store.append(&claim, vec![said("after")]).await.unwrap();
 }

@@ -1,6 +1,6 @@
 use std::fs;
 
-use pintle_agent::Store;
+use pintle_agent::store::{Approvals, Claims, Ledger, Sessions, StoredCall};
 use pintle_store::SqliteStore;
 use rusqlite::Connection;
 
@@ -36,10 +36,11 @@ async fn an_older_database_is_brought_up_to_date_and_keeps_its_conversations() {
     let session = session(&store).await;
     assert_eq!(session.id, "old");
     assert_eq!(texts(&store, "old").await, ["from the past"]);
-    store.append("old", vec![said("and now")]).await.unwrap();
-    store.request_approval(question(&session)).await.unwrap();
+    let claim = store.claim(&session).await.unwrap();
+    store.append(&claim, vec![said("and now")]).await.unwrap();
+    store.request_approval(&claim, question()).await.unwrap();
     assert_eq!(texts(&store, "old").await, ["from the past", "and now"]);
-    assert_eq!(version(&place), 6);
+    assert_eq!(version(&place), 9);
 }
 
 // R11.6: a question from before runs knew what they were made of is still there, and says that it does not know.
@@ -59,6 +60,22 @@ async fn a_question_of_an_older_version_is_kept_without_an_origin() {
     assert_eq!((approval.tool.as_str(), approval.origin), ("terminal", None));
     // No name stood for whoever runs the program; now that is said.
     assert_eq!(approval.approvers, ["operator"]);
+}
+
+// R11.6: a call that an older version has left without a result may have run.
+#[tokio::test]
+async fn a_call_that_an_older_version_left_without_a_result_is_taken_for_begun() {
+    let place = Place::new();
+    let raw = first_version(&place);
+    let body =
+        r#"{"role":"assistant","text":"","toolCalls":[{"id":"t1","name":"terminal","input":{}}]}"#;
+    raw.execute("INSERT INTO messages VALUES ('old', 1, 'dead', 3, ?1)", [body]).unwrap();
+    drop(raw);
+    let open = place.open().await.open_calls("old").await.unwrap();
+    let [call] = open.as_slice() else { panic!("{open:?}") };
+    let StoredCall { tool_call_id, tool, run_id, end, .. } = call;
+    assert_eq!((tool_call_id.as_str(), tool.as_str(), run_id.as_str()), ("t1", "terminal", "dead"));
+    assert_eq!(*end, None);
 }
 
 #[tokio::test]

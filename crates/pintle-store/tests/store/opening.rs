@@ -5,11 +5,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use pintle_agent::{Store, StoreError};
+use pintle_agent::StoreError;
+use pintle_agent::store::Sessions;
 use pintle_store::{Options, SqliteStore};
 
 use crate::child::{Other, role, tell};
-use crate::support::{Place, key, said, session};
+use crate::support::{Place, claimed, key, said, session};
 
 async fn refused(path: &Path) -> StoreError {
     SqliteStore::open(path).await.expect_err("this file should be refused")
@@ -33,11 +34,12 @@ async fn a_file_that_is_no_database_is_named_and_kept() {
 async fn a_damaged_database_is_named_and_kept() {
     let place = Place::new();
     let store = place.open().await;
-    let id = session(&store).await.id;
+    let claim = claimed(&store).await;
+    let id = claim.session_id().to_owned();
     for _ in 0..20 {
-        store.append(&id, vec![said(&"long ".repeat(2000))]).await.unwrap();
+        store.append(&claim, vec![said(&"long ".repeat(2000))]).await.unwrap();
     }
-    drop(store);
+    drop((claim, store));
     // The first page says what the file is; everything behind it is overwritten.
     let mut bytes = fs::read(place.db()).unwrap();
     bytes[4096..].fill(0xA5);
@@ -55,9 +57,10 @@ async fn a_damaged_database_is_named_and_kept() {
 async fn a_truncated_database_is_named_and_kept() {
     let place = Place::new();
     let store = place.open().await;
-    let id = session(&store).await.id;
-    store.append(&id, vec![said(&"long ".repeat(20_000))]).await.unwrap();
-    drop(store);
+    let claim = claimed(&store).await;
+    let id = claim.session_id().to_owned();
+    store.append(&claim, vec![said(&"long ".repeat(20_000))]).await.unwrap();
+    drop((claim, store));
     let mut bytes = fs::read(place.db()).unwrap();
     bytes.truncate(4096 + 100);
     fs::write(place.db(), &bytes).unwrap();
@@ -108,17 +111,17 @@ async fn a_locked_database_says_so_and_works_again_later() {
     let place = Place::new();
     let options = Options { busy_timeout: Duration::from_millis(50), ..Default::default() };
     let store = SqliteStore::open_with(place.db(), options).await.unwrap();
-    let id = session(&store).await.id;
+    let claim = claimed(&store).await;
     let other = place.raw();
     other.execute_batch("BEGIN IMMEDIATE; UPDATE sessions SET key = 'other'").unwrap();
 
-    let error = store.append(&id, vec![said("a")]).await.unwrap_err();
+    let error = store.append(&claim, vec![said("a")]).await.unwrap_err();
     assert!(error.to_string().contains("locked by another program"), "{error}");
     // Reading does not wait for a writer, and sees the state before it.
     assert_eq!(store.sessions().await.unwrap()[0].key, "cli:default");
 
     other.execute_batch("ROLLBACK").unwrap();
-    store.append(&id, vec![said("a")]).await.unwrap();
+    store.append(&claim, vec![said("a")]).await.unwrap();
 }
 
 #[tokio::test]

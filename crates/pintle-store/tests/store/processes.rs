@@ -1,10 +1,10 @@
 //! Several processes, one file.
 
-use pintle_agent::Store;
-use pintle_store::{AnswerResult, ApprovalFilter, SqliteStore};
+use pintle_agent::store::{AnswerResult, ApprovalFilter, Approvals, Claims, Sessions};
+use pintle_store::SqliteStore;
 
 use crate::child::{Other, role, tell, wait_for_parent};
-use crate::support::{Place, integrity, now, question, said, session, texts, yes};
+use crate::support::{Place, claimed, integrity, question, said, session, texts, yes};
 
 #[tokio::test]
 async fn processes_that_start_together_share_one_new_database() {
@@ -32,18 +32,17 @@ async fn processes_that_start_together_share_one_new_database() {
 }
 
 #[tokio::test]
-async fn two_processes_append_to_one_session_while_a_third_reads() {
+async fn two_processes_take_turns_in_one_session_while_a_third_reads() {
     if let Some(db) = role() {
         let store = SqliteStore::open(db).await.unwrap();
-        let id = session(&store).await.id;
+        let session = session(&store).await;
         tell("ready");
         wait_for_parent();
         let me = std::process::id();
         for i in 0..40 {
-            store
-                .append(&id, vec![said(&format!("{me} {i} a")), said(&format!("{me} {i} b"))])
-                .await
-                .unwrap();
+            let claim = store.claim(&session).await.unwrap();
+            let both = vec![said(&format!("{me} {i} a")), said(&format!("{me} {i} b"))];
+            store.append(&claim, both).await.unwrap();
         }
         return;
     }
@@ -53,7 +52,7 @@ async fn two_processes_append_to_one_session_while_a_third_reads() {
     let mut others: Vec<_> = (0..2)
         .map(|_| {
             Other::start(
-                "processes::two_processes_append_to_one_session_while_a_third_reads",
+                "processes::two_processes_take_turns_in_one_session_while_a_third_reads",
                 &place.db(),
             )
         })
@@ -93,23 +92,20 @@ async fn of_two_processes_that_answer_at_once_exactly_one_is_accepted() {
         tell("ready");
         wait_for_parent();
         for approval in asked {
-            match store.answer_approval(yes(&approval), now()).await.unwrap() {
+            match store.answer_approval(yes(&approval)).await.unwrap() {
                 AnswerResult::Accepted(_) => tell(&format!("accepted {}", approval.id)),
                 AnswerResult::AlreadyAnswered(_) => tell(&format!("late {}", approval.id)),
                 other => panic!("{other:?}"),
-            }
-            if store.consume_approval(&approval.id, &approval.args_hash).await.unwrap() {
-                tell(&format!("used {}", approval.id));
             }
         }
         return;
     }
     let place = Place::new();
     let store = place.open().await;
-    let session = session(&store).await;
+    let claim = claimed(&store).await;
     let mut ids = Vec::new();
     for _ in 0..25 {
-        ids.push(store.request_approval(question(&session)).await.unwrap().id);
+        ids.push(store.request_approval(&claim, question()).await.unwrap().id);
     }
     let mut others: Vec<_> = (0..2)
         .map(|_| {
@@ -123,7 +119,7 @@ async fn of_two_processes_that_answer_at_once_exactly_one_is_accepted() {
     others.iter_mut().for_each(Other::go);
     let told: Vec<_> = others.into_iter().flat_map(Other::finish).collect();
     for id in ids {
-        for (word, times) in [("accepted", 1), ("late", 1), ("used", 1)] {
+        for (word, times) in [("accepted", 1), ("late", 1)] {
             let line = format!("{word} {id}");
             assert_eq!(told.iter().filter(|told| **told == line).count(), times, "{line}");
         }
@@ -138,14 +134,14 @@ async fn a_waiting_run_notices_an_answer_from_another_process() {
         tell("ready");
         wait_for_parent();
         assert!(matches!(
-            store.answer_approval(yes(&asked[0]), now()).await.unwrap(),
+            store.answer_approval(yes(&asked[0])).await.unwrap(),
             AnswerResult::Accepted(_)
         ));
         return;
     }
     let place = Place::new();
     let store = place.open().await;
-    let asked = store.request_approval(question(&session(&store).await)).await.unwrap();
+    let asked = store.request_approval(&claimed(&store).await, question()).await.unwrap();
     let mut other = Other::start(
         "processes::a_waiting_run_notices_an_answer_from_another_process",
         &place.db(),
@@ -153,7 +149,7 @@ async fn a_waiting_run_notices_an_answer_from_another_process() {
     assert_eq!(other.next().as_deref(), Some("ready"));
     let waiting = tokio::spawn({
         let (store, id) = (store.clone(), asked.id.clone());
-        async move { store.wait_for_answer(&id, u64::MAX).await.unwrap() }
+        async move { store.wait_for_answer(&id).await.unwrap() }
     });
     other.go();
     let answered = waiting.await.unwrap();

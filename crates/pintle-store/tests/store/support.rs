@@ -3,12 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pintle_agent::{ApprovalRule, Message, NewMessage, NewSession, Session, Store};
-use pintle_policy::Zone;
-use pintle_store::{Answer, Approval, Decision, NewApproval, OPERATOR, Origin, Scope, SqliteStore};
+use pintle_agent::Message;
+use pintle_agent::store::{
+    Answer, Approval, Claim, Claims, Decision, Intent, NewApproval, NewMessage, NewSession,
+    OPERATOR, Scope, Session, Sessions,
+};
+use pintle_store::SqliteStore;
 use rusqlite::Connection;
 use serde_json::json;
 use tempfile::TempDir;
+use uuid::Uuid;
 
 pub(crate) struct Place {
     pub(crate) folder: TempDir,
@@ -41,6 +45,11 @@ pub(crate) async fn session(store: &SqliteStore) -> Session {
     store.open(key("cli:default")).await.unwrap()
 }
 
+/// A claim on the session that most tests talk in.
+pub(crate) async fn claimed(store: &SqliteStore) -> Claim {
+    store.claim(&session(store).await).await.unwrap()
+}
+
 pub(crate) fn said(text: &str) -> NewMessage {
     NewMessage { run_id: "run".to_owned(), message: Message::User { text: text.to_owned() } }
 }
@@ -65,11 +74,10 @@ pub(crate) fn now() -> u64 {
     u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
 }
 
-pub(crate) const HOUR: u64 = 3_600_000;
+const HOUR: u64 = 3_600_000;
 
-pub(crate) fn question(session: &Session) -> NewApproval {
+pub(crate) fn question() -> NewApproval {
     NewApproval {
-        session_id: session.id.clone(),
         run_id: "run".to_owned(),
         tool_call_id: "call".to_owned(),
         tool: "terminal".to_owned(),
@@ -78,23 +86,8 @@ pub(crate) fn question(session: &Session) -> NewApproval {
         approvers: vec![OPERATOR.to_owned()],
         requested_by: "telegram:7".to_owned(),
         expires_at: now() + HOUR,
-        origin: Some(origin()),
-        rule: Some(rule()),
-    }
-}
-
-pub(crate) fn rule() -> ApprovalRule {
-    ApprovalRule { tool: "terminal".into(), allow: Some("rm *".into()), zone: Zone::Build }
-}
-
-pub(crate) fn origin() -> Origin {
-    Origin {
-        profile: Some("/home/ann/profile".into()),
-        workspace: "/home/ann/project".into(),
-        model: "offline".into(),
-        personality: "guide".into(),
-        platform: "cli".into(),
-        level: "standard".into(),
+        origin: None,
+        rule: None,
     }
 }
 
@@ -105,5 +98,17 @@ pub(crate) fn yes(approval: &Approval) -> Answer {
         by: OPERATOR.to_owned(),
         decision: Decision::Approve(Scope::Once),
         reason: None,
+    }
+}
+
+/// The intent of the call that this approval is about.
+pub(crate) fn intent(approval: &Approval) -> Intent {
+    Intent {
+        id: Uuid::now_v7().to_string(),
+        run_id: approval.run_id.clone(),
+        tool_call_id: approval.tool_call_id.clone(),
+        tool: approval.tool.clone(),
+        args_hash: approval.args_hash.clone(),
+        approval_id: Some(approval.id.clone()),
     }
 }

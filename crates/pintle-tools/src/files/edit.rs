@@ -4,7 +4,7 @@ use std::io::Read;
 
 use memchr::memmem::Finder;
 use pintle_agent::ToolError;
-use pintle_policy::Zone;
+use pintle_policy::{ToolSpec, Zone};
 use rustix::fs::{OFlags, fstat};
 use serde_json::json;
 
@@ -12,7 +12,10 @@ use super::{
     FileTool, Job,
     replace::{Version, replace},
 };
-use crate::{args::failed, place::Place};
+use crate::{
+    args::{failed, schema},
+    nofollow::Place,
+};
 
 const NAME: &str = "edit_file";
 /// The largest file that is edited.
@@ -28,8 +31,13 @@ pub(super) fn tool() -> FileTool {
         "old": {"type": "string", "minLength": 1, "description": "The exact text to replace."},
         "new": {"type": "string", "description": "What stands there afterwards."}
     });
-    let fields: (_, &[_]) = (properties, &["path", "old", "new"]);
-    FileTool::new(NAME, Zone::Workspace, description.into(), fields, edit)
+    let aliases =
+        ["edit", "multiedit", "strreplace", "applypatch", "searchreplace", "replace", "applydiff"];
+    let spec = ToolSpec::new(NAME, description, schema(properties, &["path", "old", "new"]))
+        .in_zone(Zone::Workspace)
+        .with_paths(["path"])
+        .with_aliases(aliases);
+    FileTool::new(NAME, spec, edit)
 }
 
 fn edit(mut job: Job<'_>) -> Result<String, ToolError> {

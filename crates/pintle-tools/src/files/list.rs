@@ -9,25 +9,31 @@ use std::{
 };
 
 use pintle_agent::ToolError;
-use pintle_policy::Zone;
+use pintle_policy::{ToolSpec, Zone};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, readlinkat, statat};
 use serde_json::json;
 
 use super::{FileTool, Job, go_on};
-use crate::{capture::with_note, place::walk};
+use crate::{args::schema, capture::with_note, nofollow::walk};
 
 /// The most entries of one call.
 pub(super) const CAP: usize = 1000;
 /// The most text of one call: links can lead to very long names.
 pub(super) const TEXT_CAP: usize = 64 * 1024;
 
+const NAME: &str = "list_dir";
+
 pub(super) fn tool() -> FileTool {
-    let description =
-        "Lists a folder, sorted by name, one entry per line. Folders end in `/`.".to_owned();
+    let description = "Lists a folder, sorted by name, one entry per line. Folders end in `/`.";
     let properties = json!({
         "path": {"type": "string", "description": "The folder; relative paths start in the workspace."}
     });
-    FileTool::new("list_dir", Zone::Safe, description, (properties, &["path"]), list)
+    let spec = ToolSpec::new(NAME, description, schema(properties, &["path"]))
+        .in_zone(Zone::Safe)
+        .with_paths(["path"])
+        .repeatable()
+        .with_aliases(["ls", "list", "listfiles", "listdirectory", "readdir"]);
+    FileTool::new(NAME, spec, list)
 }
 
 fn list(job: Job<'_>) -> Result<String, ToolError> {

@@ -4,16 +4,16 @@ use std::io::{self, BufRead, BufReader};
 
 use memchr::memchr;
 use pintle_agent::ToolError;
-use pintle_policy::Zone;
+use pintle_policy::{ToolSpec, Zone};
 use pintle_sandbox::split_incomplete;
 use rustix::fs::OFlags;
 use serde_json::json;
 
 use super::{FileTool, Job, go_on};
 use crate::{
-    args::failed,
+    args::{failed, schema},
     capture::with_note,
-    place::{Place, in_words},
+    nofollow::{Place, in_words},
 };
 
 const NAME: &str = "read_file";
@@ -36,7 +36,12 @@ pub(super) fn tool() -> FileTool {
         "offset": {"type": "integer", "minimum": 1, "description": "The first line to read; 1 by default."},
         "limit": {"type": "integer", "minimum": 1, "description": "How many lines to read."}
     });
-    FileTool::new(NAME, Zone::Safe, description, (properties, &["path"]), read)
+    let spec = ToolSpec::new(NAME, description, schema(properties, &["path"]))
+        .in_zone(Zone::Safe)
+        .with_paths(["path"])
+        .repeatable()
+        .with_aliases(["read", "view", "cat", "openfile", "readmanyfiles"]);
+    FileTool::new(NAME, spec, read)
 }
 
 fn read(mut job: Job<'_>) -> Result<String, ToolError> {

@@ -16,7 +16,7 @@ use rustix::{
 use tokio_util::sync::CancellationToken;
 
 use super::{Target, go_on};
-use crate::place::{Place, regular};
+use crate::nofollow::{Place, regular};
 
 /// Tells whether a file is still the one that was read.
 #[derive(PartialEq, Eq)]

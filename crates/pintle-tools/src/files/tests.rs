@@ -6,7 +6,7 @@ mod writing;
 
 use std::path::Path;
 
-use pintle_agent::{ToolCx, ToolError};
+use pintle_agent::{Tool, ToolCx, ToolError};
 use pintle_policy::Reach;
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use crate::testing::cx;
 
 /// Judged and run, with nothing in between.
 async fn run(tool: FileTool, args: Value, cx: ToolCx) -> Result<String, ToolError> {
-    let reach = Reach::of(&args, &cx.workspace);
+    let reach = Reach::of(&tool.spec(), &args, &cx.workspace);
     tool.execute(args, reach, cx).await
 }
 

@@ -1,14 +1,16 @@
 //! `write_file`: a whole file.
 
 use pintle_agent::ToolError;
-use pintle_policy::Zone;
+use pintle_policy::{ToolSpec, Zone};
 use serde_json::json;
 
 use super::{
     FileTool, Job, go_on,
     replace::{Replaced, replace},
 };
-use crate::place::Place;
+use crate::{args::schema, nofollow::Place};
+
+const NAME: &str = "write_file";
 
 pub(super) fn tool() -> FileTool {
     let description = "Writes a whole file, replacing what was in it. Missing folders are made.";
@@ -16,8 +18,11 @@ pub(super) fn tool() -> FileTool {
         "path": {"type": "string", "description": "The file; relative paths start in the workspace."},
         "content": {"type": "string", "description": "What the file shall hold."}
     });
-    let fields: (_, &[_]) = (properties, &["path", "content"]);
-    FileTool::new("write_file", Zone::Workspace, description.into(), fields, write)
+    let spec = ToolSpec::new(NAME, description, schema(properties, &["path", "content"]))
+        .in_zone(Zone::Workspace)
+        .with_paths(["path"])
+        .with_aliases(["write", "create", "createfile", "savefile"]);
+    FileTool::new(NAME, spec, write)
 }
 
 fn write(mut job: Job<'_>) -> Result<String, ToolError> {

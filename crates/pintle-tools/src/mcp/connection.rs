@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use reqwest::Url;
+use pintle_http::reqwest::Url;
 use rmcp::{
     RoleClient, ServiceError, ServiceExt,
     model::{
@@ -17,9 +17,8 @@ use rmcp::{
 use tokio::time::timeout;
 
 use super::{
-    McpError, McpTransport, http,
+    McpError, McpTransport, error_text, http,
     process::{ServerProcess, Stderr},
-    words,
 };
 
 /// The most tools of one server.
@@ -80,7 +79,7 @@ impl Connection {
             Ok(Ok(service)) => Ok(Self { server: server.into(), service, far_end }),
             Ok(Err(error)) => Err(McpError::Handshake {
                 server: server.into(),
-                reason: far_end.explain(&words::of_handshake(&error)).await,
+                reason: far_end.explain(&error_text::of_handshake(&error)).await,
             }),
             Err(_) => Err(McpError::Timeout {
                 server: server.into(),
@@ -101,9 +100,9 @@ impl Connection {
                 let page = match self.service.list_tools(Some(page)).await {
                     Ok(page) => page,
                     Err(error) => {
-                        let words = words::of_call(&error);
+                        let text = error_text::of_call(&error);
                         let reason =
-                            self.explain(&format!("it did not list its tools: {words}")).await;
+                            self.explain(&format!("it did not list its tools: {text}")).await;
                         return Err(McpError::Handshake { server: server(), reason });
                     }
                 };

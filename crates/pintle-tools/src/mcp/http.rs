@@ -3,8 +3,8 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use futures_util::stream::BoxStream;
-use reqwest::{
-    Url,
+use pintle_http::reqwest::{
+    self, Url,
     header::{HeaderName, HeaderValue},
     redirect,
 };
@@ -53,7 +53,7 @@ pub(super) fn transport(
         sent.insert(valid_name, valid);
     }
     // No redirects: they would carry the headers to somebody else. No idle connections, as rmcp advises.
-    let mut client = reqwest::Client::builder()
+    let mut client = pintle_http::client()
         .redirect(redirect::Policy::none())
         .connect_timeout(limit)
         .pool_max_idle_per_host(0);

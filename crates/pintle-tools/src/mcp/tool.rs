@@ -4,12 +4,11 @@ use std::{collections::HashSet, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use pintle_agent::{PermittedCall, Tool, ToolCx, ToolError, ToolSpec};
-use pintle_policy::Zone;
 use rmcp::ServiceError;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{Shared, content, naming::tool_name, words};
+use super::{Shared, content, error_text, naming::tool_name};
 use crate::{
     args::failed,
     capture::{KEPT_HALF, cut},
@@ -33,22 +32,19 @@ impl McpTool {
         taken: &mut HashSet<String>,
     ) -> Self {
         let description = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
-        let spec = ToolSpec {
-            name: tool_name(&shared.name, &tool.name, taken),
-            description: cut(description, DESCRIPTION_HALF),
-            input_schema: Value::Object((*tool.input_schema).clone()),
-        };
+        // What a server says of its tools is not believed: they act elsewhere, and any text may be a path.
+        let spec = ToolSpec::new(
+            tool_name(&shared.name, &tool.name, taken),
+            cut(description, DESCRIPTION_HALF),
+            Value::Object((*tool.input_schema).clone()),
+        );
         Self { spec, theirs: tool.name.into(), shared }
     }
 }
 
 impl Tool for McpTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn zone(&self) -> Zone {
-        Zone::External
+    fn spec(&self) -> ToolSpec {
+        self.spec.clone()
     }
 
     fn run(
@@ -113,7 +109,7 @@ async fn call(shared: &Shared, tool: &str, args: &Value) -> Result<String, ToolE
         ServiceError::TransportClosed
         | ServiceError::TransportSend(_)
         | ServiceError::Cancelled { .. } => {
-            let reason = connection.explain(&words::of_call(&error)).await;
+            let reason = connection.explain(&error_text::of_call(&error)).await;
             format!("the MCP server `{server}` went away during `{tool}`{next}: {reason}")
         }
         error => format!("the MCP server `{server}` failed `{tool}`: {error}"),

@@ -120,28 +120,25 @@ pub struct Processes {
 impl Processes {
     /// For the commands of this terminal.
     pub fn new(background: Background) -> Self {
-        let spec = ToolSpec {
-            name: "processes".into(),
-            description: "Lists the commands that run in the background, shows what one printed, or stops it.".into(),
-            input_schema: schema(
-                json!({
-                    "action": {"type": "string", "enum": ["list", "output", "stop"], "description": "What to do; `list` by default."},
-                    "number": {"type": "integer", "minimum": 1, "description": "Which one to show or stop."}
-                }),
-                &[],
-            ),
-        };
+        let description =
+            "Lists the commands that run in the background, shows what one printed, or stops it.";
+        let input_schema = schema(
+            json!({
+                "action": {"type": "string", "enum": ["list", "output", "stop"], "description": "What to do; `list` by default."},
+                "number": {"type": "integer", "minimum": 1, "description": "Which one to show or stop."}
+            }),
+            &[],
+        );
+        let spec = ToolSpec::new("processes", description, input_schema)
+            .in_zone(Zone::Safe)
+            .with_paths([]);
         Self { spec, background }
     }
 }
 
 impl Tool for Processes {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn zone(&self) -> Zone {
-        Zone::Safe
+    fn spec(&self) -> ToolSpec {
+        self.spec.clone()
     }
 
     fn run(

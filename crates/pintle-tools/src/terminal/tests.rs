@@ -17,7 +17,8 @@ fn config() -> TerminalConfig {
 }
 
 fn parse(args: Value, workspace: &Path) -> Result<Job, ToolError> {
-    Job::parse(&args, &Reach::of(&args, workspace), TICK)
+    let spec = Terminal::new(config(), Background::default()).spec();
+    Job::parse(&args, &Reach::of(&spec, &args, workspace), TICK)
 }
 
 fn job(command: &str, workspace: &Path) -> Job {

@@ -10,11 +10,10 @@ use std::{
 use schemars::{Schema, SchemaGenerator};
 use serde_json::Value;
 
-use super::{Model, ModelKind, Said, from_object, ignored_fields, kind_of};
+use super::{Model, ModelKind, Reply, Run, from_object, ignored_fields, kind_of, object_or_null};
 use crate::{
-    Claim, DynOutcome, Failure, FireError, Outcome, Point,
-    calls::{Calls, Chain, InTurn, Reached, in_turn},
-    seat::Answered,
+    Claim, DynOutcome, Failure, FireError, HandlerOutcome, Point,
+    calls::{Calls, Chain, Reached, Sequential, run_sequentially},
 };
 
 /// Handlers route: they run one after another, and the first claim of type `C` ends the chain.
@@ -75,20 +74,15 @@ impl<C: Claim> IsClaiming for Claiming<C> {
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use pintle::{Cx, Envelope, Event, Hooks, PluginGate, points::{BeforeTicketComplete, Rejected}};
+/// use pintle::{Cx, Event, Hooks, points::{BeforeTicketComplete, Rejected}};
 ///
 /// let hooks = Hooks::new();
-/// hooks.named("verifier").register_claiming(|e: Event<BeforeTicketComplete>| async move {
-///     e.summary.is_empty().then(|| Rejected { reason: "say what you did".into() })
+/// hooks.named("verifier").register_claiming(async |e: Event<BeforeTicketComplete>| {
+///     e.summary.is_empty().then(|| Rejected::default().reason("say what you did"))
 /// })?;
 ///
-/// let cx = Cx::new(Envelope::default(), PluginGate::All);
-/// let done = || BeforeTicketComplete {
-///     task_id: "k1".into(),
-///     summary: String::new(),
-///     acceptance_criteria: None,
-///     autonomy_tier: None,
-/// };
+/// let cx = Cx::test();
+/// let done = || BeforeTicketComplete::default().task_id("k1");
 /// let claimed = hooks.fire_claiming(&cx, done).await?.unwrap();
 /// assert_eq!((&*claimed.by, &*claimed.reason), ("verifier", "say what you did"));
 /// # Ok(())
@@ -112,52 +106,49 @@ impl<C> Deref for Claimed<C> {
 
 impl<C: Claim> Model for Claiming<C> {
     type Answer = Option<C>;
-    type View = ();
     type Outcome = Result<Option<Claimed<C>>, FireError>;
 
     const KIND: ModelKind = ModelKind::Claiming;
 
-    fn powers() -> &'static [&'static str] {
+    fn capabilities() -> &'static [&'static str] {
         &["claim"]
     }
+}
 
-    fn powers_used(answer: &Option<C>) -> u64 {
-        answer.is_some().into()
-    }
+type ClaimOutcome<C> = Result<Option<Claimed<C>>, FireError>;
 
-    fn quiet() -> Self::Outcome {
-        Ok(None)
-    }
-
-    fn cancelled(point: &'static str) -> Self::Outcome {
-        Err(FireError::Cancelled { point })
-    }
-
-    type Progress<P: Point<Model = Self>> = InTurn<P, Asking<C>>;
+impl<C: Claim> Run<Option<C>, ClaimOutcome<C>> for Claiming<C> {
+    type View = ();
+    type Progress<P: Point<Model = Self>> = Sequential<P, ClaimRun<C>>;
 
     #[inline]
     fn run<P: Point<Model = Self>>(
         calls: &mut Calls<'_, P>,
         progress: &mut Self::Progress<P>,
         cx: &mut Context<'_>,
-    ) -> Poll<Self::Outcome> {
-        in_turn(calls, progress, cx)
+    ) -> Poll<ClaimOutcome<C>> {
+        run_sequentially(calls, progress, cx)
+    }
+
+    fn capabilities_used(answer: &Option<C>) -> u64 {
+        answer.is_some().into()
+    }
+
+    fn quiet() -> ClaimOutcome<C> {
+        Ok(None)
+    }
+
+    fn cancelled(point: &'static str) -> ClaimOutcome<C> {
+        Err(FireError::Cancelled { point })
     }
 
     /// `{"handled": true, …}` claims; `{"handled": false}` and null pass; anything else is not understood.
-    fn answer_from_json(json: Value) -> Result<Said<Option<C>>, Failure> {
-        let mut object = match json {
-            Value::Null => return Ok(Said::Plainly(None)),
-            Value::Object(object) => object,
-            other => {
-                return Err(Failure::bad_output(format!(
-                    "a claim is an object or null, not {}",
-                    kind_of(&other)
-                )));
-            }
+    fn answer_from_json(json: Value) -> Result<Reply<Option<C>>, Failure> {
+        let Some(mut object) = object_or_null(json, "a claim")? else {
+            return Ok(Reply::Answer(None));
         };
         match object.remove("handled") {
-            Some(Value::Bool(false)) => return Ok(Said::Plainly(None)),
+            Some(Value::Bool(false)) => return Ok(Reply::Answer(None)),
             Some(Value::Bool(true)) => {}
             Some(other) => {
                 return Err(Failure::bad_output(format!(
@@ -173,10 +164,10 @@ impl<C: Claim> Model for Claiming<C> {
         }
         let notes = ignored_fields(&object, C::fields());
         let claim = from_object(object).map_err(Failure::bad_output)?;
-        Ok(Said::noting(Some(claim), notes))
+        Ok(Reply::noting(Some(claim), notes))
     }
 
-    fn outcome_to_dyn(outcome: Self::Outcome) -> DynOutcome {
+    fn outcome_to_dyn(outcome: ClaimOutcome<C>) -> DynOutcome {
         match outcome {
             Err(error) => DynOutcome::Failed(error),
             Ok(claimed) => DynOutcome::Claiming(claimed.map(|claimed| {
@@ -209,57 +200,32 @@ impl<C: Claim> Model for Claiming<C> {
 }
 
 /// The first claim ends it.
-pub struct Asking<C>(Result<Option<Claimed<C>>, FireError>);
+pub(crate) struct ClaimRun<C>(Result<Option<Claimed<C>>, FireError>);
 
-impl<C> Default for Asking<C> {
+impl<C> Default for ClaimRun<C> {
     #[inline]
     fn default() -> Self {
         Self(Ok(None))
     }
 }
 
-impl<C: Claim, P: Point<Model = Claiming<C>>> Chain<P> for Asking<C> {
-    #[inline(always)]
+impl<C: Claim, P: Point<Model = Claiming<C>>> Chain<P> for ClaimRun<C> {
     fn take(
         &mut self,
         calls: &mut Calls<'_, P>,
         reached: &Reached<'_, P>,
-        answered: &mut Answered<Option<C>>,
+        reply: Reply<Option<C>>,
     ) -> ControlFlow<()> {
-        if matches!(answered, Some(Said::Plainly(None))) {
-            calls.finish(reached, Outcome::Passed, None);
-            return ControlFlow::Continue(());
-        }
-        self.hear(calls, reached, answered)
-    }
-
-    fn end(&mut self, _: &mut Calls<'_, P>) -> Result<Option<Claimed<C>>, FireError> {
-        if matches!(self.0, Ok(None)) {
-            return Ok(None);
-        }
-        std::mem::replace(&mut self.0, Ok(None))
-    }
-}
-
-impl<C: Claim> Asking<C> {
-    /// Out of the way of those who pass.
-    #[inline(never)]
-    fn hear<P: Point<Model = Claiming<C>>>(
-        &mut self,
-        calls: &mut Calls<'_, P>,
-        reached: &Reached<'_, P>,
-        answered: &mut Answered<Option<C>>,
-    ) -> ControlFlow<()> {
-        match Said::heard(answered.take()) {
-            Ok((None, notes)) => calls.finish(reached, Outcome::Passed, notes),
+        match reply.into_result() {
+            Ok((None, notes)) => calls.finish(reached, HandlerOutcome::Passed, notes),
             Ok((Some(claim), notes)) => {
-                calls.finish(reached, Outcome::Claimed, notes);
+                calls.finish(reached, HandlerOutcome::Claimed, notes);
                 self.0 = Ok(Some(Claimed { by: reached.name().clone(), claim }));
                 return ControlFlow::Break(());
             }
             Err(failure) => {
                 let fatal = reached.if_fail_closed(&failure);
-                calls.finish(reached, Outcome::Failed(*failure), None);
+                calls.finish(reached, HandlerOutcome::Failed(*failure), None);
                 if let Some(error) = fatal {
                     self.0 = Err(error);
                     return ControlFlow::Break(());
@@ -267,5 +233,9 @@ impl<C: Claim> Asking<C> {
             }
         }
         ControlFlow::Continue(())
+    }
+
+    fn end(&mut self, _: &mut Calls<'_, P>) -> Result<Option<Claimed<C>>, FireError> {
+        std::mem::replace(&mut self.0, Ok(None))
     }
 }

@@ -3,7 +3,6 @@
 use std::{
     marker::PhantomData,
     ops::ControlFlow,
-    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -12,20 +11,20 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::Value;
 
 use super::{
-    Model, ModelKind, Notes, Said, kind_of,
-    verdict::{Block, GateOutcome, Note, Question, Spoken, Verdict, Words},
+    Model, ModelKind, Reply, Run, object_or_null,
+    verdict::{Advice, GateOutcome, HandlerVerdict, Verdict},
     verdict_json::{self, VerdictJson},
 };
 use crate::{
-    DynOutcome, Failure, FailureKind, FailurePolicy, Outcome, Point,
-    calls::{Calls, Chain, InTurn, Reached, in_turn},
-    seat::Answered,
+    DynOutcome, Failure, FailureKind, FailurePolicy, HandlerOutcome, Point,
+    calls::{Calls, Chain, Reached, Sequential, run_sequentially},
 };
 
 /// Handlers stop: they run one after another and each returns a [`Verdict`]. A handler that fails **blocks**.
 ///
 /// `F` is [`Binding`] (a block stops the action, and the chain) or [`Advisory`] (a block is recorded and told to
-/// the model; the run and the chain go on). Handlers have five seconds unless told otherwise.
+/// the model; the run and the chain go on). Handlers have five seconds; [`Registrar::deadline`](crate::Registrar::deadline)
+/// sets another time.
 ///
 /// ```
 /// use pintle::{Advisory, Binding, Gate, PointInfo, point};
@@ -64,10 +63,10 @@ pub struct Binding;
 #[derive(Debug, Clone, Copy)]
 pub struct Advisory;
 
-/// Whether a block stops the action: [`Binding`] or [`Advisory`].
+/// Whether a block stops the action: [`Binding`] or [`Advisory`]. There are no others.
 ///
 /// ```
-/// use pintle::{Advisory, Binding, Force};
+/// use pintle::{Advisory, Binding, Enforcement};
 ///
 /// const { assert!(Binding::BINDING && !Advisory::BINDING) }
 /// ```
@@ -75,24 +74,37 @@ pub struct Advisory;
     message = "a Gate is `Gate<Binding>` or `Gate<Advisory>`, not `Gate<{Self}>`",
     label = "does not say whether a block stops the action"
 )]
-pub trait Force: Send + Sync + 'static {
+#[expect(private_bounds, reason = "sealed: a gate binds or advises")]
+pub trait Enforcement: Sealed + Send + Sync + 'static {
     /// True when a block stops the action.
     const BINDING: bool;
+    /// What firing such a gate gives: [`GateOutcome`] or [`Advice`].
+    type Outcome: From<Vec<HandlerVerdict>> + Into<DynOutcome> + Send + 'static;
 }
-impl Force for Binding {
+
+trait Sealed {}
+impl Sealed for Binding {}
+impl Sealed for Advisory {}
+
+impl Enforcement for Binding {
     const BINDING: bool = true;
+    type Outcome = GateOutcome;
 }
-impl Force for Advisory {
+impl Enforcement for Advisory {
     const BINDING: bool = false;
+    type Outcome = Advice;
 }
 
 /// Points whose model is [`Gate`].
 ///
 /// ```
-/// use pintle::{Cx, GateOutcome, Hooks, IsGate, Point};
+/// use pintle::{Cx, GateOutcome, Hooks, IsGate, Model, Point};
 ///
-/// /// Fires any gate.
-/// async fn ask<P: Point<Model: IsGate>>(hooks: &Hooks, cx: &Cx, payload: P) -> GateOutcome {
+/// /// Fires any gate that binds.
+/// async fn ask<P>(hooks: &Hooks, cx: &Cx, payload: P) -> GateOutcome
+/// where
+///     P: Point<Model: IsGate + Model<Outcome = GateOutcome>>,
+/// {
 ///     hooks.fire_gate(cx, || payload).await
 /// }
 /// # let _ = ask::<pintle::points::ToolPre>;
@@ -102,113 +114,72 @@ impl Force for Advisory {
     label = "`register_gate` and `fire_gate` take Gate points",
     note = "the point fixes the model: use `register_void` and `fire_void` for `Void`, `register_modifying` and `fire_modifying` for `Modifying<..>`, `register_claiming` and `fire_claiming` for `Claiming<..>`"
 )]
-pub trait IsGate: Model<Answer = Verdict, Outcome = GateOutcome> {}
-impl<F: Force> IsGate for Gate<F> {}
+pub trait IsGate: Model<Answer = Verdict> {}
+impl<F: Enforcement> IsGate for Gate<F> {}
 
-/// The first block ends it where blocks bind.
-pub struct Judging<F> {
-    /// Nothing, as long as all just allow.
-    gate: Option<GateOutcome>,
-    force: PhantomData<F>,
-}
+/// Points whose model is `Gate<Binding>`: see [`Verdict::ask`].
+///
+/// ```
+/// use pintle::{Event, IsBinding, Point, PointAboutTool, Verdict};
+///
+/// /// Asks a person at any point that can.
+/// fn ask<P: PointAboutTool<Model: IsBinding>>(event: &Event<P>) -> Verdict {
+///     Verdict::ask(event, "it costs money")
+/// }
+/// # let _ = ask::<pintle::points::ToolPre>;
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a person cannot be asked at this point: its model is `{Self}`",
+    label = "`Verdict::ask` needs a `Gate<Binding>` that is about a tool, such as `tool.pre`",
+    note = "block with a reason, or add `with_context` for the model"
+)]
+pub trait IsBinding: IsGate + Model<Outcome = GateOutcome> {}
+impl IsBinding for Gate<Binding> {}
 
-impl<F> Default for Judging<F> {
-    #[inline]
-    fn default() -> Self {
-        Self { gate: None, force: PhantomData }
-    }
-}
+/// What the handlers have said so far. The first block ends the chain where blocks bind.
+#[derive(Default)]
+pub(crate) struct GateRun(Vec<HandlerVerdict>);
 
-impl<F: Force, P: Point<Model = Gate<F>>> Chain<P> for Judging<F> {
-    #[inline(always)]
+impl<F: Enforcement, P: Point<Model = Gate<F>>> Chain<P> for GateRun {
     fn take(
         &mut self,
         calls: &mut Calls<'_, P>,
         reached: &Reached<'_, P>,
-        answered: &mut Answered<Verdict>,
+        reply: Reply<Verdict>,
     ) -> ControlFlow<()> {
-        if matches!(answered, Some(Said::Plainly(Verdict { said: None }))) {
-            calls.finish(reached, Outcome::Allowed, None);
+        if matches!(reply, Reply::Answer(Verdict { said: None })) {
+            calls.finish(reached, HandlerOutcome::Allowed, None);
             return ControlFlow::Continue(());
         }
-        self.judge(calls, reached, answered)
-    }
-
-    fn end(&mut self, _: &mut Calls<'_, P>) -> GateOutcome {
-        let Some(mut gate) = self.gate.take() else { return GateOutcome::default() };
-        gate.settle_questions();
-        gate
-    }
-}
-
-impl<F: Force> Judging<F> {
-    /// Out of the way of those who have nothing to say.
-    #[inline(never)]
-    fn judge<P: Point<Model = Gate<F>>>(
-        &mut self,
-        calls: &mut Calls<'_, P>,
-        reached: &Reached<'_, P>,
-        answered: &mut Answered<Verdict>,
-    ) -> ControlFlow<()> {
-        let gate = self.gate.get_or_insert_default();
-        let (block, failure, words) = match Said::heard(answered.take()).and_then(can_ask::<P, F>) {
-            Ok((Verdict { said: None }, notes)) => {
-                calls.finish(reached, Outcome::Allowed, notes);
-                return ControlFlow::Continue(());
-            }
-            Ok((Verdict { said: Some(said) }, notes)) => {
-                let Spoken { block, ask, output, additional_context } = *said;
-                let block = block.map(|reason| reached.reason_or_name(reason));
-                let ask = ask.map(|reason| reason_to_ask(reached.name(), reason));
-                let outcome = match (&block, &ask) {
-                    (Some(reason), _) => Outcome::Blocked(reason.clone()),
-                    (None, Some(reason)) => Outcome::Asked(reason.clone()),
-                    (None, None) => Outcome::Allowed,
-                };
-                calls.finish(reached, outcome, notes);
-                let question = |reason| Question { handler: reached.name().clone(), reason };
-                gate.asks.extend(ask.map(question));
-                (block, None, Words { output, additional_context })
+        let (verdict, outcome, notes) = match reply.into_result().and_then(can_ask::<P, F>) {
+            Ok((verdict, notes)) => {
+                let verdict = HandlerVerdict::new(reached.name().clone(), verdict);
+                let outcome = verdict.outcome();
+                (verdict, outcome, notes)
             }
             Err(failure) => {
-                calls.finish(reached, Outcome::Failed(Failure::clone(&failure)), None);
-                let reason = reason_for(reached.name(), &failure);
-                (Some(reason), Some(*failure), Words::default())
+                let verdict = HandlerVerdict::failed(reached.name().clone(), (*failure).clone());
+                (verdict, HandlerOutcome::Failed(*failure), None)
             }
         };
-        let handler = reached.name().clone();
-        match block {
-            Some(reason) => {
-                gate.blocks.push(Block { handler, reason, failure, words });
-                if F::BINDING {
-                    return ControlFlow::Break(());
-                }
-            }
-            None if words != Words::default() => gate.notes.push(Note { handler, words }),
-            None => {}
+        calls.finish(reached, outcome, notes);
+        let stops = F::BINDING && verdict.is_block();
+        if verdict.says_something() {
+            self.0.push(verdict);
         }
-        ControlFlow::Continue(())
+        if stops { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn end(&mut self, _: &mut Calls<'_, P>) -> F::Outcome {
+        std::mem::take(&mut self.0).into()
     }
 }
 
-/// A command that exits with a code other than 0 has said why on stderr (R8.1); of any other failure, the reason
-/// says how the handler failed.
-fn reason_for(handler: &str, failure: &Failure) -> String {
-    match failure.kind {
-        FailureKind::Exit(_) if !failure.message.is_empty() => failure.message.clone(),
-        _ => format!("`{handler}` {failure}"),
-    }
-}
-
-fn reason_to_ask(handler: &str, reason: String) -> String {
-    if reason.is_empty() { format!("`{handler}` wants a person to be asked") } else { reason }
-}
-
-/// Where a person cannot be asked, a question is a failure, and blocks.
-#[inline]
-fn can_ask<P: Point, F: Force>(
-    (verdict, notes): (Verdict, Notes),
-) -> Result<(Verdict, Notes), Box<Failure>> {
+/// Where a person cannot be asked, a question is a failure, and blocks. Types keep code from asking; this is for
+/// answers in JSON.
+fn can_ask<P: Point, F: Enforcement>(
+    (verdict, notes): (Verdict, super::Notes),
+) -> Result<(Verdict, super::Notes), Box<Failure>> {
     if !(F::BINDING && P::HAS_TOOL)
         && let Some(reason) = verdict.said.as_ref().and_then(|said| said.ask.as_ref())
     {
@@ -218,23 +189,34 @@ fn can_ask<P: Point, F: Force>(
     Ok((verdict, notes))
 }
 
-const POWERS: [&str; 4] = ["block", "output", "additionalContext", "ask"];
-
-impl<F: Force> Model for Gate<F> {
+impl<F: Enforcement> Model for Gate<F> {
     type Answer = Verdict;
-    type View = ();
-    type Outcome = GateOutcome;
+    type Outcome = F::Outcome;
 
     const KIND: ModelKind = ModelKind::Gate;
     const BINDING: Option<bool> = Some(F::BINDING);
     const POLICY: FailurePolicy = FailurePolicy::FailClosed;
     const DEADLINE: Option<Duration> = Some(Duration::from_secs(5));
 
-    fn powers() -> &'static [&'static str] {
-        &POWERS
+    fn capabilities() -> &'static [&'static str] {
+        &["block", "output", "additionalContext", "ask"]
+    }
+}
+
+impl<F: Enforcement> Run<Verdict, F::Outcome> for Gate<F> {
+    type View = ();
+    type Progress<P: Point<Model = Self>> = Sequential<P, GateRun>;
+
+    #[inline]
+    fn run<P: Point<Model = Self>>(
+        calls: &mut Calls<'_, P>,
+        progress: &mut Self::Progress<P>,
+        cx: &mut Context<'_>,
+    ) -> Poll<F::Outcome> {
+        run_sequentially(calls, progress, cx)
     }
 
-    fn powers_used(verdict: &Verdict) -> u64 {
+    fn capabilities_used(verdict: &Verdict) -> u64 {
         verdict.said.as_ref().map_or(0, |said| {
             u64::from(said.block.is_some())
                 | u64::from(said.output.is_some()) << 1
@@ -243,49 +225,26 @@ impl<F: Force> Model for Gate<F> {
         })
     }
 
-    fn quiet() -> GateOutcome {
-        GateOutcome::default()
+    fn quiet() -> F::Outcome {
+        Vec::new().into()
     }
 
-    fn cancelled(point: &'static str) -> GateOutcome {
+    fn cancelled(point: &'static str) -> F::Outcome {
         let failure = Failure::new(FailureKind::Cancelled, format!("firing {point} was cancelled"));
-        let block = Block {
-            handler: Arc::from(point),
-            reason: failure.to_string(),
-            failure: Some(failure),
-            words: Words::default(),
-        };
-        GateOutcome { blocks: vec![block], ..GateOutcome::default() }
+        let reason = failure.to_string();
+        vec![HandlerVerdict { reason, ..HandlerVerdict::failed(point.into(), failure) }].into()
     }
 
-    type Progress<P: Point<Model = Self>> = InTurn<P, Judging<F>>;
-
-    #[inline]
-    fn run<P: Point<Model = Self>>(
-        calls: &mut Calls<'_, P>,
-        progress: &mut Self::Progress<P>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Self::Outcome> {
-        in_turn(calls, progress, cx)
-    }
-
-    fn answer_from_json(json: Value) -> Result<Said<Verdict>, Failure> {
-        let object = match json {
-            Value::Null => return Ok(Said::Plainly(Verdict::allow())),
-            Value::Object(object) => object,
-            other => {
-                return Err(Failure::bad_output(format!(
-                    "a verdict is an object or null, not {}",
-                    kind_of(&other)
-                )));
-            }
+    fn answer_from_json(json: Value) -> Result<Reply<Verdict>, Failure> {
+        let Some(object) = object_or_null(json, "a verdict")? else {
+            return Ok(Reply::Answer(Verdict::allow()));
         };
         let (answer, notes) = verdict_json::read(object, F::BINDING)?;
-        Ok(Said::noting(answer, notes))
+        Ok(Reply::noting(answer, notes))
     }
 
-    fn outcome_to_dyn(outcome: GateOutcome) -> DynOutcome {
-        DynOutcome::Gate { binding: F::BINDING, outcome }
+    fn outcome_to_dyn(outcome: F::Outcome) -> DynOutcome {
+        outcome.into()
     }
 
     fn answer_schema(generator: &mut SchemaGenerator) -> Option<Schema> {

@@ -1,6 +1,7 @@
 //! The four execution models. Each file says how its handlers run, what they answer, how the answers combine
 //! and what a failure does.
 
+mod answer;
 mod claiming;
 mod gate;
 mod modifying;
@@ -14,17 +15,21 @@ use std::{
     time::Duration,
 };
 
+pub use answer::{HandlerOutput, IntoAnswer};
 pub use claiming::{Claimed, Claiming, IsClaiming};
-pub use gate::{Advisory, Binding, Force, Gate, IsGate};
+pub use gate::{Advisory, Binding, Enforcement, Gate, IsBinding, IsGate};
 pub use modifying::{IsModifying, Merged, Modifying};
-pub use verdict::{Block, GateOutcome, Note, Question, Verdict, Words};
+pub use verdict::{Advice, Decision, GateOutcome, HandlerVerdict, Verdict};
 pub use void::{IsVoid, Void};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-use crate::{DynOutcome, Failure, FailureKind, FailurePolicy, Point, calls::Calls, seat::Answered};
+use crate::{
+    DynOutcome, Failure, FailurePolicy, Point,
+    calls::{Answer, Calls},
+};
 
 /// The name of an execution model.
 ///
@@ -65,14 +70,13 @@ impl fmt::Display for ModelKind {
 /// ```
 /// use pintle::{FailurePolicy, Model, Point, points::{BeforePromptBuild, ToolPre}};
 ///
-/// assert_eq!(<BeforePromptBuild as Point>::Model::powers(), ["prependSystem", "appendSystem", "overrideSystem"]);
+/// assert_eq!(<BeforePromptBuild as Point>::Model::capabilities(), ["prependSystem", "appendSystem", "overrideSystem"]);
 /// assert_eq!(<ToolPre as Point>::Model::POLICY, FailurePolicy::FailClosed);
 /// ```
-pub trait Model: sealed::Sealed + Sized + 'static {
+#[expect(private_bounds, reason = "sealed: how a model runs its handlers is the engine's own")]
+pub trait Model: Run<<Self as Model>::Answer, <Self as Model>::Outcome> {
     /// What one handler says.
     type Answer: Send + 'static;
-    /// What a handler can see of the answers before its own.
-    type View: Clone + Default + Send + Sync + 'static;
     /// What firing gives.
     type Outcome: Send + 'static;
 
@@ -86,58 +90,62 @@ pub trait Model: sealed::Sealed + Sized + 'static {
     const DEADLINE: Option<Duration> = None;
 
     /// What an answer can do, by name: what `capabilities` are chosen from.
-    fn powers() -> &'static [&'static str];
-    /// What this answer does, as bits in the order of [`Model::powers`].
-    fn powers_used(answer: &Self::Answer) -> u64;
+    fn capabilities() -> &'static [&'static str];
+}
 
-    /// The outcome when nobody listens.
-    #[doc(hidden)]
-    fn quiet() -> Self::Outcome;
-    /// The outcome when the fire is cancelled.
-    #[doc(hidden)]
-    fn cancelled(point: &'static str) -> Self::Outcome;
-    /// How far a fire's handlers have come, and what they have said.
-    #[doc(hidden)]
+/// How a model runs its handlers, which answer `A`, and combines their answers to an outcome `O`.
+pub(crate) trait Run<A, O>: Sized + 'static {
+    /// What a handler can see of the answers before its own.
+    type View: Clone + Default + Send + Sync + 'static;
+    /// How far a fire has come.
     type Progress<P: Point<Model = Self>>: Default + Send;
+
     /// Runs the handlers and combines what they say.
-    #[doc(hidden)]
     fn run<P: Point<Model = Self>>(
         calls: &mut Calls<'_, P>,
         progress: &mut Self::Progress<P>,
         cx: &mut Context<'_>,
-    ) -> Poll<Self::Outcome>;
+    ) -> Poll<O>;
+
+    /// What this answer does, as bits in the order of [`Model::capabilities`].
+    fn capabilities_used(answer: &A) -> u64;
+    /// The outcome when no handler listens.
+    fn quiet() -> O;
+    /// The outcome when the fire is cancelled.
+    fn cancelled(point: &'static str) -> O;
     /// What a dynamic handler said, understood.
-    #[doc(hidden)]
-    fn answer_from_json(json: Value) -> Result<Said<Self::Answer>, Failure>;
+    fn answer_from_json(json: Value) -> Result<Reply<A>, Failure>;
+    fn outcome_to_dyn(outcome: O) -> DynOutcome;
     /// What handlers have said so far, for a dynamic handler.
-    #[doc(hidden)]
     fn view_to_json(_view: &Self::View) -> Value {
         Value::Null
     }
-    #[doc(hidden)]
-    fn outcome_to_dyn(outcome: Self::Outcome) -> DynOutcome;
     /// The JSON Schema of an answer; `None` where a handler returns nothing.
-    #[doc(hidden)]
     fn answer_schema(generator: &mut SchemaGenerator) -> Option<Schema>;
 }
+
+pub(crate) type View<P> = <<P as Point>::Model as Run<Answer<P>, OutcomeOf<P>>>::View;
+pub(crate) type Progress<P> = <<P as Point>::Model as Run<Answer<P>, OutcomeOf<P>>>::Progress<P>;
+
+/// What firing `P` gives.
+pub(crate) type OutcomeOf<P> = <<P as Point>::Model as Model>::Outcome;
 
 /// What a reader of the record should know besides the answer. Mostly nothing: it is one pointer.
 pub(crate) type Notes = Option<Box<Vec<String>>>;
 
 /// What came of a handler. What is rare is behind a pointer.
-#[doc(hidden)]
-pub enum Said<A> {
-    Plainly(A),
-    Noting(Box<(A, Vec<String>)>),
+pub(crate) enum Reply<A> {
+    Answer(A),
+    AnswerWithNotes(Box<(A, Vec<String>)>),
     Failed(Box<Failure>),
 }
 
-impl<A> Said<A> {
+impl<A> Reply<A> {
     pub(crate) fn noting(answer: A, notes: Vec<String>) -> Self {
         if notes.is_empty() {
-            Self::Plainly(answer)
+            Self::Answer(answer)
         } else {
-            Self::Noting(Box::new((answer, notes)))
+            Self::AnswerWithNotes(Box::new((answer, notes)))
         }
     }
 
@@ -145,57 +153,13 @@ impl<A> Said<A> {
         Self::Failed(Box::new(failure))
     }
 
-    pub(crate) fn heard(answered: Answered<A>) -> Result<(A, Notes), Box<Failure>> {
-        match answered {
-            Some(Self::Plainly(answer)) => Ok((answer, None)),
-            Some(Self::Noting(noted)) => Ok((noted.0, Some(Box::new(noted.1)))),
-            Some(Self::Failed(failure)) => Err(failure),
-            None => Err(Box::new(Failure::new(FailureKind::Gone, "it said nothing"))),
+    pub(crate) fn into_result(self) -> Result<(A, Notes), Box<Failure>> {
+        match self {
+            Self::Answer(answer) => Ok((answer, None)),
+            Self::AnswerWithNotes(noted) => Ok((noted.0, Some(Box::new(noted.1)))),
+            Self::Failed(failure) => Err(failure),
         }
     }
-}
-
-/// What a handler may return: the point's answer, or a `Result` of it.
-///
-/// ```
-/// use pintle::{Event, Failure, Hooks, Verdict, points::ToolPre};
-///
-/// let hooks = Hooks::new();
-/// hooks.register_gate(|_: Event<ToolPre>| async { Verdict::allow() })?;
-/// hooks.register_gate(|e: Event<ToolPre>| async move {
-///     let port: u16 = e.tool_input["port"].to_string().parse()?; // an error here is a failure, and blocks
-///     Ok::<_, Failure>(if port < 1024 { Verdict::block("a port of the system") } else { Verdict::allow() })
-/// })?;
-/// # Ok::<(), pintle::RegisterError>(())
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "a handler of this point answers `{A}` (or a `Result` of it), not `{Self}`",
-    label = "this handler's answer does not fit its point",
-    note = "Void handlers return `()`, Modifying `Option<patch>`, Claiming `Option<claim>`, Gate `Verdict`"
-)]
-pub trait IntoAnswer<A> {
-    /// The answer, or how the handler failed.
-    fn into_answer(self) -> Result<A, Failure>;
-}
-
-impl<A> IntoAnswer<A> for A {
-    fn into_answer(self) -> Result<A, Failure> {
-        Ok(self)
-    }
-}
-
-impl<A, E: Into<Failure>> IntoAnswer<A> for Result<A, E> {
-    fn into_answer(self) -> Result<A, Failure> {
-        self.map_err(Into::into)
-    }
-}
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for super::Void {}
-    impl<T> Sealed for super::Modifying<T> {}
-    impl<T> Sealed for super::Claiming<T> {}
-    impl<T> Sealed for super::Gate<T> {}
 }
 
 /// Names the fields that are not among `known`, so that nothing a handler says is dropped in silence.
@@ -209,26 +173,23 @@ fn ignored_fields<'a>(object: &'a Map<String, Value>, known: &[&str]) -> Vec<Str
 
 /// What a JSON object says, as a `T`; or what does not fit, and in which field.
 pub(crate) fn from_object<T: DeserializeOwned>(object: Map<String, Value>) -> Result<T, String> {
-    let complaint =
-        |object: &Map<String, Value>| T::deserialize(object).err().map(|e| e.to_string());
-    let error = match T::deserialize(&object) {
-        Ok(value) => return Ok(value),
-        Err(error) => error.to_string(),
-    };
-    // serde_json does not say where. If a field is missing here, giving it changes the complaint; otherwise the
-    // field to blame is the one that, alone, gets the same complaint.
-    let missing = error.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
-    if let Some(name) = missing {
-        let mut given = object.clone();
-        given.insert(name.into(), Value::Null);
-        if complaint(&given).as_ref() != Some(&error) {
-            return Err(error);
+    serde_path_to_error::deserialize(Value::Object(object)).map_err(|error| {
+        match error.path().to_string().as_str() {
+            "." => error.inner().to_string(),
+            field => format!("`{field}`: {}", error.inner()),
         }
-    }
-    let alone = |(key, value)| Map::from_iter([(String::clone(key), Value::clone(value))]);
-    match object.iter().find(|field| complaint(&alone(*field)).as_ref() == Some(&error)) {
-        Some((key, _)) => Err(format!("`{key}`: {error}")),
-        None => Err(error),
+    })
+}
+
+/// The object of an answer; `None` for null.
+fn object_or_null(json: Value, what: &str) -> Result<Option<Map<String, Value>>, Failure> {
+    match json {
+        Value::Null => Ok(None),
+        Value::Object(object) => Ok(Some(object)),
+        other => Err(Failure::bad_output(format!(
+            "{what} is an object or null, not {}",
+            kind_of(&other)
+        ))),
     }
 }
 

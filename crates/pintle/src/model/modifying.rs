@@ -10,11 +10,10 @@ use std::{
 use schemars::{Schema, SchemaGenerator};
 use serde_json::Value;
 
-use super::{Model, ModelKind, Said, from_object, ignored_fields, kind_of};
+use super::{Model, ModelKind, Reply, Run, from_object, ignored_fields, object_or_null};
 use crate::{
-    DynOutcome, Failure, FireError, Outcome, Patch, Point,
-    calls::{Calls, Chain, InTurn, Reached, in_turn},
-    seat::Answered,
+    DynOutcome, Failure, FireError, HandlerOutcome, Patch, Point,
+    calls::{Calls, Chain, Reached, Sequential, run_sequentially},
 };
 
 /// Handlers amend: they run one after another, each returning a patch of type `T` or nothing.
@@ -75,15 +74,15 @@ impl<T: Patch> IsModifying for Modifying<T> {
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use pintle::{Cx, Envelope, Event, Hooks, PluginGate, points::{SubagentPatch, SubagentSpawning}};
+/// use pintle::{Cx, Event, Hooks, points::{SubagentPatch, SubagentSpawning}};
 ///
 /// let hooks = Hooks::new();
-/// hooks.named("brief").register_modifying(|e: Event<SubagentSpawning>| async move {
-///     Some(SubagentPatch { prompt: Some(format!("Be brief. {}", e.prompt)), personality_id: None })
+/// hooks.named("brief").register_modifying(async |e: Event<SubagentSpawning>| {
+///     Some(SubagentPatch::default().prompt(format!("Be brief. {}", e.prompt)))
 /// })?;
 ///
-/// let cx = Cx::new(Envelope::default(), PluginGate::All);
-/// let merged = hooks.fire_modifying(&cx, || SubagentSpawning { prompt: "Look around.".into() }).await?;
+/// let cx = Cx::test();
+/// let merged = hooks.fire_modifying(&cx, || SubagentSpawning::default().prompt("Look around.")).await?;
 /// assert_eq!(merged.prompt.as_deref(), Some("Be brief. Look around."));
 /// assert_eq!(merged.winners().collect::<Vec<_>>(), [("prompt", "brief")]);
 /// assert_eq!(merged.winner("personalityId"), None);
@@ -119,48 +118,45 @@ impl<T> Deref for Merged<T> {
 
 impl<T: Patch> Model for Modifying<T> {
     type Answer = Option<T>;
-    type View = Option<T>;
     type Outcome = Result<Merged<T>, FireError>;
 
     const KIND: ModelKind = ModelKind::Modifying;
 
-    fn powers() -> &'static [&'static str] {
+    fn capabilities() -> &'static [&'static str] {
         T::keys()
     }
+}
 
-    fn powers_used(answer: &Option<T>) -> u64 {
-        answer.as_ref().map_or(0, T::set_keys)
-    }
+type MergeOutcome<T> = Result<Merged<T>, FireError>;
 
-    fn quiet() -> Self::Outcome {
-        Ok(Merged { patch: T::default(), winners: Vec::new() })
-    }
-
-    fn cancelled(point: &'static str) -> Self::Outcome {
-        Err(FireError::Cancelled { point })
-    }
-
-    type Progress<P: Point<Model = Self>> = InTurn<P, Merging>;
+impl<T: Patch> Run<Option<T>, MergeOutcome<T>> for Modifying<T> {
+    type View = Option<T>;
+    type Progress<P: Point<Model = Self>> = Sequential<P, MergeRun>;
 
     #[inline]
     fn run<P: Point<Model = Self>>(
         calls: &mut Calls<'_, P>,
         progress: &mut Self::Progress<P>,
         cx: &mut Context<'_>,
-    ) -> Poll<Self::Outcome> {
-        in_turn(calls, progress, cx)
+    ) -> Poll<MergeOutcome<T>> {
+        run_sequentially(calls, progress, cx)
     }
 
-    fn answer_from_json(json: Value) -> Result<Said<Option<T>>, Failure> {
-        let mut object = match json {
-            Value::Null => return Ok(Said::Plainly(None)),
-            Value::Object(object) => object,
-            other => {
-                return Err(Failure::bad_output(format!(
-                    "a patch is an object or null, not {}",
-                    kind_of(&other)
-                )));
-            }
+    fn capabilities_used(answer: &Option<T>) -> u64 {
+        answer.as_ref().map_or(0, T::set_keys)
+    }
+
+    fn quiet() -> MergeOutcome<T> {
+        Ok(Merged { patch: T::default(), winners: Vec::new() })
+    }
+
+    fn cancelled(point: &'static str) -> MergeOutcome<T> {
+        Err(FireError::Cancelled { point })
+    }
+
+    fn answer_from_json(json: Value) -> Result<Reply<Option<T>>, Failure> {
+        let Some(mut object) = object_or_null(json, "a patch")? else {
+            return Ok(Reply::Answer(None));
         };
         let aliased: Vec<_> =
             object.keys().filter_map(|key| T::alias(key).map(|of| (key.clone(), of))).collect();
@@ -176,14 +172,14 @@ impl<T: Patch> Model for Modifying<T> {
         let mut notes = ignored_fields(&object, T::keys());
         notes.append(&mut both);
         let patch = from_object(object).map_err(Failure::bad_output)?;
-        Ok(Said::noting(Some(patch), notes))
+        Ok(Reply::noting(Some(patch), notes))
     }
 
     fn view_to_json(view: &Option<T>) -> Value {
         view.as_ref().and_then(|merged| serde_json::to_value(merged).ok()).unwrap_or_default()
     }
 
-    fn outcome_to_dyn(outcome: Self::Outcome) -> DynOutcome {
+    fn outcome_to_dyn(outcome: MergeOutcome<T>) -> DynOutcome {
         match outcome {
             Err(error) => DynOutcome::Failed(error),
             Ok(merged) => DynOutcome::Modifying {
@@ -203,40 +199,42 @@ impl<T: Patch> Model for Modifying<T> {
 
 /// The first value of each key wins. The merged patch itself is in the event, where handlers see it.
 #[derive(Default)]
-pub struct Merging {
+pub(crate) struct MergeRun {
     /// The keys that have a value, as bits.
     set: u64,
     winners: Vec<(&'static str, Arc<str>)>,
     fatal: Option<FireError>,
 }
 
-impl<T: Patch, P: Point<Model = Modifying<T>>> Chain<P> for Merging {
-    #[inline(always)]
+impl<T: Patch, P: Point<Model = Modifying<T>>> Chain<P> for MergeRun {
     fn take(
         &mut self,
         calls: &mut Calls<'_, P>,
         reached: &Reached<'_, P>,
-        answered: &mut Answered<Option<T>>,
+        reply: Reply<Option<T>>,
     ) -> ControlFlow<()> {
-        match answered {
-            Some(Said::Plainly(None)) => calls.finish(reached, Outcome::Passed, None),
-            Some(Said::Plainly(Some(patch))) => {
+        match reply.into_result() {
+            Ok((None, notes)) => calls.finish(reached, HandlerOutcome::Passed, notes),
+            Ok((Some(patch), notes)) => {
                 let set = patch.set_keys();
                 // Most patches come too late; one without values still is a patch.
                 let late = set != 0 && set & !self.set == 0;
                 let won = if late { 0 } else { self.merge(calls, reached, patch) };
-                calls.finish_patch(reached, named::<T>(won), named::<T>(set & !won), None);
-                *answered = None;
+                calls.finish_patch(reached, named::<T>(won), named::<T>(set & !won), notes);
             }
-            _ => return self.hear(calls, reached, answered),
+            Err(failure) => {
+                self.fatal = reached.if_fail_closed(&failure);
+                calls.finish(reached, HandlerOutcome::Failed(*failure), None);
+                if self.fatal.is_some() {
+                    return ControlFlow::Break(());
+                }
+            }
         }
         ControlFlow::Continue(())
     }
 
     fn end(&mut self, calls: &mut Calls<'_, P>) -> Result<Merged<T>, FireError> {
-        if self.fatal.is_some()
-            && let Some(error) = self.fatal.take()
-        {
+        if let Some(error) = self.fatal.take() {
             return Err(error);
         }
         Ok(Merged {
@@ -246,48 +244,20 @@ impl<T: Patch, P: Point<Model = Modifying<T>>> Chain<P> for Merging {
     }
 }
 
-impl Merging {
+impl MergeRun {
     /// Takes the values that come first, and says which those are.
-    #[inline(never)]
     fn merge<T: Patch, P: Point<Model = Modifying<T>>>(
         &mut self,
         calls: &mut Calls<'_, P>,
         reached: &Reached<'_, P>,
-        patch: &mut T,
+        patch: T,
     ) -> u64 {
-        let patch = std::mem::take(patch);
         let won = calls.event.amend_view(|merged| merged.get_or_insert_default().merge(patch));
         self.set |= won;
         for key in named::<T>(won) {
             self.winners.push((key, reached.name().clone()));
         }
         won
-    }
-
-    /// Out of the way of plain answers.
-    #[inline(never)]
-    fn hear<T: Patch, P: Point<Model = Modifying<T>>>(
-        &mut self,
-        calls: &mut Calls<'_, P>,
-        reached: &Reached<'_, P>,
-        answered: &mut Answered<Option<T>>,
-    ) -> ControlFlow<()> {
-        match Said::heard(answered.take()) {
-            Ok((None, notes)) => calls.finish(reached, Outcome::Passed, notes),
-            Ok((Some(mut patch), notes)) => {
-                let set = patch.set_keys();
-                let won = self.merge(calls, reached, &mut patch);
-                calls.finish_patch(reached, named::<T>(won), named::<T>(set & !won), notes);
-            }
-            Err(failure) => {
-                self.fatal = reached.if_fail_closed(&failure);
-                calls.finish(reached, Outcome::Failed(*failure), None);
-                if self.fatal.is_some() {
-                    return ControlFlow::Break(());
-                }
-            }
-        }
-        ControlFlow::Continue(())
     }
 }
 

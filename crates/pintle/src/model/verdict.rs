@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::Failure;
+use super::IsBinding;
+use crate::{Event, Failure, FailureKind, HandlerOutcome, PointAboutTool};
 
-/// What one gate handler says: go on, or stop and why; with words for the model if it likes.
+/// What one gate handler answers: go on, or stop and why; with text for the model.
 ///
 /// ```
 /// use pintle::Verdict;
@@ -51,16 +52,22 @@ impl Verdict {
         Spoken { block: Some(reason.into()), ..Spoken::default() }.into()
     }
 
-    /// Go on if a person agrees; for this reason they are asked.
+    /// Go on if a person agrees, who is asked for this reason.
     ///
-    /// Whoever fires the point asks, after every handler had its say: see [`GateOutcome::take_questions`].
+    /// Only a [`Gate<Binding>`](crate::Gate) about a tool can ask: elsewhere this does not compile. The code that fires
+    /// the point asks, after every handler has answered: see [`GateOutcome::take_questions`].
     ///
     /// ```
-    /// use pintle::Verdict;
+    /// use pintle::{Event, Hooks, Verdict, points::ToolPre};
     ///
-    /// assert!(!Verdict::ask("it costs money").is_block());
+    /// let hooks = Hooks::new();
+    /// hooks.named("money").tools(["buy_*"]).register_gate(|e: Event<ToolPre>| Verdict::ask(&e, "it costs money"))?;
+    /// # Ok::<(), pintle::RegisterError>(())
     /// ```
-    pub fn ask(reason: impl Into<String>) -> Self {
+    pub fn ask<P: PointAboutTool>(_at: &Event<P>, reason: impl Into<String>) -> Self
+    where
+        P::Model: IsBinding,
+    {
         Spoken { ask: Some(reason.into()), ..Spoken::default() }.into()
     }
 
@@ -90,64 +97,55 @@ impl From<Spoken> for Verdict {
     }
 }
 
-/// What firing a gate gives. It always is an outcome, never an error: whatever goes wrong blocks.
+/// What firing a [`Gate<Binding>`](crate::Gate) gives. It always is an outcome, never an error: a failure blocks.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use pintle::{Cx, Envelope, Event, Hooks, PluginGate, Verdict, points::UserPromptSubmit};
+/// use pintle::{Cx, Event, Hooks, Verdict, points::UserPromptSubmit};
 ///
 /// let hooks = Hooks::new();
-/// hooks.named("hours").register_gate(|_: Event<UserPromptSubmit>| async {
+/// hooks.named("hours").register_gate(|_: Event<UserPromptSubmit>| {
 ///     Verdict::allow().with_context("The office is closed.")
 /// })?;
-/// hooks.named("secrets").register_gate(|e: Event<UserPromptSubmit>| async move {
+/// hooks.named("secrets").register_gate(|e: Event<UserPromptSubmit>| {
 ///     if e.prompt.contains("password") { Verdict::block("no passwords") } else { Verdict::allow() }
 /// })?;
 ///
-/// let cx = Cx::new(Envelope::default(), PluginGate::All);
-/// let outcome = hooks.fire_gate(&cx, || UserPromptSubmit { prompt: "my password".into() }).await;
+/// let outcome = hooks.fire_gate(&Cx::test(), || UserPromptSubmit::default().prompt("my password")).await;
 /// let block = outcome.blocked().unwrap();
 /// assert_eq!((&*block.handler, &*block.reason, &block.failure), ("secrets", "no passwords", &None));
-/// assert_eq!(outcome.notes[0].words.additional_context.as_deref(), Some("The office is closed."));
+/// assert_eq!(outcome.verdicts[0].additional_context.as_deref(), Some("The office is closed."));
 /// # Ok(())
 /// # }
 /// ```
-#[must_use = "a gate that nobody asks guards nothing: check `blocked()`"]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[must_use = "a gate guards nothing unless its outcome is checked: call `blocked()`"]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GateOutcome {
-    /// The blocks, in order. At a binding point there is at most one: it ends the chain.
-    pub blocks: Vec<Block>,
-    /// What handlers that allowed had to say, in order.
-    pub notes: Vec<Note>,
-    /// Who wants a person to be asked, in order. Until they are taken, they block.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) asks: Vec<Question>,
+    /// What handlers said, in order. A handler that allowed and said nothing is not in it; a block is the last.
+    pub verdicts: Vec<HandlerVerdict>,
 }
 
 impl GateOutcome {
-    /// The first block, if any handler blocked.
-    pub fn blocked(&self) -> Option<&Block> {
-        self.blocks.first()
+    /// The verdict that stops the action: a block, or a question that was not taken.
+    pub fn blocked(&self) -> Option<&HandlerVerdict> {
+        let first = |decision| self.verdicts.iter().find(|said| said.decision == decision);
+        first(Decision::Block).or_else(|| first(Decision::Ask))
     }
 
-    /// Takes over asking a person: what to ask, if nobody blocked for good. From then on the outcome does not block:
-    /// a caller that does not take the questions is stopped by them.
+    /// Takes over asking a person: what to ask, if no handler blocked. From then on the outcome does not block; a caller
+    /// that does not take the questions is stopped by them.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # use pintle::{Cx, Envelope, Event, Hooks, PluginGate, Verdict, points::ToolPre};
+    /// # use pintle::{Cx, Event, Hooks, Verdict, points::ToolPre};
     /// let hooks = Hooks::new();
-    /// hooks.named("money").register_gate(|_: Event<ToolPre>| async { Verdict::ask("it costs money") })?;
+    /// hooks.named("money").register_gate(|e: Event<ToolPre>| Verdict::ask(&e, "it costs money"))?;
     ///
-    /// # let cx = Cx::new(Envelope::default(), PluginGate::All);
-    /// # let call = || ToolPre {
-    /// #     tool_call_id: "1".into(), tool_name: "buy".into(), tool_input: serde_json::json!({}), zone: 4,
-    /// # };
-    /// let mut outcome = hooks.fire_gate(&cx, call).await;
-    /// assert!(outcome.blocked().is_some(), "nobody was asked yet");
+    /// # let call = || ToolPre::default().tool_call_id("1").tool_name("buy").tool_input(serde_json::json!({})).zone(4);
+    /// let mut outcome = hooks.fire_gate(&Cx::test(), call).await;
+    /// assert!(outcome.blocked().is_some(), "the question has not been asked yet");
     ///
     /// let questions = outcome.take_questions();
     /// assert_eq!(questions[0].reason, "it costs money");
@@ -155,32 +153,67 @@ impl GateOutcome {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn take_questions(&mut self) -> Vec<Question> {
-        if !self.asks.is_empty() {
-            self.blocks.clear();
+    pub fn take_questions(&mut self) -> Vec<HandlerVerdict> {
+        if self.verdicts.iter().any(HandlerVerdict::is_block) {
+            return Vec::new();
         }
-        std::mem::take(&mut self.asks)
-    }
-
-    /// A real block leaves nothing to ask; without one, the questions themselves block until somebody takes them.
-    pub(super) fn settle_questions(&mut self) {
-        if !self.blocks.is_empty() {
-            self.asks.clear();
-        }
-        if let Some(Question { handler, reason }) = self.asks.first() {
-            let reason = format!("a person has to be asked: {reason}");
-            let words = Words::default();
-            self.blocks.push(Block { handler: handler.clone(), reason, failure: None, words });
-        }
+        let asks = self.verdicts.iter_mut().filter(|said| said.decision == Decision::Ask);
+        asks.map(|said| {
+            let question = said.clone();
+            said.decision = Decision::Allow;
+            question
+        })
+        .collect()
     }
 }
 
-/// A block: who, why, and whether it was a decision or a failure.
+impl From<Vec<HandlerVerdict>> for GateOutcome {
+    fn from(verdicts: Vec<HandlerVerdict>) -> Self {
+        Self { verdicts }
+    }
+}
+
+/// What firing a [`Gate<Advisory>`](crate::Gate) gives. It cannot stop anything, so it has no `blocked()`.
 ///
 /// ```
-/// use pintle::Block;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use pintle::{Cx, Event, Hooks, Verdict, points::SessionEnd};
 ///
-/// fn for_a_person(block: &Block) -> String {
+/// let hooks = Hooks::new();
+/// hooks.named("tests").register_gate(|_: Event<SessionEnd>| Verdict::block("the tests were not run"))?;
+///
+/// let advice = hooks.fire_gate(&Cx::test(), || SessionEnd::default().reason("done")).await;
+/// assert_eq!(advice.objections().next().unwrap().reason, "the tests were not run");
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "advice is for the model or a log: read its `verdicts`"]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Advice {
+    /// What handlers said, in order. A handler that allowed and said nothing is not in it.
+    pub verdicts: Vec<HandlerVerdict>,
+}
+
+impl Advice {
+    /// The blocks, in order.
+    pub fn objections(&self) -> impl Iterator<Item = &HandlerVerdict> {
+        self.verdicts.iter().filter(|said| said.is_block())
+    }
+}
+
+impl From<Vec<HandlerVerdict>> for Advice {
+    fn from(verdicts: Vec<HandlerVerdict>) -> Self {
+        Self { verdicts }
+    }
+}
+
+/// What one gate handler said: its decision, the reason, and text for the model.
+///
+/// ```
+/// use pintle::HandlerVerdict;
+///
+/// fn for_a_person(block: &HandlerVerdict) -> String {
 ///     match &block.failure {
 ///         None => format!("{} said no: {}", block.handler, block.reason),
 ///         Some(failure) => format!("{} is broken ({failure}), so nothing may pass", block.handler),
@@ -190,71 +223,87 @@ impl GateOutcome {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Block {
-    /// The handler that blocked.
+#[non_exhaustive]
+pub struct HandlerVerdict {
+    /// The handler.
     pub handler: Arc<str>,
-    /// Why.
+    /// Whether it goes on.
+    #[serde(skip)]
+    pub decision: Decision,
+    /// Why it blocks or asks; empty where it allows.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// How the handler failed, when it did not decide at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// What else it said.
-    #[serde(flatten)]
-    pub words: Words,
-}
-
-/// A handler's wish that a person be asked.
-///
-/// ```
-/// use pintle::Question;
-///
-/// let question = Question { handler: "money".into(), reason: "it costs money".into() };
-/// assert_eq!(question.reason, "it costs money");
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Question {
-    /// The handler.
-    pub handler: Arc<str>,
-    /// Why.
-    pub reason: String,
-}
-
-/// What a handler that allowed had to say.
-///
-/// ```
-/// use pintle::GateOutcome;
-///
-/// fn for_the_model(outcome: &GateOutcome) -> Vec<&str> {
-///     outcome.notes.iter().filter_map(|note| note.words.additional_context.as_deref()).collect()
-/// }
-/// # let _ = for_the_model;
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Note {
-    /// The handler.
-    pub handler: Arc<str>,
-    /// What it said.
-    #[serde(flatten)]
-    pub words: Words,
-}
-
-/// Words for the model.
-///
-/// ```
-/// use pintle::Words;
-///
-/// let words = Words { output: Some("3 tests failed".into()), additional_context: None };
-/// assert_eq!(serde_json::to_value(&words).unwrap(), serde_json::json!({ "output": "3 tests failed" }));
-/// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Words {
-    /// Something to show it.
+    /// Something to show the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// Something it should know.
+    /// Something the model should know.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additional_context: Option<String>,
+}
+
+/// What a gate handler decided.
+///
+/// ```
+/// use pintle::{Decision, HandlerVerdict, Verdict};
+///
+/// assert_eq!(HandlerVerdict::new("no-prod", Verdict::block("")).decision, Decision::Block);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// Go on.
+    Allow,
+    /// Go on if a person agrees.
+    Ask,
+    /// Stop.
+    Block,
+}
+
+impl HandlerVerdict {
+    /// A handler's verdict, with its name. A block or a question without a reason gets one that names the handler.
+    pub fn new(handler: impl Into<Arc<str>>, verdict: Verdict) -> Self {
+        let handler = handler.into();
+        let Spoken { block, ask, output, additional_context } =
+            verdict.said.map(|said| *said).unwrap_or_default();
+        let or = |reason: String, name: String| if reason.is_empty() { name } else { reason };
+        let (decision, reason) = match (block, ask) {
+            (Some(reason), _) => (Decision::Block, or(reason, format!("blocked by {handler}"))),
+            (None, Some(reason)) => {
+                (Decision::Ask, or(reason, format!("`{handler}` wants a person to be asked")))
+            }
+            (None, None) => (Decision::Allow, String::new()),
+        };
+        Self { handler, decision, reason, failure: None, output, additional_context }
+    }
+
+    /// The block of a handler that failed. A command that exits with a code other than 0 has said why on stderr (R8.1);
+    /// of any other failure, the reason says how the handler failed.
+    pub(super) fn failed(handler: Arc<str>, failure: Failure) -> Self {
+        let reason = match failure.kind {
+            FailureKind::Exit(_) if !failure.message.is_empty() => failure.message.clone(),
+            _ => format!("`{handler}` {failure}"),
+        };
+        Self { failure: Some(failure), ..Self::new(handler, Verdict::block(reason)) }
+    }
+
+    /// Whether it stops.
+    pub fn is_block(&self) -> bool {
+        self.decision == Decision::Block
+    }
+
+    pub(super) fn says_something(&self) -> bool {
+        self.decision != Decision::Allow
+            || self.output.is_some()
+            || self.additional_context.is_some()
+    }
+
+    pub(super) fn outcome(&self) -> HandlerOutcome {
+        match self.decision {
+            Decision::Allow => HandlerOutcome::Allowed,
+            Decision::Ask => HandlerOutcome::Asked(self.reason.clone()),
+            Decision::Block => HandlerOutcome::Blocked(self.reason.clone()),
+        }
+    }
 }

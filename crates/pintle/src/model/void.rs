@@ -1,19 +1,15 @@
 //! Void: handlers observe. All run concurrently and all are awaited; a failure is recorded.
 
-use std::{
-    mem::ManuallyDrop,
-    task::{Context, Poll, ready},
-};
+use std::task::{Context, Poll, ready};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::Value;
 
-use super::{Model, ModelKind, Said, kind_of};
+use super::{Model, ModelKind, Reply, Run, kind_of};
 use crate::{
-    DynOutcome, Failure, FireError, Outcome, Point,
-    calls::{Calls, Reached, Waits},
-    seat::Answered,
+    DynOutcome, Failure, FireError, HandlerOutcome, Point,
+    calls::{Calls, Reached, Started, Waits},
 };
 
 /// Handlers observe: they run concurrently in the caller's task, and all of them are awaited.
@@ -44,7 +40,7 @@ pub struct Void;
 /// async fn tell<P: Point<Model: IsVoid>>(hooks: &Hooks, cx: &Cx, payload: P) -> Result<(), FireError> {
 ///     hooks.fire_void(cx, || payload).await
 /// }
-/// # let _ = tell::<pintle::points::SessionStart>;
+/// # let _ = tell::<pintle::points::SessionOpened>;
 /// ```
 #[diagnostic::on_unimplemented(
     message = "this point is not Void: its model is `{Self}`",
@@ -56,67 +52,60 @@ impl IsVoid for Void {}
 
 impl Model for Void {
     type Answer = ();
-    type View = ();
     type Outcome = Result<(), FireError>;
 
     const KIND: ModelKind = ModelKind::Void;
 
-    fn powers() -> &'static [&'static str] {
+    fn capabilities() -> &'static [&'static str] {
         &[]
     }
+}
 
-    fn powers_used((): &()) -> u64 {
-        0
-    }
-
-    fn quiet() -> Self::Outcome {
-        Ok(())
-    }
-
-    fn cancelled(point: &'static str) -> Self::Outcome {
-        Err(FireError::Cancelled { point })
-    }
-
-    type Progress<P: Point<Model = Self>> = Telling<P>;
+impl Run<(), Result<(), FireError>> for Void {
+    type View = ();
+    type Progress<P: Point<Model = Self>> = VoidRun<P>;
 
     #[inline]
     fn run<P: Point<Model = Self>>(
         calls: &mut Calls<'_, P>,
-        telling: &mut Telling<P>,
+        VoidRun { waiting, fatal, position }: &mut VoidRun<P>,
         cx: &mut Context<'_>,
-    ) -> Poll<Self::Outcome> {
-        let Telling { waiting, fatal, position } = telling;
+    ) -> Poll<Result<(), FireError>> {
         // One pass over all: most handlers answer at once, and only those that wait pay for being waited for.
         while let Some(reached) = calls.next(position) {
-            // Plain words need no drop, others are heard, and who waits has said nothing.
-            let mut answered = ManuallyDrop::new(None);
-            match calls.start(&reached, &mut answered, cx) {
-                None if matches!(*answered, Some(Said::Plainly(()))) => {
-                    calls.finish(&reached, Outcome::Finished, None);
-                }
-                None => settle(calls, &reached, answered.take(), fatal),
-                Some(handler) => waiting.get_or_insert_default().push(handler),
+            match calls.start(&reached, cx) {
+                Started::Replied(reply) => settle(calls, &reached, reply, fatal),
+                Started::Waits(handler) => waiting.get_or_insert_default().push(handler),
             }
         }
         if let Some(waiting) = waiting {
-            while let Some((handler, said)) = ready!(waiting.poll_next_unpin(cx)) {
-                settle(calls, &handler.reached(), Some(said), fatal);
+            while let Some((handler, reply)) = ready!(waiting.poll_next_unpin(cx)) {
+                settle(calls, &handler.reached(), reply, fatal);
             }
-        }
-        if fatal.is_none() {
-            return Poll::Ready(Ok(()));
         }
         Poll::Ready(fatal.take().map_or(Ok(()), |(_, error)| Err(error)))
     }
 
-    fn answer_from_json(json: Value) -> Result<Said<()>, Failure> {
+    fn capabilities_used((): &()) -> u64 {
+        0
+    }
+
+    fn quiet() -> Result<(), FireError> {
+        Ok(())
+    }
+
+    fn cancelled(point: &'static str) -> Result<(), FireError> {
+        Err(FireError::Cancelled { point })
+    }
+
+    fn answer_from_json(json: Value) -> Result<Reply<()>, Failure> {
         let nothing = json.is_null() || json.as_object().is_some_and(serde_json::Map::is_empty);
         let notes =
             if nothing { vec![] } else { vec![format!("ignored its answer, {}", kind_of(&json))] };
-        Ok(Said::noting((), notes))
+        Ok(Reply::noting((), notes))
     }
 
-    fn outcome_to_dyn(outcome: Self::Outcome) -> DynOutcome {
+    fn outcome_to_dyn(outcome: Result<(), FireError>) -> DynOutcome {
         match outcome {
             Ok(()) => DynOutcome::Void,
             Err(error) => DynOutcome::Failed(error),
@@ -129,13 +118,13 @@ impl Model for Void {
 }
 
 /// All handlers are called at the first poll; those that wait are then waited for together.
-pub struct Telling<P: Point> {
+pub(crate) struct VoidRun<P: Point> {
     waiting: Option<FuturesUnordered<Waits<P>>>,
     fatal: Option<(usize, FireError)>,
     position: usize,
 }
 
-impl<P: Point> Default for Telling<P> {
+impl<P: Point> Default for VoidRun<P> {
     #[inline]
     fn default() -> Self {
         Self { waiting: None, fatal: None, position: 0 }
@@ -143,22 +132,21 @@ impl<P: Point> Default for Telling<P> {
 }
 
 /// Of several fatal failures, the handler that comes first in the order is named, whoever failed first.
-#[inline(never)]
 fn settle<P: Point<Model = Void>>(
     fire: &mut Calls<'_, P>,
     reached: &Reached<'_, P>,
-    answered: Answered<()>,
+    reply: Reply<()>,
     fatal: &mut Option<(usize, FireError)>,
 ) {
-    match Said::heard(answered) {
-        Ok(((), notes)) => fire.finish(reached, Outcome::Finished, notes),
+    match reply.into_result() {
+        Ok(((), notes)) => fire.finish(reached, HandlerOutcome::Finished, notes),
         Err(failure) => {
             if let Some(error) = reached.if_fail_closed(&failure)
                 && fatal.as_ref().is_none_or(|(first, _)| reached.position < *first)
             {
                 *fatal = Some((reached.position, error));
             }
-            fire.finish(reached, Outcome::Failed(*failure), None);
+            fire.finish(reached, HandlerOutcome::Failed(*failure), None);
         }
     }
 }

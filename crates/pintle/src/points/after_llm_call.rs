@@ -18,7 +18,7 @@ point! {
     /// use pintle::{Event, Hooks, points::AfterLlmCall};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_void(|e: Event<AfterLlmCall>| async move {
+    /// hooks.register_void(async |e: Event<AfterLlmCall>| {
     ///     println!("{} tokens in {} ms", e.usage.output_tokens, e.duration_ms);
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())

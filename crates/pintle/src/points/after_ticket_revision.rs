@@ -17,7 +17,7 @@ point! {
     /// use pintle::{Event, Hooks, points::AfterTicketRevision};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_void(|e: Event<AfterTicketRevision>| async move {
+    /// hooks.register_void(async |e: Event<AfterTicketRevision>| {
     ///     println!("{} again: {}", e.task_id, e.reason);
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())

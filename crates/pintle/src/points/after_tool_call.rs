@@ -20,7 +20,7 @@ point! {
     /// use pintle::{Event, Hooks, points::AfterToolCall};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_void(|e: Event<AfterToolCall>| async move {
+    /// hooks.register_void(async |e: Event<AfterToolCall>| {
     ///     println!("{} {:?}", e.tool_name, e.outcome);
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())

@@ -18,7 +18,7 @@ point! {
     /// use pintle::{Event, Hooks, points::AgentDone};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_void(|e: Event<AgentDone>| async move {
+    /// hooks.register_void(async |e: Event<AgentDone>| {
     ///     println!("{} after {} turns", e.outcome, e.turn_count);
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())

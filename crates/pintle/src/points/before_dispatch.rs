@@ -17,8 +17,8 @@ point! {
     /// use pintle::{Event, Hooks, points::{BeforeDispatch, Suppressed}};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_claiming(|e: Event<BeforeDispatch>| async move {
-    ///     e.text.is_empty().then(|| Suppressed { reason: Some("nothing to say".into()) })
+    /// hooks.register_claiming(async |e: Event<BeforeDispatch>| {
+    ///     e.text.is_empty().then(|| Suppressed::default().reason("nothing to say"))
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
@@ -38,7 +38,7 @@ claim! {
     /// ```
     /// use pintle::points::Suppressed;
     ///
-    /// let claim = Suppressed { reason: Some("said already".into()) };
+    /// let claim = Suppressed::default().reason("said already");
     /// assert_eq!(serde_json::to_value(&claim).unwrap()["reason"], "said already");
     /// ```
     pub struct Suppressed {

@@ -17,7 +17,7 @@ point! {
     /// use pintle::{Event, Hooks, points::BeforeLlmCall};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_void(|e: Event<BeforeLlmCall>| async move {
+    /// hooks.register_void(async |e: Event<BeforeLlmCall>| {
     ///     println!("request {} to {}", e.turn_number, e.model);
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())

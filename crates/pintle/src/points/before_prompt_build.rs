@@ -1,6 +1,6 @@
 //! `before_prompt_build`.
 
-use super::HistoryMessage;
+use super::Message;
 use crate::{Modifying, patch, point};
 
 point! {
@@ -18,15 +18,15 @@ point! {
     /// use pintle::{Event, Hooks, points::{BeforePromptBuild, PromptPatch}};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_modifying(|e: Event<BeforePromptBuild>| async move {
+    /// hooks.register_modifying(async |e: Event<BeforePromptBuild>| {
     ///     let turns = e.history.len();
-    ///     Some(PromptPatch { append_system: Some(format!("{turns} messages so far.")), ..Default::default() })
+    ///     Some(PromptPatch::default().append_system(format!("{turns} messages so far.")))
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub struct BeforePromptBuild = "before_prompt_build": Modifying<PromptPatch> {
         /// The conversation so far.
-        pub history: Vec<HistoryMessage>,
+        pub history: Vec<Message>,
         /// The system prompt as it would be.
         pub system: String,
     }
@@ -38,7 +38,7 @@ patch! {
     /// ```
     /// use pintle::points::PromptPatch;
     ///
-    /// let patch = PromptPatch { append_system: Some("Be brief.".into()), ..PromptPatch::default() };
+    /// let patch = PromptPatch::default().append_system("Be brief.");
     /// assert_eq!(serde_json::to_value(&patch).unwrap(), serde_json::json!({ "appendSystem": "Be brief." }));
     /// ```
     pub struct PromptPatch {

@@ -17,8 +17,8 @@ point! {
     /// use pintle::{Event, Hooks, points::{BeforeTicketComplete, Rejected}};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_claiming(|e: Event<BeforeTicketComplete>| async move {
-    ///     e.summary.is_empty().then(|| Rejected { reason: "say what you did".into() })
+    /// hooks.register_claiming(async |e: Event<BeforeTicketComplete>| {
+    ///     e.summary.is_empty().then(|| Rejected::default().reason("say what you did"))
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
@@ -42,7 +42,7 @@ claim! {
     /// ```
     /// use pintle::points::Rejected;
     ///
-    /// let claim = Rejected { reason: "no tests".into() };
+    /// let claim = Rejected::default().reason("no tests");
     /// assert_eq!(serde_json::to_value(&claim).unwrap()["reason"], "no tests");
     /// ```
     pub struct Rejected {

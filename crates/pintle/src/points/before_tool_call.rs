@@ -19,9 +19,9 @@ point! {
     /// use pintle::{Event, Hooks, points::{BeforeToolCall, ToolCallPatch}};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_modifying(|e: Event<BeforeToolCall>| async move {
+    /// hooks.register_modifying(async |e: Event<BeforeToolCall>| {
     ///     let dangerous = e.args.to_string().contains("prod");
-    ///     dangerous.then(|| ToolCallPatch { error: Some("not on production".into()), args: None })
+    ///     dangerous.then(|| ToolCallPatch::default().error("not on production"))
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
@@ -41,7 +41,7 @@ patch! {
     /// ```
     /// use pintle::points::ToolCallPatch;
     ///
-    /// let denied = ToolCallPatch { error: Some("not on production".into()), args: None };
+    /// let denied = ToolCallPatch::default().error("not on production");
     /// assert_eq!(serde_json::to_value(&denied).unwrap()["error"], "not on production");
     /// ```
     pub struct ToolCallPatch {
@@ -58,15 +58,15 @@ impl Merged<ToolCallPatch> {
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use pintle::{Cx, Envelope, Event, Hooks, PluginGate, points::{BeforeToolCall, ToolCallPatch}};
+    /// use pintle::{Cx, Event, Hooks, points::{BeforeToolCall, ToolCallPatch}};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.named("mute").register_modifying(|_: Event<BeforeToolCall>| async {
-    ///     Some(ToolCallPatch { error: Some(String::new()), args: None })
+    /// hooks.named("mute").register_modifying(async |_: Event<BeforeToolCall>| {
+    ///     Some(ToolCallPatch::default().error(String::new()))
     /// })?;
     ///
-    /// let cx = Cx::new(Envelope::default(), PluginGate::All);
-    /// let call = || BeforeToolCall { tool_call_id: "t1".into(), tool_name: "terminal".into(), args: "ls".into() };
+    /// let cx = Cx::test();
+    /// let call = || BeforeToolCall::default().tool_call_id("t1").tool_name("terminal").args("ls".into());
     /// let merged = hooks.fire_modifying(&cx, call).await?;
     /// assert_eq!(merged.denial().as_deref(), Some("blocked by mute"));
     /// # Ok(())

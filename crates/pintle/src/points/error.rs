@@ -17,7 +17,7 @@ point! {
     /// use pintle::{Event, Hooks, Verdict, points::ErrorRaised};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_gate(|e: Event<ErrorRaised>| async move {
+    /// hooks.register_gate(async |e: Event<ErrorRaised>| {
     ///     println!("{}: {}", e.code, e.message);
     ///     Verdict::allow()
     /// })?;

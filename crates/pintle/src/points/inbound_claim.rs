@@ -19,8 +19,8 @@ point! {
     /// use pintle::{Event, Hooks, points::{InboundClaim, Handled}};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_claiming(|e: Event<InboundClaim>| async move {
-    ///     (e.message.text == "/ping").then(|| Handled { reply: Some("pong".into()) })
+    /// hooks.register_claiming(async |e: Event<InboundClaim>| {
+    ///     (e.message.text == "/ping").then(|| Handled::default().reply("pong"))
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
@@ -36,7 +36,7 @@ claim! {
     /// ```
     /// use pintle::points::Handled;
     ///
-    /// let claim = Handled { reply: Some("pong".into()) };
+    /// let claim = Handled::default().reply("pong");
     /// assert_eq!(serde_json::to_value(&claim).unwrap()["reply"], "pong");
     /// ```
     pub struct Handled {

@@ -18,7 +18,7 @@ point! {
     /// use pintle::{Event, Hooks, points::MessageReceived};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_void(|e: Event<MessageReceived>| async move {
+    /// hooks.register_void(async |e: Event<MessageReceived>| {
     ///     println!("{}: {}", e.message.sender.id, e.message.text);
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())

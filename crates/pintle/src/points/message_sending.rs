@@ -18,10 +18,10 @@ point! {
     /// use pintle::{Event, Hooks, points::{MessageSending, MessagePatch}};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_modifying(|e: Event<MessageSending>| async move {
+    /// hooks.register_modifying(async |e: Event<MessageSending>| {
     ///     let mut message = e.message.clone();
     ///     message.text.push_str(" (sent by an agent)");
-    ///     Some(MessagePatch { message: Some(message) })
+    ///     Some(MessagePatch::default().message(message))
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
@@ -39,8 +39,8 @@ patch! {
     /// ```
     /// use pintle::points::{MessagePatch, OutboundMessage};
     ///
-    /// let text = OutboundMessage { text: "[redacted]".into(), thread_id: None, reply_to: None };
-    /// let patch = MessagePatch { message: Some(text) };
+    /// let text = OutboundMessage::default().text("[redacted]");
+    /// let patch = MessagePatch::default().message(text);
     /// assert_eq!(serde_json::to_value(&patch).unwrap()["message"]["text"], "[redacted]");
     /// ```
     pub struct MessagePatch {

@@ -17,7 +17,7 @@ point! {
     /// use pintle::{Event, Hooks, points::MessageSent};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_void(|e: Event<MessageSent>| async move {
+    /// hooks.register_void(async |e: Event<MessageSent>| {
     ///     println!("sent to {}: {}", e.chat_id, e.ok);
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())

@@ -2,13 +2,15 @@
 //!
 //! A new point is one new file and one line in the list below.
 
+mod message;
 mod types;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+pub use message::{Message, ToolCall, ToolResult};
 pub use types::{
-    HistoryMessage, HistoryRole, HistoryToolCall, InboundMessage, LlmUsage, OutboundMessage,
-    PersonalityConfig, Sender, ToolCallResult, ToolOutcome,
+    InboundMessage, LlmUsage, OutboundMessage, PersonalityConfig, Sender, ToolCallResult,
+    ToolOutcome,
 };
 
 use crate::{
@@ -33,7 +35,7 @@ macro_rules! catalogue {
 
 catalogue! {
     // Void
-    session_start::{SessionStart},
+    session_opened::{SessionOpened},
     before_llm_call::{BeforeLlmCall},
     after_llm_call::{AfterLlmCall},
     after_tool_call::{AfterToolCall},
@@ -55,7 +57,7 @@ catalogue! {
     before_dispatch::{BeforeDispatch, Suppressed},
     before_ticket_complete::{BeforeTicketComplete, Rejected},
     // Gate
-    session_start_gate::{SessionStarted},
+    run_start::{RunStart},
     user_prompt_submit::{UserPromptSubmit},
     model_pre::{ModelPre},
     model_post::{ModelPost},

@@ -17,7 +17,7 @@ point! {
     /// use pintle::{Event, Hooks, Verdict, points::ModelPost};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_gate(|e: Event<ModelPost>| async move {
+    /// hooks.register_gate(async |e: Event<ModelPost>| {
     ///     println!("{} tokens", e.input_tokens + e.output_tokens);
     ///     Verdict::allow()
     /// })?;

@@ -17,7 +17,7 @@ point! {
     /// use pintle::{Event, Hooks, Verdict, points::ModelPre};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_gate(|e: Event<ModelPre>| async move {
+    /// hooks.register_gate(async |e: Event<ModelPre>| {
     ///     Verdict::allow().with_context(format!("This request carries {} messages.", e.message_count))
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())

@@ -18,7 +18,7 @@ point! {
     /// use pintle::{Event, Hooks, points::{PersonalitySwitched, PersonalityPatch}};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_modifying(|e: Event<PersonalitySwitched>| async move {
+    /// hooks.register_modifying(async |e: Event<PersonalitySwitched>| {
     ///     println!("now {}", e.to);
     ///     None::<PersonalityPatch>
     /// })?;
@@ -39,8 +39,8 @@ patch! {
     /// ```
     /// use pintle::points::{PersonalityConfig, PersonalityPatch};
     ///
-    /// let config = PersonalityConfig { prompt: "You write code.".into(), ..Default::default() };
-    /// let patch = PersonalityPatch { personality: Some(config) };
+    /// let config = PersonalityConfig::default().prompt("You write code.");
+    /// let patch = PersonalityPatch::default().personality(config);
     /// assert_eq!(serde_json::to_value(&patch).unwrap()["personality"]["prompt"], "You write code.");
     /// ```
     pub struct PersonalityPatch {

@@ -17,7 +17,7 @@ point! {
     /// use pintle::{Event, Hooks, Verdict, points::SessionEnd};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_gate(|e: Event<SessionEnd>| async move {
+    /// hooks.register_gate(async |e: Event<SessionEnd>| {
     ///     println!("ended: {}", e.reason);
     ///     Verdict::allow()
     /// })?;

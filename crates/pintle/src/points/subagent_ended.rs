@@ -17,7 +17,7 @@ point! {
     /// use pintle::{Event, Hooks, points::SubagentEnded};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_void(|e: Event<SubagentEnded>| async move {
+    /// hooks.register_void(async |e: Event<SubagentEnded>| {
     ///     println!("{} said {}", e.child_session_id, e.result);
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())

@@ -17,8 +17,8 @@ point! {
     /// use pintle::{Event, Hooks, points::SubagentSpawned};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_void(|e: Event<SubagentSpawned>| async move {
-    ///     println!("{} has a child {}", e.session_id(), e.child_session_id);
+    /// hooks.register_void(async |e: Event<SubagentSpawned>| {
+    ///     println!("{:?} has a child {}", e.envelope().session_id, e.child_session_id);
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```

@@ -17,8 +17,8 @@ point! {
     /// use pintle::{Event, Hooks, points::{SubagentSpawning, SubagentPatch}};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_modifying(|e: Event<SubagentSpawning>| async move {
-    ///     Some(SubagentPatch { prompt: Some(format!("Be brief. {}", e.prompt)), personality_id: None })
+    /// hooks.register_modifying(async |e: Event<SubagentSpawning>| {
+    ///     Some(SubagentPatch::default().prompt(format!("Be brief. {}", e.prompt)))
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
@@ -34,7 +34,7 @@ patch! {
     /// ```
     /// use pintle::points::SubagentPatch;
     ///
-    /// let patch = SubagentPatch { prompt: None, personality_id: Some("coder".into()) };
+    /// let patch = SubagentPatch::default().personality_id("coder");
     /// assert_eq!(serde_json::to_value(&patch).unwrap(), serde_json::json!({ "personalityId": "coder" }));
     /// ```
     pub struct SubagentPatch {

@@ -18,7 +18,7 @@ point! {
     /// use pintle::{Event, Hooks, points::ToolEndWithPath};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_void(|e: Event<ToolEndWithPath>| async move {
+    /// hooks.register_void(async |e: Event<ToolEndWithPath>| {
     ///     println!("{} touched {}", e.tool_name, e.file_path);
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())

@@ -19,7 +19,7 @@ point! {
     /// use pintle::{Event, Hooks, Verdict, points::ToolPost};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_gate(|e: Event<ToolPost>| async move {
+    /// hooks.register_gate(async |e: Event<ToolPost>| {
     ///     println!("{}: {}", e.tool_name, e.result);
     ///     Verdict::allow()
     /// })?;

@@ -19,7 +19,7 @@ point! {
     /// use pintle::{Event, Hooks, Verdict, points::ToolPre};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_gate(|e: Event<ToolPre>| async move {
+    /// hooks.register_gate(async |e: Event<ToolPre>| {
     ///     if e.zone > 2 { Verdict::block("too far") } else { Verdict::allow() }
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())

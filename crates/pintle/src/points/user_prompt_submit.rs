@@ -18,7 +18,7 @@ point! {
     /// use pintle::{Event, Hooks, Verdict, points::UserPromptSubmit};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_gate(|e: Event<UserPromptSubmit>| async move {
+    /// hooks.register_gate(async |e: Event<UserPromptSubmit>| {
     ///     if e.prompt.contains("password") { Verdict::block("no passwords") } else { Verdict::allow() }
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())

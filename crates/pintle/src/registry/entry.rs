@@ -17,27 +17,19 @@ use glob::Pattern;
 use serde::Serialize;
 
 use crate::{
-    Event, FailurePolicy, Model, ModelKind, PluginGate, Point,
-    calls::Answer,
-    guarded::drop_quietly,
-    seat::{Answered, Running},
+    Event, Failure, FailureKind, FailurePolicy, Model, ModelKind, PluginFilter, Point,
+    calls::Answer, future_pool::Started, guarded::drop_quietly, model::Reply,
 };
 
 /// Calls a handler and polls it once: it answers, or it waits.
-pub(crate) type Call<P> = Box<
-    dyn Fn(
-            Event<P>,
-            &mut Answered<Answer<P>>,
-            &mut Context<'_>,
-        ) -> Option<Box<dyn Running<Answer<P>>>>
-        + Send
-        + Sync,
->;
+pub(crate) type Call<P> =
+    Box<dyn Fn(Event<P>, &mut Context<'_>) -> Started<Answer<P>> + Send + Sync>;
 
 /// A handler bound to a point.
 pub(crate) struct Entry<P: Point> {
     pub(crate) meta: Meta,
-    pub(crate) call: Call<P>,
+    /// There until it is dropped.
+    call: Option<Call<P>>,
     /// The removal that took it out; 0 while there is none.
     removed_by: AtomicU64,
     /// The registry's last removal in force. All that one removal takes out goes at this one store (R4.13).
@@ -46,7 +38,15 @@ pub(crate) struct Entry<P: Point> {
 
 impl<P: Point> Entry<P> {
     pub(crate) fn new(meta: Meta, call: Call<P>, removals: Arc<AtomicU64>) -> Self {
-        Self { meta, call, removed_by: AtomicU64::new(0), removals }
+        Self { meta, call: Some(call), removed_by: AtomicU64::new(0), removals }
+    }
+
+    #[inline]
+    pub(crate) fn call(&self, event: Event<P>, cx: &mut Context<'_>) -> Started<Answer<P>> {
+        match &self.call {
+            Some(call) => call(event, cx),
+            None => Started::Replied(Reply::failed(Failure::new(FailureKind::Gone, "was removed"))),
+        }
     }
 
     /// Whether it may still be started: a fire under way starts no handler that was removed meanwhile (R4.8).
@@ -61,9 +61,8 @@ impl<P: Point> Entry<P> {
 
 impl<P: Point> Drop for Entry<P> {
     fn drop(&mut self) {
-        let call = std::mem::replace(&mut self.call, Box::new(|_, _, _| None));
-        // What the handler captured is dropped by whoever held it last, perhaps a fire: it must not fall with it.
-        drop_quietly(call);
+        // What the handler captured may be dropped by a fire, which must not fall with it.
+        drop_quietly(self.call.take());
     }
 }
 
@@ -92,10 +91,10 @@ impl Meta {
 /// Where a registration was written down.
 ///
 /// ```
-/// use pintle::{Event, Hooks, points::SessionStart};
+/// use pintle::{Event, Hooks, points::SessionOpened};
 ///
 /// let hooks = Hooks::new();
-/// hooks.options().source("agent.json:14").register_void(|_: Event<SessionStart>| async {})?;
+/// hooks.options().source("agent.json:14").register_void(async |_: Event<SessionOpened>| {})?;
 /// assert_eq!(hooks.list()[0].source.to_string(), "agent.json:14");
 /// # Ok::<(), pintle::RegisterError>(())
 /// ```
@@ -128,7 +127,7 @@ impl Serialize for Source {
 /// use pintle::{Event, Hooks, Verdict, points::ToolPre};
 ///
 /// let hooks = Hooks::new();
-/// hooks.named("no-prod").plugin("safety").tools(["write_*"]).register_gate(|_: Event<ToolPre>| async {
+/// hooks.named("no-prod").plugin("safety").tools(["write_*"]).register_gate(async |_: Event<ToolPre>| {
 ///     Verdict::allow()
 /// })?;
 /// let info = &hooks.list()[0];
@@ -166,85 +165,94 @@ pub struct HandlerInfo {
 }
 
 /// The handlers of one point, in the order they run. Never changed: a new one takes its place.
-pub(crate) struct Slot<P: Point> {
+pub(crate) struct HandlerList<P: Point> {
     pub(crate) entries: Vec<Arc<Entry<P>>>,
-    /// What the last plugin gate left of it: a run fires with one gate many times.
-    gated: ArcSwapOption<Gated<P>>,
+    /// What the last plugin filter left of it: a run fires with one filter many times.
+    filtered: ArcSwapOption<Filtered<P>>,
 }
 
-/// A slot seen through a plugin gate.
-struct Gated<P: Point> {
-    gate: PluginGate,
-    slot: Option<Arc<Slot<P>>>,
+/// A list seen through a plugin filter.
+struct Filtered<P: Point> {
+    filter: PluginFilter,
+    list: Option<Arc<HandlerList<P>>>,
 }
 
-impl<P: Point> Slot<P> {
+impl<P: Point> HandlerList<P> {
     pub(crate) fn empty() -> Self {
         Self::of(Vec::new())
     }
 
     fn of(entries: Vec<Arc<Entry<P>>>) -> Self {
-        Self { entries, gated: ArcSwapOption::empty() }
+        Self { entries, filtered: ArcSwapOption::empty() }
     }
 
-    /// The entries that a gate lets through, if any.
+    /// The entries that a filter lets through, if any.
     #[inline]
-    pub(crate) fn through(self: Arc<Self>, gate: &PluginGate) -> Option<Arc<Self>> {
-        // A slot is never empty: it goes with its last entry.
-        if matches!(gate, PluginGate::All) { Some(self) } else { self.sifted(gate) }
+    pub(crate) fn through(self: Arc<Self>, filter: &PluginFilter) -> Option<Arc<Self>> {
+        // A list is never empty: it goes with its last entry.
+        if matches!(filter, PluginFilter::All) { Some(self) } else { self.sifted(filter) }
     }
 
-    fn sifted(self: Arc<Self>, gate: &PluginGate) -> Option<Arc<Self>> {
-        let same = |gated: &Gated<P>| match (&gated.gate, gate) {
+    fn sifted(self: Arc<Self>, filter: &PluginFilter) -> Option<Arc<Self>> {
+        let same = |filtered: &Filtered<P>| match (&filtered.filter, filter) {
             // The very same set: comparing what is in it would cost as much as asking it.
-            (PluginGate::Only(one), PluginGate::Only(other)) => Arc::ptr_eq(one, other),
-            (PluginGate::BuiltinsOnly, PluginGate::BuiltinsOnly) => true,
+            (PluginFilter::Only(one), PluginFilter::Only(other)) => Arc::ptr_eq(one, other),
+            (PluginFilter::BuiltinsOnly, PluginFilter::BuiltinsOnly) => true,
             _ => false,
         };
-        if let Some(gated) = &*self.gated.load()
-            && same(gated)
+        if let Some(filtered) = &*self.filtered.load()
+            && same(filtered)
         {
-            return gated.slot.clone();
+            return filtered.list.clone();
         }
-        let allowed = |entry: &&Arc<Entry<P>>| gate.allows(entry.meta.plugin.as_deref());
+        let allowed = |entry: &&Arc<Entry<P>>| filter.allows(entry.meta.plugin.as_deref());
         let entries: Vec<_> = self.entries.iter().filter(allowed).cloned().collect();
-        let slot = (!entries.is_empty()).then(|| Arc::new(Self::of(entries)));
-        self.gated.store(Some(Arc::new(Gated { gate: gate.clone(), slot: slot.clone() })));
-        slot
+        let list = (!entries.is_empty()).then(|| Arc::new(Self::of(entries)));
+        self.filtered
+            .store(Some(Arc::new(Filtered { filter: filter.clone(), list: list.clone() })));
+        list
     }
 
-    pub(crate) fn reaches(&self, plugins: &PluginGate) -> bool {
+    pub(crate) fn reaches(&self, plugins: &PluginFilter) -> bool {
         self.entries.iter().any(|entry| plugins.allows(entry.meta.plugin.as_deref()))
     }
 
-    /// Higher priority first; ties in registration order.
+    /// Higher priority first; ties in registration order. An entry of the same name goes: if it has the same priority,
+    /// the new one takes its place in the order.
+    ///
+    /// It is not marked as removed, so that a fire under way still calls it, once: that fire does not see the new one.
     pub(crate) fn with(&self, entry: Entry<P>) -> Self {
         let mut entries = self.entries.clone();
-        let place = entries.partition_point(|other| other.meta.priority >= entry.meta.priority);
+        let same = |other: &Arc<Entry<P>>| other.meta.name == entry.meta.name;
+        let replaced = entries.iter().position(same).map(|at| (at, entries.remove(at)));
+        let place = match replaced {
+            Some((at, old)) if old.meta.priority == entry.meta.priority => at,
+            _ => entries.partition_point(|other| other.meta.priority >= entry.meta.priority),
+        };
         entries.insert(place, Arc::new(entry));
         Self::of(entries)
     }
 }
 
-/// A slot without its type: what the table is made of.
-pub(crate) trait AnySlot: Any + Send + Sync {
+/// A list without its type: what the table is made of.
+pub(crate) trait AnyHandlerList: Any + Send + Sync {
     fn list(&self) -> Vec<HandlerInfo>;
 
-    /// The slot without the entries that match (`None` when none is left), and how many went.
+    /// The list without the entries that match (`None` when none is left), and how many went.
     fn without(
         &self,
         matches: &dyn Fn(&Meta) -> bool,
         removal: u64,
-    ) -> Option<(Option<Arc<dyn AnySlot>>, usize)>;
+    ) -> Option<(Option<Arc<dyn AnyHandlerList>>, usize)>;
 }
 
-impl dyn AnySlot {
-    pub(crate) fn typed<P: Point>(self: Arc<Self>) -> Option<Arc<Slot<P>>> {
+impl dyn AnyHandlerList {
+    pub(crate) fn typed<P: Point>(self: Arc<Self>) -> Option<Arc<HandlerList<P>>> {
         (self as Arc<dyn Any + Send + Sync>).downcast().ok()
     }
 }
 
-impl<P: Point> AnySlot for Slot<P> {
+impl<P: Point> AnyHandlerList for HandlerList<P> {
     fn list(&self) -> Vec<HandlerInfo> {
         let info = |entry: &Arc<Entry<P>>| HandlerInfo {
             point: P::NAME,
@@ -269,7 +277,7 @@ impl<P: Point> AnySlot for Slot<P> {
         &self,
         matches: &dyn Fn(&Meta) -> bool,
         removal: u64,
-    ) -> Option<(Option<Arc<dyn AnySlot>>, usize)> {
+    ) -> Option<(Option<Arc<dyn AnyHandlerList>>, usize)> {
         let (gone, kept): (Vec<_>, Vec<_>) =
             self.entries.iter().cloned().partition(|entry| matches(&entry.meta));
         if gone.is_empty() {
@@ -278,7 +286,7 @@ impl<P: Point> AnySlot for Slot<P> {
         for entry in &gone {
             entry.removed_by.store(removal, Ordering::Relaxed);
         }
-        let kept = (!kept.is_empty()).then(|| Arc::new(Self::of(kept)) as Arc<dyn AnySlot>);
+        let kept = (!kept.is_empty()).then(|| Arc::new(Self::of(kept)) as Arc<dyn AnyHandlerList>);
         Some((kept, gone.len()))
     }
 }

@@ -7,10 +7,10 @@ use crate::ModelKind;
 ///
 /// ```
 /// use std::time::Duration;
-/// use pintle::{Event, Hooks, points::SessionStart};
+/// use pintle::{Event, Hooks, points::SessionOpened};
 ///
 /// let hooks = Hooks::new();
-/// let refused = hooks.named("log").deadline(Duration::ZERO).register_void(|_: Event<SessionStart>| async {});
+/// let refused = hooks.named("log").deadline(Duration::ZERO).register_void(async |_: Event<SessionOpened>| {});
 /// assert_eq!(
 ///     refused.unwrap_err().to_string(),
 ///     "session_start: the deadline of `log` is zero, so it could never answer; give it some time"

@@ -19,13 +19,13 @@ use std::{
 
 use arc_swap::ArcSwap;
 
-pub(crate) use entry::{AnySlot, Entry, Meta, Slot};
+pub(crate) use entry::{AnyHandlerList, Entry, HandlerList, Meta};
 pub use entry::{HandlerInfo, Source};
 pub use error::RegisterError;
 pub use options::Registrar;
 pub use registration::{Registration, RegistrationGuard};
 
-use crate::{PluginGate, Point, RecordSink, dynamic::ErasedPoint, points};
+use crate::{PluginFilter, Point, RecordSink, dynamic::ErasedPoint, points};
 
 /// The hook registry: bind handlers to points, fire points, look at both.
 ///
@@ -35,15 +35,15 @@ use crate::{PluginGate, Point, RecordSink, dynamic::ErasedPoint, points};
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use pintle::{Cx, Envelope, Event, Hooks, PluginGate, Verdict, points::UserPromptSubmit};
+/// use pintle::{Cx, Envelope, Event, Hooks, PluginFilter, Verdict, points::UserPromptSubmit};
 ///
 /// let hooks = Hooks::new();
-/// let registration = hooks.named("no-secrets").register_gate(|e: Event<UserPromptSubmit>| async move {
+/// let registration = hooks.named("no-secrets").register_gate(async |e: Event<UserPromptSubmit>| {
 ///     if e.prompt.contains("password") { Verdict::block("no passwords, please") } else { Verdict::allow() }
 /// })?;
 ///
-/// let cx = Cx::new(Envelope::default(), PluginGate::BuiltinsOnly);
-/// let prompt = || UserPromptSubmit { prompt: "my password is 1234".into() };
+/// let cx = Cx::new(Envelope::default(), PluginFilter::BuiltinsOnly);
+/// let prompt = || UserPromptSubmit::default().prompt("my password is 1234");
 /// assert!(hooks.fire_gate(&cx, prompt).await.blocked().is_some());
 ///
 /// registration.unregister();
@@ -70,8 +70,8 @@ pub(crate) struct Inner {
 
 #[derive(Clone, Default)]
 pub(crate) struct Table {
-    /// By [`Point::index`].
-    slots: Vec<Option<Arc<dyn AnySlot>>>,
+    /// By the index of the point.
+    lists: Vec<Option<Arc<dyn AnyHandlerList>>>,
     points: BTreeMap<&'static str, Arc<dyn ErasedPoint>>,
 }
 
@@ -87,10 +87,10 @@ struct Writer {
 ///
 /// ```
 /// use std::time::Duration;
-/// use pintle::{Event, Hooks, points::SessionStart};
+/// use pintle::{Event, Hooks, points::SessionOpened};
 ///
 /// let hooks = Hooks::builder().default_deadline(Duration::from_secs(30)).build();
-/// hooks.register_void(|_: Event<SessionStart>| async {})?;
+/// hooks.register_void(async |_: Event<SessionOpened>| {})?;
 /// assert_eq!(hooks.list()[0].deadline, Some(Duration::from_secs(30)));
 /// # Ok::<(), pintle::RegisterError>(())
 /// ```
@@ -110,9 +110,20 @@ impl HooksBuilder {
         self
     }
 
-    /// How long a handler may take that says nothing itself. None is set unless asked, except for gates (5 s).
+    /// How long a handler may take whose registration sets no deadline. It shortens the five seconds of a gate, and never
+    /// lengthens them: [`Registrar::deadline`] does.
     ///
-    /// See [`HooksBuilder`] for an example.
+    /// ```
+    /// use std::time::Duration;
+    /// use pintle::{Event, Hooks, Verdict, points::ToolPre};
+    ///
+    /// for (default, gate) in [(2, 2), (30, 5)] {
+    ///     let hooks = Hooks::builder().default_deadline(Duration::from_secs(default)).build();
+    ///     hooks.register_gate(|_: Event<ToolPre>| Verdict::allow())?;
+    ///     assert_eq!(hooks.list()[0].deadline, Some(Duration::from_secs(gate)));
+    /// }
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
     #[must_use]
     pub fn default_deadline(mut self, deadline: Duration) -> Self {
         self.default_deadline = Some(deadline);
@@ -123,7 +134,7 @@ impl HooksBuilder {
     pub fn build(self) -> Hooks {
         // With a sink, no fire is quiet: each is recorded, listened to or not.
         let bits = if self.sink.is_some() { u64::MAX } else { 0 };
-        let table = Table { slots: Vec::new(), points: points::catalogue() };
+        let table = Table { lists: Vec::new(), points: points::catalogue() };
         Hooks {
             inner: Arc::new(Inner {
                 occupied: std::array::from_fn(|_| AtomicU64::new(bits)),
@@ -179,7 +190,7 @@ impl Hooks {
     ///
     /// let hooks = Hooks::new();
     /// hooks.declare::<Released>()?;
-    /// hooks.register_dyn("released", ModelKind::Void, |e: DynEvent| async move {
+    /// hooks.register_dyn("released", ModelKind::Void, async |e: DynEvent| {
     ///     println!("{} is out", e.json["version"]);
     ///     Ok::<_, Failure>(().into())
     /// })?;
@@ -197,11 +208,11 @@ impl Hooks {
     /// A fire that starts after this sees none of them; one under way starts no more of them.
     ///
     /// ```
-    /// use pintle::{Event, Hooks, Verdict, points::{SessionStart, ToolPre}};
+    /// use pintle::{Event, Hooks, Verdict, points::{SessionOpened, ToolPre}};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.options().plugin("weather").register_void(|_: Event<SessionStart>| async {})?;
-    /// hooks.options().plugin("weather").register_gate(|_: Event<ToolPre>| async { Verdict::allow() })?;
+    /// hooks.options().plugin("weather").register_void(async |_: Event<SessionOpened>| {})?;
+    /// hooks.options().plugin("weather").register_gate(async |_: Event<ToolPre>| { Verdict::allow() })?;
     /// assert_eq!(hooks.unregister_plugin("weather"), 2);
     /// assert!(hooks.list().is_empty());
     /// # Ok::<(), pintle::RegisterError>(())
@@ -210,36 +221,36 @@ impl Hooks {
         self.remove(&|meta| meta.plugin.as_deref() == Some(plugin))
     }
 
-    /// Whether a fire of `P` through this gate would reach anybody (R4.14).
+    /// Whether a fire of `P` through this filter would reach anybody (R4.14).
     ///
     /// ```
-    /// use pintle::{Event, Hooks, PluginGate, points::SessionStart};
+    /// use pintle::{Event, Hooks, PluginFilter, points::SessionOpened};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.options().plugin("weather").register_void(|_: Event<SessionStart>| async {})?;
-    /// assert!(hooks.has_handlers::<SessionStart>(&PluginGate::All));
-    /// assert!(!hooks.has_handlers::<SessionStart>(&PluginGate::BuiltinsOnly));
+    /// hooks.options().plugin("weather").register_void(async |_: Event<SessionOpened>| {})?;
+    /// assert!(hooks.has_handlers::<SessionOpened>(&PluginFilter::All));
+    /// assert!(!hooks.has_handlers::<SessionOpened>(&PluginFilter::BuiltinsOnly));
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
-    pub fn has_handlers<P: Point>(&self, plugins: &PluginGate) -> bool {
-        !self.is_quiet(P::index()) && self.snapshot::<P>().is_some_and(|slot| slot.reaches(plugins))
+    pub fn has_handlers<P: Point>(&self, plugins: &PluginFilter) -> bool {
+        !self.is_quiet(P::index()) && self.snapshot::<P>().is_some_and(|list| list.reaches(plugins))
     }
 
     /// Every registration: by point, and within a point in the order they run.
     ///
     /// ```
-    /// use pintle::{Event, Hooks, points::SessionStart};
+    /// use pintle::{Event, Hooks, points::SessionOpened};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.named("late").priority(-1).register_void(|_: Event<SessionStart>| async {})?;
-    /// hooks.named("early").register_void(|_: Event<SessionStart>| async {})?;
+    /// hooks.named("late").priority(-1).register_void(async |_: Event<SessionOpened>| {})?;
+    /// hooks.named("early").register_void(async |_: Event<SessionOpened>| {})?;
     /// let names: Vec<_> = hooks.list().iter().map(|info| info.name.to_string()).collect();
     /// assert_eq!(names, ["early", "late"]);
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub fn list(&self) -> Vec<HandlerInfo> {
         let table = self.inner.table.load();
-        let mut all: Vec<_> = table.slots.iter().flatten().flat_map(|slot| slot.list()).collect();
+        let mut all: Vec<_> = table.lists.iter().flatten().flat_map(|list| list.list()).collect();
         all.sort_by_key(|info| info.point);
         all
     }
@@ -252,8 +263,8 @@ impl Hooks {
     }
 
     /// The handlers of a point as they are now.
-    pub(crate) fn snapshot<P: Point>(&self) -> Option<Arc<Slot<P>>> {
-        self.inner.table.load().slot::<P>()
+    pub(crate) fn snapshot<P: Point>(&self) -> Option<Arc<HandlerList<P>>> {
+        self.inner.table.load().handlers::<P>()
     }
 
     #[inline]
@@ -277,14 +288,14 @@ impl Hooks {
         self.write(|table, writer| {
             writer.removals += 1;
             let mut removed = 0;
-            for slot in &mut table.slots {
+            for list in &mut table.lists {
                 let Some((kept, gone)) =
-                    slot.as_ref().and_then(|slot| slot.without(matches, writer.removals))
+                    list.as_ref().and_then(|list| list.without(matches, writer.removals))
                 else {
                     continue;
                 };
                 removed += gone;
-                *slot = kept;
+                *list = kept;
             }
             Ok::<_, std::convert::Infallible>(removed)
         })
@@ -316,17 +327,17 @@ impl Hooks {
 }
 
 impl Table {
-    fn slot<P: Point>(&self) -> Option<Arc<Slot<P>>> {
-        self.slots.get(P::index())?.clone()?.typed::<P>()
+    fn handlers<P: Point>(&self) -> Option<Arc<HandlerList<P>>> {
+        self.lists.get(P::index())?.clone()?.typed::<P>()
     }
 
-    fn put<P: Point>(&mut self, slot: Slot<P>) {
+    fn put<P: Point>(&mut self, list: HandlerList<P>) {
         let index = P::index();
-        if self.slots.len() <= index {
-            self.slots.resize(index + 1, None);
+        if self.lists.len() <= index {
+            self.lists.resize(index + 1, None);
         }
-        if let Some(place) = self.slots.get_mut(index) {
-            *place = Some(Arc::new(slot));
+        if let Some(place) = self.lists.get_mut(index) {
+            *place = Some(Arc::new(list));
         }
     }
 
@@ -346,8 +357,8 @@ impl Table {
     /// Which points have handlers, as bits by index.
     fn occupied(&self) -> [u64; 4] {
         let mut bits = [0; 4];
-        for (index, slot) in self.slots.iter().enumerate() {
-            if slot.is_some()
+        for (index, list) in self.lists.iter().enumerate() {
+            if list.is_some()
                 && let Some(word) = bits.get_mut(index / 64)
             {
                 *word |= 1 << (index % 64);

@@ -20,7 +20,7 @@ use crate::{FailurePolicy, Hooks, Model, Point};
 ///     .named("no-prod")
 ///     .tools(["write_*"])
 ///     .deadline(Duration::from_secs(2))
-///     .register_gate(|e: Event<ToolPre>| async move {
+///     .register_gate(async |e: Event<ToolPre>| {
 ///         if e.tool_input["path"].as_str().is_some_and(|path| path.starts_with("/srv/prod")) {
 ///             Verdict::block("production is off limits")
 ///         } else {
@@ -41,6 +41,7 @@ pub struct Registrar {
     tools: Option<Vec<String>>,
     capabilities: Option<Vec<String>>,
     source: Option<String>,
+    replaces: bool,
 }
 
 impl fmt::Debug for Registrar {
@@ -56,10 +57,10 @@ impl Hooks {
     /// Describes a registration with this name. Names are unique per point.
     ///
     /// ```
-    /// use pintle::{Event, Hooks, points::SessionStart};
+    /// use pintle::{Event, Hooks, points::SessionOpened};
     ///
     /// let hooks = Hooks::new();
-    /// let registration = hooks.named("greeter").register_void(|_: Event<SessionStart>| async {})?;
+    /// let registration = hooks.named("greeter").register_void(async |_: Event<SessionOpened>| {})?;
     /// assert_eq!(registration.name(), "greeter");
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
@@ -70,10 +71,10 @@ impl Hooks {
     /// Describes a registration, starting from the defaults.
     ///
     /// ```
-    /// use pintle::{Event, Hooks, points::SessionStart};
+    /// use pintle::{Event, Hooks, points::SessionOpened};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.options().priority(10).fail_closed().register_void(|_: Event<SessionStart>| async {})?;
+    /// hooks.options().priority(10).fail_closed().register_void(async |_: Event<SessionOpened>| {})?;
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub fn options(&self) -> Registrar {
@@ -87,6 +88,7 @@ impl Hooks {
             tools: None,
             capabilities: None,
             source: None,
+            replaces: false,
         }
     }
 }
@@ -98,14 +100,37 @@ impl Registrar {
         self
     }
 
+    /// Takes the place of the handler with its name, if there is one: for a reload. Without this, a name that is taken is
+    /// an error.
+    ///
+    /// Old and new are swapped in one step. A fire under way goes on with the old one, each later fire has the new one:
+    /// none sees both, and none sees neither.
+    ///
+    /// ```
+    /// use pintle::{Event, Hooks, Verdict, points::ToolPre};
+    ///
+    /// let hooks = Hooks::new();
+    /// for zone in [1, 3] {
+    ///     hooks.named("zone").replace().register_gate(move |e: Event<ToolPre>| {
+    ///         if e.zone > zone { Verdict::block("too far") } else { Verdict::allow() }
+    ///     })?;
+    /// }
+    /// assert_eq!(hooks.list().len(), 1);
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
+    pub fn replace(mut self) -> Self {
+        self.replaces = true;
+        self
+    }
+
     /// The plugin it belongs to; without one it is a built-in.
     ///
     /// ```
-    /// use pintle::{Event, Hooks, points::SessionStart};
+    /// use pintle::{Event, Hooks, points::SessionOpened};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.options().plugin("weather").register_void(|_: Event<SessionStart>| async {})?;
-    /// assert!(hooks.options().plugin("").register_void(|_: Event<SessionStart>| async {}).is_err());
+    /// hooks.options().plugin("weather").register_void(async |_: Event<SessionOpened>| {})?;
+    /// assert!(hooks.options().plugin("").register_void(async |_: Event<SessionOpened>| {}).is_err());
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub fn plugin(mut self, id: impl Into<String>) -> Self {
@@ -116,11 +141,11 @@ impl Registrar {
     /// Higher runs earlier; ties in registration order. The default is 0.
     ///
     /// ```
-    /// use pintle::{Event, Hooks, points::SessionStart};
+    /// use pintle::{Event, Hooks, points::SessionOpened};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.named("second").register_void(|_: Event<SessionStart>| async {})?;
-    /// hooks.named("first").priority(10).register_void(|_: Event<SessionStart>| async {})?;
+    /// hooks.named("second").register_void(async |_: Event<SessionOpened>| {})?;
+    /// hooks.named("first").priority(10).register_void(async |_: Event<SessionOpened>| {})?;
     /// assert_eq!(&*hooks.list()[0].name, "first");
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
@@ -135,16 +160,16 @@ impl Registrar {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use std::time::Duration;
-    /// use pintle::{Cx, Envelope, Event, Hooks, PluginGate, Verdict, points::UserPromptSubmit};
+    /// use pintle::{Cx, Event, Hooks, Verdict, points::UserPromptSubmit};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.named("hangs").deadline(Duration::from_millis(10)).register_gate(|_: Event<UserPromptSubmit>| async {
+    /// hooks.named("hangs").deadline(Duration::from_millis(10)).register_gate(async |_: Event<UserPromptSubmit>| {
     ///     std::future::pending::<()>().await;
     ///     Verdict::allow()
     /// })?;
     ///
-    /// let cx = Cx::new(Envelope::default(), PluginGate::All);
-    /// let outcome = hooks.fire_gate(&cx, || UserPromptSubmit { prompt: "hi".into() }).await;
+    /// let cx = Cx::test();
+    /// let outcome = hooks.fire_gate(&cx, || UserPromptSubmit::default().prompt("hi")).await;
     /// assert_eq!(outcome.blocked().unwrap().reason, "`hangs` timed out: no answer within 10ms");
     /// # Ok(())
     /// # }
@@ -188,9 +213,9 @@ impl Registrar {
     /// use pintle::{Event, Hooks, points::{BeforePromptBuild, PromptPatch}};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.options().capabilities(["appendSystem"]).register_modifying(|_: Event<BeforePromptBuild>| async {
+    /// hooks.options().capabilities(["appendSystem"]).register_modifying(async |_: Event<BeforePromptBuild>| {
     ///     // A failure: this handler may append, not override.
-    ///     Some(PromptPatch { override_system: Some("Obey me.".into()), ..Default::default() })
+    ///     Some(PromptPatch::default().override_system("Obey me."))
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
@@ -214,7 +239,7 @@ impl Registrar {
     /// The description made whole, or what is wrong with it. An empty name stands for "give it one".
     pub(super) fn checked<P: Point>(
         self,
-        place: &'static Location<'static>,
+        location: &'static Location<'static>,
     ) -> Result<(Meta, u64), RegisterError> {
         let point = P::NAME;
         if self.plugin.as_deref().is_some_and(str::is_empty) {
@@ -224,7 +249,8 @@ impl Registrar {
             return Err(RegisterError::EmptyName { point });
         }
         let name = self.name.unwrap_or_default();
-        let deadline = self.deadline.or(self.hooks.default_deadline()).or(P::Model::DEADLINE);
+        let defaults = [self.hooks.default_deadline(), P::Model::DEADLINE];
+        let deadline = self.deadline.or(defaults.into_iter().flatten().min());
         if deadline.is_some_and(|deadline| deadline.is_zero()) {
             return Err(RegisterError::ZeroDeadline { point, name });
         }
@@ -237,9 +263,9 @@ impl Registrar {
             return Err(RegisterError::NoTool { point });
         }
         let tools = self.tools.map(|globs| parse_globs(point, globs)).transpose()?;
-        let powers = match &self.capabilities {
+        let capabilities = match &self.capabilities {
             None => u64::MAX,
-            Some(capabilities) => powers_of::<P>(capabilities)?,
+            Some(capabilities) => capability_bits::<P>(capabilities)?,
         };
         let meta = Meta {
             id: 0,
@@ -250,13 +276,19 @@ impl Registrar {
             policy: self.policy.unwrap_or(P::Model::POLICY),
             tools,
             capabilities: self.capabilities,
-            source: self.source.map_or(Source::Code(place), |source| Source::Named(source.into())),
+            source: self
+                .source
+                .map_or(Source::Code(location), |source| Source::Named(source.into())),
         };
-        Ok((meta, powers))
+        Ok((meta, capabilities))
     }
 
     pub(super) fn hooks(&self) -> &Hooks {
         &self.hooks
+    }
+
+    pub(super) fn replaces(&self) -> bool {
+        self.replaces
     }
 }
 
@@ -271,9 +303,9 @@ fn parse_globs(point: &'static str, globs: Vec<String>) -> Result<Vec<Pattern>, 
     globs.into_iter().map(parse).collect()
 }
 
-/// The named capabilities as bits in the order of the model's powers.
-fn powers_of<P: Point>(capabilities: &[String]) -> Result<u64, RegisterError> {
-    let known = P::Model::powers();
+/// The named capabilities as bits in the order of the model's capabilities.
+fn capability_bits<P: Point>(capabilities: &[String]) -> Result<u64, RegisterError> {
+    let known = P::Model::capabilities();
     capabilities.iter().try_fold(0, |bits, capability| {
         match known.iter().position(|name| name == capability) {
             Some(bit) => Ok(bits | 1 << bit),

@@ -2,39 +2,74 @@
 
 use std::{future::Future, panic::Location, sync::Arc};
 
-use super::{Entry, RegisterError, Registrar, Registration, Slot, entry::Call};
+use super::{Entry, HandlerList, RegisterError, Registrar, Registration, entry::Call};
 use crate::{
-    DynHandler, Event, Failure, Hooks, IntoAnswer, IsClaiming, IsGate, IsModifying, IsVoid, Model,
-    ModelKind, Point,
+    Event, Failure, HandlerOutput, Hooks, IntoAnswer, IntoDynHandler, IsClaiming, IsGate,
+    IsModifying, IsVoid, Model, ModelKind, Point, Verdict,
     calls::Answer,
-    model::Said,
-    seat::{Place, start},
+    future_pool::{SlotId, start},
+    model::{Reply, Run},
 };
 
-/// With default options; see [`Registrar`] for the others.
-impl Hooks {
+/// The `register_*` methods: of [`Hooks`] with default options, of [`Registrar`] with those it was given.
+macro_rules! register_methods {
+    ($($(#[doc = $doc:literal])* $register:ident<$P:ident>: $IsModel:ident => $Answer:ty;)*) => {
+        /// With default options; see [`Registrar`] for the others.
+        impl Hooks {
+            $(
+                $(#[doc = $doc])*
+                ///
+                /// # Errors
+                /// When the description does not hold: see [`RegisterError`].
+                #[track_caller]
+                pub fn $register<$P, F, R, M>(&self, handler: F) -> Result<Registration, RegisterError>
+                where
+                    $P: Point,
+                    $P::Model: $IsModel,
+                    F: Fn(Event<$P>) -> R + Send + Sync + 'static,
+                    R: HandlerOutput<M, Answer: IntoAnswer<$Answer>> + 'static,
+                    R::Future: Send,
+                    M: 'static,
+                {
+                    self.options().register(Location::caller(), handler)
+                }
+            )*
+        }
+
+        impl Registrar {
+            $(
+                $(#[doc = $doc])*
+                ///
+                /// # Errors
+                /// When the description does not hold: see [`RegisterError`].
+                #[track_caller]
+                pub fn $register<$P, F, R, M>(self, handler: F) -> Result<Registration, RegisterError>
+                where
+                    $P: Point,
+                    $P::Model: $IsModel,
+                    F: Fn(Event<$P>) -> R + Send + Sync + 'static,
+                    R: HandlerOutput<M, Answer: IntoAnswer<$Answer>> + 'static,
+                    R::Future: Send,
+                    M: 'static,
+                {
+                    self.register(Location::caller(), handler)
+                }
+            )*
+        }
+    };
+}
+
+register_methods! {
     /// Binds a handler that observes.
     ///
     /// ```
-    /// use pintle::{Event, Hooks, points::SessionStart};
+    /// use pintle::{Event, Hooks, points::SessionOpened};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_void(|e: Event<SessionStart>| async move { println!("{} begins", e.session_id()) })?;
+    /// hooks.register_void(async |e: Event<SessionOpened>| println!("resumed: {}", e.resumed))?;
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
-    ///
-    /// # Errors
-    /// When the description does not hold: see [`RegisterError`].
-    #[track_caller]
-    pub fn register_void<P, F, Fut>(&self, handler: F) -> Result<Registration, RegisterError>
-    where
-        P: Point,
-        P::Model: IsVoid,
-        F: Fn(Event<P>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output: IntoAnswer<Answer<P>>> + Send + 'static,
-    {
-        self.options().register_void(handler)
-    }
+    register_void<P>: IsVoid => ();
 
     /// Binds a handler that amends: it returns `Some(patch)` or `None`.
     ///
@@ -42,24 +77,12 @@ impl Hooks {
     /// use pintle::{Event, Hooks, points::{BeforePromptBuild, PromptPatch}};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_modifying(|_: Event<BeforePromptBuild>| async {
-    ///     Some(PromptPatch { append_system: Some("Be brief.".into()), ..Default::default() })
+    /// hooks.register_modifying(async |_: Event<BeforePromptBuild>| {
+    ///     Some(PromptPatch::default().append_system("Be brief."))
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
-    ///
-    /// # Errors
-    /// When the description does not hold: see [`RegisterError`].
-    #[track_caller]
-    pub fn register_modifying<P, F, Fut>(&self, handler: F) -> Result<Registration, RegisterError>
-    where
-        P: Point,
-        P::Model: IsModifying,
-        F: Fn(Event<P>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output: IntoAnswer<Answer<P>>> + Send + 'static,
-    {
-        self.options().register_modifying(handler)
-    }
+    register_modifying<P>: IsModifying => Option<<P::Model as IsModifying>::Patch>;
 
     /// Binds a handler that may claim: it returns `Some(claim)` or `None` to pass.
     ///
@@ -67,24 +90,12 @@ impl Hooks {
     /// use pintle::{Event, Hooks, points::{BeforeDispatch, Suppressed}};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_claiming(|e: Event<BeforeDispatch>| async move {
-    ///     e.text.is_empty().then(|| Suppressed { reason: Some("nothing to say".into()) })
+    /// hooks.register_claiming(async |e: Event<BeforeDispatch>| {
+    ///     e.text.is_empty().then(|| Suppressed::default().reason("nothing to say"))
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
-    ///
-    /// # Errors
-    /// When the description does not hold: see [`RegisterError`].
-    #[track_caller]
-    pub fn register_claiming<P, F, Fut>(&self, handler: F) -> Result<Registration, RegisterError>
-    where
-        P: Point,
-        P::Model: IsClaiming,
-        F: Fn(Event<P>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output: IntoAnswer<Answer<P>>> + Send + 'static,
-    {
-        self.options().register_claiming(handler)
-    }
+    register_claiming<P>: IsClaiming => Option<<P::Model as IsClaiming>::Claim>;
 
     /// Binds a handler that may stop the action: it returns a [`Verdict`](crate::Verdict). If it fails, it blocks.
     ///
@@ -92,167 +103,46 @@ impl Hooks {
     /// use pintle::{Event, Hooks, Verdict, points::ToolPre};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.register_gate(|e: Event<ToolPre>| async move {
+    /// hooks.register_gate(async |e: Event<ToolPre>| {
     ///     if e.zone > 2 { Verdict::block("too far") } else { Verdict::allow() }
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
-    ///
-    /// # Errors
-    /// When the description does not hold: see [`RegisterError`].
-    #[track_caller]
-    pub fn register_gate<P, F, Fut>(&self, handler: F) -> Result<Registration, RegisterError>
-    where
-        P: Point,
-        P::Model: IsGate,
-        F: Fn(Event<P>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output: IntoAnswer<Answer<P>>> + Send + 'static,
-    {
-        self.options().register_gate(handler)
-    }
+    register_gate<P>: IsGate => Verdict;
+}
 
+impl Hooks {
     /// Binds a handler to a point known by name only: see [`Registrar::register_dyn`].
-    ///
-    /// ```
-    /// use pintle::{DynEvent, Failure, Hooks, ModelKind};
-    /// use serde_json::json;
-    ///
-    /// let hooks = Hooks::new();
-    /// hooks.register_dyn("tool.pre", ModelKind::Gate, |e: DynEvent| async move {
-    ///     Ok::<_, Failure>(json!({ "continue": e.json["zone"] != 6, "reason": "never" }))
-    /// })?;
-    /// # Ok::<(), pintle::RegisterError>(())
-    /// ```
     ///
     /// # Errors
     /// When there is no such point, or it has another model.
     #[track_caller]
-    pub fn register_dyn(
+    pub fn register_dyn<M>(
         &self,
         point: &str,
         model: ModelKind,
-        handler: impl DynHandler,
+        handler: impl IntoDynHandler<M>,
     ) -> Result<Registration, RegisterError> {
         self.options().register_dyn(point, model, handler)
     }
 }
 
 impl Registrar {
-    /// Binds a handler that observes.
-    ///
-    /// ```
-    /// use pintle::{Event, Hooks, points::SessionStart};
-    ///
-    /// let hooks = Hooks::new();
-    /// hooks.named("mine").register_void(|e: Event<SessionStart>| async move { println!("{} begins", e.session_id()) })?;
-    /// # Ok::<(), pintle::RegisterError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// When the description does not hold: see [`RegisterError`].
-    #[track_caller]
-    pub fn register_void<P, F, Fut>(self, handler: F) -> Result<Registration, RegisterError>
-    where
-        P: Point,
-        P::Model: IsVoid,
-        F: Fn(Event<P>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output: IntoAnswer<Answer<P>>> + Send + 'static,
-    {
-        self.register(Location::caller(), handler)
-    }
-
-    /// Binds a handler that amends: it returns `Some(patch)` or `None`.
-    ///
-    /// ```
-    /// use pintle::{Event, Hooks, points::{BeforePromptBuild, PromptPatch}};
-    ///
-    /// let hooks = Hooks::new();
-    /// hooks.named("mine").register_modifying(|_: Event<BeforePromptBuild>| async {
-    ///     Some(PromptPatch { append_system: Some("Be brief.".into()), ..Default::default() })
-    /// })?;
-    /// # Ok::<(), pintle::RegisterError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// When the description does not hold: see [`RegisterError`].
-    #[track_caller]
-    pub fn register_modifying<P, F, Fut>(self, handler: F) -> Result<Registration, RegisterError>
-    where
-        P: Point,
-        P::Model: IsModifying,
-        F: Fn(Event<P>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output: IntoAnswer<Answer<P>>> + Send + 'static,
-    {
-        self.register(Location::caller(), handler)
-    }
-
-    /// Binds a handler that may claim: it returns `Some(claim)` or `None` to pass.
-    ///
-    /// ```
-    /// use pintle::{Event, Hooks, points::{BeforeDispatch, Suppressed}};
-    ///
-    /// let hooks = Hooks::new();
-    /// hooks.named("mine").register_claiming(|e: Event<BeforeDispatch>| async move {
-    ///     e.text.is_empty().then(|| Suppressed { reason: Some("nothing to say".into()) })
-    /// })?;
-    /// # Ok::<(), pintle::RegisterError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// When the description does not hold: see [`RegisterError`].
-    #[track_caller]
-    pub fn register_claiming<P, F, Fut>(self, handler: F) -> Result<Registration, RegisterError>
-    where
-        P: Point,
-        P::Model: IsClaiming,
-        F: Fn(Event<P>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output: IntoAnswer<Answer<P>>> + Send + 'static,
-    {
-        self.register(Location::caller(), handler)
-    }
-
-    /// Binds a handler that may stop the action: it returns a [`Verdict`](crate::Verdict). If it fails, it blocks.
-    ///
-    /// ```
-    /// use pintle::{Event, Hooks, Verdict, points::ToolPre};
-    ///
-    /// let hooks = Hooks::new();
-    /// hooks.named("mine").register_gate(|e: Event<ToolPre>| async move {
-    ///     if e.zone > 2 { Verdict::block("too far") } else { Verdict::allow() }
-    /// })?;
-    /// # Ok::<(), pintle::RegisterError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// When the description does not hold: see [`RegisterError`].
-    #[track_caller]
-    pub fn register_gate<P, F, Fut>(self, handler: F) -> Result<Registration, RegisterError>
-    where
-        P: Point,
-        P::Model: IsGate,
-        F: Fn(Event<P>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output: IntoAnswer<Answer<P>>> + Send + 'static,
-    {
-        self.register(Location::caller(), handler)
-    }
-
     /// Binds a handler that takes and returns JSON to a point known by name only: for plugins and config.
     ///
     /// What it answers is checked against the point: an answer that does not fit is a
     /// [`BadOutput`](crate::FailureKind::BadOutput) failure.
     ///
     /// ```
-    /// use pintle::{DynEvent, Failure, Hooks, ModelKind};
+    /// use pintle::{DynEvent, Hooks, ModelKind};
     /// use serde_json::json;
     ///
     /// let hooks = Hooks::new();
-    /// hooks.named("from-config").register_dyn("before_prompt_build", ModelKind::Modifying, |e: DynEvent| async move {
-    ///     Ok::<_, Failure>(json!({ "appendSystem": format!("You are on {}.", e.json["platform"]) }))
+    /// hooks.named("from-config").register_dyn("before_prompt_build", ModelKind::Modifying, async |e: DynEvent| {
+    ///     json!({ "appendSystem": format!("You are on {}.", e.json["platform"]) })
     /// })?;
     ///
-    /// let error = hooks.register_dyn("before_promt_build", ModelKind::Modifying, |_: DynEvent| async {
-    ///     Ok::<_, Failure>(json!(null))
-    /// });
+    /// let error = hooks.register_dyn("before_promt_build", ModelKind::Modifying, |_: DynEvent| json!(null));
     /// assert_eq!(
     ///     error.err().unwrap().to_string(),
     ///     "there is no hook point `before_promt_build`; did you mean `before_prompt_build`?"
@@ -263,13 +153,13 @@ impl Registrar {
     /// # Errors
     /// As for the typed ones; also when there is no such point or it has another model.
     #[track_caller]
-    pub fn register_dyn(
+    pub fn register_dyn<M>(
         self,
         point: &str,
         model: ModelKind,
-        handler: impl DynHandler,
+        handler: impl IntoDynHandler<M>,
     ) -> Result<Registration, RegisterError> {
-        let place = Location::caller();
+        let location = Location::caller();
         let erased = self.hooks().find(point)?;
         let info = erased.info();
         if info.model != model {
@@ -279,70 +169,71 @@ impl Registrar {
                 asked: model,
             });
         }
-        erased.register(self, Arc::new(handler), place)
+        erased.register(self, handler.into_dyn_handler(), location)
     }
 
-    fn register<P, F, Fut>(
+    fn register<P, F, R, M>(
         self,
-        place: &'static Location<'static>,
+        location: &'static Location<'static>,
         handler: F,
     ) -> Result<Registration, RegisterError>
     where
         P: Point,
-        F: Fn(Event<P>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output: IntoAnswer<Answer<P>>> + Send + 'static,
+        F: Fn(Event<P>) -> R + Send + Sync + 'static,
+        R: HandlerOutput<M, Answer: IntoAnswer<Answer<P>>> + 'static,
+        R::Future: Send,
+        M: 'static,
     {
-        self.insert(place, move |powers, seat| {
-            let understand = move |answer: Fut::Output| match answer.into_answer() {
-                Ok(answer) => within::<P>(powers, Said::Plainly(answer)),
-                Err(failure) => Said::failed(failure),
+        self.insert(location, move |capabilities, slot| {
+            let understand = move |answer: R::Answer| match answer.into_answer() {
+                Ok(answer) => within::<P>(capabilities, Reply::Answer(answer)),
+                Err(failure) => Reply::failed(failure),
             };
-            Box::new(move |event, answered, cx| {
-                start(seat, || handler(event), understand, answered, cx)
-            })
+            Box::new(move |event, cx| start(slot, || handler(event).into_future(), understand, cx))
         })
     }
 
     pub(crate) fn register_json<P, Fut>(
         self,
-        place: &'static Location<'static>,
+        location: &'static Location<'static>,
         call: impl Fn(Event<P>) -> Fut + Send + Sync + 'static,
     ) -> Result<Registration, RegisterError>
     where
         P: Point,
-        Fut: Future<Output = Result<Said<Answer<P>>, Failure>> + Send + 'static,
+        Fut: Future<Output = Result<Reply<Answer<P>>, Failure>> + Send + 'static,
     {
-        self.insert(place, move |powers, seat| {
-            let understand = move |said: Fut::Output| match said {
-                Ok(said) => within::<P>(powers, said),
-                Err(failure) => Said::failed(failure),
+        self.insert(location, move |capabilities, slot| {
+            let understand = move |reply: Fut::Output| match reply {
+                Ok(reply) => within::<P>(capabilities, reply),
+                Err(failure) => Reply::failed(failure),
             };
-            Box::new(move |event, answered, cx| {
-                start(seat, || call(event), understand, answered, cx)
-            })
+            Box::new(move |event, cx| start(slot, || call(event), understand, cx))
         })
     }
 
     fn insert<P: Point>(
         self,
-        place: &'static Location<'static>,
-        call: impl FnOnce(u64, Place) -> Call<P>,
+        location: &'static Location<'static>,
+        call: impl FnOnce(u64, SlotId) -> Call<P>,
     ) -> Result<Registration, RegisterError> {
         let hooks = self.hooks().clone();
-        let (mut meta, powers) = self.checked::<P>(place)?;
+        let replaces = self.replaces();
+        let (mut meta, capabilities) = self.checked::<P>(location)?;
         // Stays out here if it is refused: what it captured must not be dropped under the writers' lock.
-        let mut call = Some(call(powers, Place::new()));
+        let mut call = Some(call(capabilities, SlotId::new()));
         hooks.write(|table, writer| {
             table.declare::<P>()?;
-            let slot = table.slot::<P>().unwrap_or_else(|| Arc::new(Slot::empty()));
-            let existing = |name: &str| slot.entries.iter().find(|entry| *entry.meta.name == *name);
+            let list = table.handlers::<P>().unwrap_or_else(|| Arc::new(HandlerList::empty()));
+            let existing = |name: &str| list.entries.iter().find(|entry| *entry.meta.name == *name);
             if meta.name.is_empty() {
                 let counter = writer.counters.entry(P::NAME).or_default();
                 while meta.name.is_empty() || existing(&meta.name).is_some() {
                     *counter += 1;
                     meta.name = format!("{}#{counter}", P::NAME).into();
                 }
-            } else if let Some(existing) = existing(&meta.name) {
+            } else if let Some(existing) = existing(&meta.name)
+                && !replaces
+            {
                 return Err(RegisterError::DuplicateName {
                     point: P::NAME,
                     name: meta.name.to_string(),
@@ -353,7 +244,7 @@ impl Registrar {
             meta.id = writer.next_id;
             let registration = Registration::new(&hooks.inner, meta.id, meta.name.clone());
             if let Some(call) = call.take() {
-                table.put(slot.with(Entry::new(meta, call, hooks.inner.removals.clone())));
+                table.put(list.with(Entry::new(meta, call, hooks.inner.removals.clone())));
             }
             Ok(registration)
         })
@@ -362,22 +253,21 @@ impl Registrar {
 
 /// An answer that does more than its registration may is a failure, not an effect (R13.3).
 #[inline]
-fn within<P: Point>(powers: u64, said: Said<Answer<P>>) -> Said<Answer<P>> {
-    if powers == u64::MAX { said } else { checked::<P>(powers, said) }
+fn within<P: Point>(capabilities: u64, reply: Reply<Answer<P>>) -> Reply<Answer<P>> {
+    if capabilities == u64::MAX { reply } else { checked::<P>(capabilities, reply) }
 }
 
-#[inline(never)]
-fn checked<P: Point>(powers: u64, said: Said<Answer<P>>) -> Said<Answer<P>> {
-    let answer = match &said {
-        Said::Plainly(answer) => answer,
-        Said::Noting(noted) => &noted.0,
-        Said::Failed(_) => return said,
+fn checked<P: Point>(capabilities: u64, reply: Reply<Answer<P>>) -> Reply<Answer<P>> {
+    let answer = match &reply {
+        Reply::Answer(answer) => answer,
+        Reply::AnswerWithNotes(noted) => &noted.0,
+        Reply::Failed(_) => return reply,
     };
-    let beyond = P::Model::powers_used(answer) & !powers;
-    match P::Model::powers().get(beyond.trailing_zeros() as usize) {
-        None => said,
+    let beyond = P::Model::capabilities_used(answer) & !capabilities;
+    match P::Model::capabilities().get(beyond.trailing_zeros() as usize) {
+        None => reply,
         Some(power) => {
-            Said::failed(Failure::bad_output(format!("its capabilities do not include `{power}`")))
+            Reply::failed(Failure::bad_output(format!("its capabilities do not include `{power}`")))
         }
     }
 }

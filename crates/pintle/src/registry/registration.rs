@@ -13,10 +13,10 @@ use crate::Hooks;
 /// It does not keep the registry alive.
 ///
 /// ```
-/// use pintle::{Event, Hooks, points::SessionStart};
+/// use pintle::{Event, Hooks, points::SessionOpened};
 ///
 /// let hooks = Hooks::new();
-/// let registration = hooks.register_void(|_: Event<SessionStart>| async {})?;
+/// let registration = hooks.register_void(async |_: Event<SessionOpened>| {})?;
 /// assert_eq!(registration.name(), "session_start#1");
 /// registration.unregister();
 /// registration.unregister(); // harmless
@@ -50,14 +50,14 @@ impl Registration {
     /// Unregisters when dropped.
     ///
     /// ```
-    /// use pintle::{Event, Hooks, PluginGate, points::SessionStart};
+    /// use pintle::{Event, Hooks, PluginFilter, points::SessionOpened};
     ///
     /// let hooks = Hooks::new();
     /// {
-    ///     let _guard = hooks.register_void(|_: Event<SessionStart>| async {})?.guard();
-    ///     assert!(hooks.has_handlers::<SessionStart>(&PluginGate::All));
+    ///     let _guard = hooks.register_void(async |_: Event<SessionOpened>| {})?.guard();
+    ///     assert!(hooks.has_handlers::<SessionOpened>(&PluginFilter::All));
     /// }
-    /// assert!(!hooks.has_handlers::<SessionStart>(&PluginGate::All));
+    /// assert!(!hooks.has_handlers::<SessionOpened>(&PluginFilter::All));
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     #[must_use = "dropping the guard unregisters the handler"]

@@ -1,20 +1,25 @@
 //! What waits for a person's yes, for looking at.
 
+use std::path::Path;
+
+use pintle_agent::store::{Approval, ApprovalFilter, ApprovalState, IdKind};
 use pintle_agent::{Message, Store};
-use pintle_store::{Approval, ApprovalFilter, ApprovalState, SqliteStore};
 
 use super::shows_something_else;
 use crate::{
-    chat::now_ms,
+    chat::{Question, now_ms},
     environment::Environment,
-    out::{say, say_pretty_json, tell},
+    ids,
+    out::{say, say_line, say_pretty_json, tell},
     problem::Problem,
-    shown::{bold, cyan, dim, pretty_json, text, yellow},
+    secrets,
+    shown::{Show, Shown, cyan, dim, text},
+    term::{Column, Glyph, Table, call, left, plural, width, wrap},
 };
 
 pub(super) async fn list(
     environment: &Environment,
-    store: &SqliteStore,
+    store: &dyn Store,
     all: bool,
 ) -> Result<(), Problem> {
     let in_state =
@@ -36,51 +41,93 @@ pub(super) async fn list(
     if environment.json {
         say_pretty_json(&approvals)?;
     } else {
-        print_list(store, &approvals, forged.is_empty()).await?;
+        print_list(environment, store, &approvals, forged.is_empty()).await?;
     }
-    forged.first().map_or(Ok(()), |forged| Err(shows_something_else(forged)))
+    match forged.first() {
+        Some(forged) => Err(shows_something_else(&short(store, forged).await?)),
+        None => Ok(()),
+    }
+}
+
+async fn short(store: &dyn Store, approval: &Approval) -> Result<String, Problem> {
+    ids::short(store, IdKind::Approval, &approval.id).await
 }
 
 async fn print_list(
-    store: &SqliteStore,
+    environment: &Environment,
+    store: &dyn Store,
     approvals: &[Approval],
-    complete: bool,
+    is_complete: bool,
 ) -> Result<(), Problem> {
-    if approvals.is_empty() && complete {
-        say!("nothing waits for an answer");
+    if approvals.is_empty() && is_complete {
+        say!("No questions are waiting.");
     }
+    if approvals.is_empty() {
+        return Ok(());
+    }
+    let mut table = Table::new([
+        Column::new("ID"),
+        Column::new("WAITING"),
+        Column::new("LEFT"),
+        Column::new("ASKS").loses_middle(),
+        Column::new("WHY").loses_end().below(),
+    ]);
     for approval in approvals {
-        let state = yellow(text!("{:<9}", approval.state.as_str()));
-        let (id, tool) = (cyan(short(&approval.id)), bold(&approval.tool));
-        say!("{}  {} {} {}", id, state, tool, approval.args);
-        let (folder, profile) = place(approval);
-        let session = key_of(store, &approval.session_id).await?;
-        let lapses = lapses(approval);
-        let about =
-            text!("in {} · profile {} · conversation {} · {}", folder, profile, session, lapses);
-        say!("          {}", dim(about));
+        let waits = approval.state == ApprovalState::Pending;
+        let since = now_ms().saturating_sub(approval.created_at);
+        let left = match waits {
+            true => left(approval.expires_at.saturating_sub(now_ms())),
+            false => approval.state.as_str().to_owned(),
+        };
+        table.row([
+            cyan(short(store, approval).await?),
+            if waits { waiting(since).shown() } else { Shown::default() },
+            left.shown(),
+            call(&approval.tool, &approval.args),
+            dim(&approval.reason),
+        ]);
+    }
+    table.lines(width()).iter().for_each(say_line);
+    for approval in approvals {
         if was_left(store, approval).await? {
-            let goes_on = text!(
-                "approved, and its run stopped before it acted: `pintle approvals approve {}` goes on with it",
-                short(&approval.id)
+            let id = &short(store, approval).await?;
+            let line = text!(
+                "{} {}: approved, but its run ended before it acted · fix: pintle approvals approve {}",
+                Glyph::Warning,
+                *id,
+                *id
             );
-            say!("          {}", goes_on);
+            say!("{}", wrap(&line, width(), 2));
         }
     }
     let waits: Vec<_> = approvals.iter().filter(|it| it.state == ApprovalState::Pending).collect();
-    let id = match waits.as_slice() {
-        [] => return Ok(()),
-        [one] => short(&one.id),
-        _ => "ID",
-    };
-    // Not among the questions: a script that cuts the ids out of the list finds only those.
-    let how = text!("answer with `pintle approvals approve {}`, or `deny {} --reason '…'`", id, id);
-    tell!("{}", dim(how));
+    if let Some(first) = waits.first()
+        && environment.stdout_is_terminal
+    {
+        let (id, number) = (&short(store, first).await?, plural(waits.len() as u64, "question"));
+        let how = text!(
+            "{} · pintle approvals show {} · approve {} · deny {} --reason …",
+            number,
+            *id,
+            *id,
+            *id
+        );
+        tell!("{}", dim(wrap(&how, width(), 2)));
+    }
     Ok(())
 }
 
+/// `40 s`, `2 min`, `3 h`
+fn waiting(ms: u64) -> String {
+    match ms / 1000 {
+        seconds @ 0..60 => format!("{seconds} s"),
+        seconds @ 60..3600 => format!("{} min", seconds / 60),
+        seconds => format!("{} h", seconds / 3600),
+    }
+}
+
 /// Whether somebody said yes and the run died before it acted on it: its call still waits, and nobody has its session.
-async fn was_left(store: &SqliteStore, approval: &Approval) -> Result<bool, Problem> {
+async fn was_left(store: &dyn Store, approval: &Approval) -> Result<bool, Problem> {
     if approval.state != ApprovalState::Approved || !approval.waits_for_its_run() {
         return Ok(false);
     }
@@ -91,31 +138,26 @@ async fn was_left(store: &SqliteStore, approval: &Approval) -> Result<bool, Prob
         }
         _ => false,
     });
-    Ok(waits && store.try_claim(&approval.session_id)?.is_some())
-}
-
-/// Ids made in the same minute begin alike: people see the end.
-pub(super) fn short(id: &str) -> &str {
-    id.get(id.len().saturating_sub(8)..).unwrap_or(id)
+    Ok(waits && !store.is_claimed(&approval.session_id).await?)
 }
 
 pub(super) async fn show(
     environment: &Environment,
-    store: &SqliteStore,
+    store: &dyn Store,
     approval: &Approval,
 ) -> Result<(), Problem> {
     if environment.json {
         return say_pretty_json(approval);
     }
-    say!("{} {}", bold(&approval.tool), dim(&approval.id));
-    say!("{}", pretty_json(&approval.args).map_err(Problem::new)?);
+    short(store, approval).await?;
     let (folder, profile) = place(approval);
+    let scrubber = secrets::scrubber(environment, &environment.operator()?, None);
+    let question = Question::of_stored(approval, Path::new(&folder), &scrubber);
+    let text = question.text(now_ms(), width(), true);
+    text.lines.iter().chain(&question.details(width())).for_each(say_line);
     let mut facts = vec![
-        ("why", approval.reason.clone()),
-        ("folder", folder),
         ("profile", profile),
         ("session", key_of(store, &approval.session_id).await?),
-        ("hash", approval.args_hash.clone()),
         ("state", format!("{}, {}", approval.state.as_str(), lapses(approval))),
         ("asked", approval.approvers.join(", ")),
     ];
@@ -128,7 +170,7 @@ pub(super) async fn show(
         facts.push(("by", format!("{by} {words}")));
     }
     for (name, fact) in facts {
-        say!("{}", dim(text!("{:<8} {}", name, fact)));
+        say!("  {}", dim(text!("{:<9} {}", name, fact)));
     }
     Ok(())
 }
@@ -141,7 +183,7 @@ fn place(approval: &Approval) -> (String, String) {
 }
 
 /// The conversation a person knows: a sub-agent's own says nothing to anybody.
-pub(super) async fn key_of(store: &SqliteStore, session_id: &str) -> Result<String, Problem> {
+pub(super) async fn key_of(store: &dyn Store, session_id: &str) -> Result<String, Problem> {
     let Some(mut session) = store.session(session_id).await? else {
         return Ok(session_id.to_owned());
     };
@@ -157,14 +199,9 @@ pub(super) async fn key_of(store: &SqliteStore, session_id: &str) -> Result<Stri
 fn lapses(approval: &Approval) -> String {
     match approval.state {
         ApprovalState::Pending => {
-            let seconds = approval.expires_at.saturating_sub(now_ms()) / 1000;
-            if seconds < 120 {
-                format!("lapses in {seconds} s")
-            } else {
-                format!("lapses in {} min", seconds / 60)
-            }
+            format!("{} left", left(approval.expires_at.saturating_sub(now_ms())))
         }
-        ApprovalState::Expired => "nobody answered in time".into(),
-        _ => "settled".into(),
+        ApprovalState::Expired => "no answer in time".into(),
+        _ => "answered".into(),
     }
 }

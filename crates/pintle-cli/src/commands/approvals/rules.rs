@@ -1,18 +1,21 @@
 //! `pintle approvals rules`: what runs without a question, and taking it back (R11.7).
 
+use std::path::Path;
+
 use pintle_agent::ApprovalRule;
+use pintle_agent::store::{SessionRule, Store};
 use pintle_profile::{OPERATOR_FILE, WrittenRule};
-use pintle_store::{SessionRule, SqliteStore};
 use serde_json::{Value, json};
 
 use super::listing::key_of;
 use crate::{
     agents::refuse_agents,
     environment::Environment,
-    out::{say, say_json, say_pretty_json, tell},
+    out::{say, say_json, say_line, say_pretty_json, tell},
     problem::Problem,
     rules_file::{is_by_one_of, remove, rule_of, utc},
-    shown::{bold, cyan, dim, green, text, yellow},
+    shown::{Show, bold, cyan, dim, green, text},
+    term::{Column, Glyph, Table, width, wrap},
 };
 
 /// A rule, and where it is kept.
@@ -39,17 +42,17 @@ struct Facts {
 
 pub(super) async fn list_or_revoke(
     environment: &Environment,
-    store: &SqliteStore,
+    store: &dyn Store,
     revoke: Option<usize>,
 ) -> Result<(), Problem> {
     let rules = all(environment, store).await?;
     match revoke {
         None => list(environment, &rules),
         Some(number) => {
-            refuse_agents("changes the rules")?;
+            refuse_agents("change the rules")?;
             let found = number.checked_sub(1).and_then(|at| rules.get(at)).ok_or_else(|| {
-                Problem::new(format!("there is no rule {number}"))
-                    .hint("`pintle approvals rules` lists them with their numbers")
+                Problem::not_found(format!("no rule {number}"))
+                    .fix("pintle approvals rules lists them with their numbers")
             })?;
             take_back(environment, store, found).await?;
             match environment.json {
@@ -65,7 +68,7 @@ pub(super) async fn list_or_revoke(
 }
 
 /// Those of the file in its order, then those of the sessions that run.
-async fn all(environment: &Environment, store: &SqliteStore) -> Result<Vec<Listed>, Problem> {
+async fn all(environment: &Environment, store: &dyn Store) -> Result<Vec<Listed>, Problem> {
     let operator = environment.operator()?;
     let approvers = &operator.approvers;
     let of_file = |written: WrittenRule| Listed {
@@ -99,40 +102,67 @@ fn list(environment: &Environment, rules: &[Listed]) -> Result<(), Problem> {
         return say_pretty_json(&rules.collect::<Vec<_>>());
     }
     if rules.is_empty() {
-        say!("there are no rules: each call that needs a yes is asked about");
-        tell!("{}", dim("`s` and `a` at a question make one, where it offers one"));
+        say!("No rules: what needs a yes is asked about.");
+        return Ok(());
     }
-    for (number, Listed { rule, facts, .. }) in (1_usize..).zip(rules) {
-        say!("{:>3}  {}", cyan(number.to_string()), bold(rule.to_string()));
-        let zone = rule.zone.name();
-        let mut about = text!("{} · up to zone {} · {}", rule.tool, zone, facts.stands);
-        let rest = [("in", &facts.workspace), ("by", &facts.by), ("since", &facts.since)];
-        for (word, fact) in rest {
-            if let Some(fact) = fact {
-                about = text!("{} · {} {}", about, word, fact);
-            }
-        }
-        say!("     {}", dim(about));
-        if !facts.is_valid {
-            say!("     {}", yellow("it does not stand: the one who gave it is not an approver"));
-        }
+    let mut table = Table::new([
+        Column::new("RULE").right(),
+        Column::new("ALLOWS").loses_middle(),
+        Column::new("UP TO"),
+        Column::new("WHERE").loses_middle().below(),
+        Column::new("UNTIL").below(),
+        Column::new("BY").below(),
+    ]);
+    for (number, Listed { rule, place, facts }) in (1_usize..).zip(rules) {
+        let folder = facts.workspace.as_ref().map(|folder| environment.short(Path::new(folder)));
+        let until = match place {
+            Place::File(_) => "always",
+            Place::Session(_) => "pintle ends",
+        };
+        table.row([
+            cyan(number),
+            bold(rule.to_string()),
+            rule.zone.name().shown(),
+            folder.unwrap_or_else(|| "everywhere".to_owned()).shown(),
+            until.shown(),
+            facts.by.clone().unwrap_or_default().shown(),
+        ]);
+    }
+    table.lines(width()).iter().for_each(say_line);
+    for (number, Listed { facts, .. }) in
+        (1_usize..).zip(rules).filter(|(_, it)| !it.facts.is_valid)
+    {
+        let by = facts.by.clone().unwrap_or_default();
+        let line = text!(
+            "{} rule {} does not hold: `{}` is not an approver any more",
+            Glyph::Warning,
+            number,
+            by
+        );
+        say!("{}", wrap(&line, width(), 2));
+    }
+    if environment.stdout_is_terminal {
+        let last = rules.len();
+        let at = rules.last().map(|it| it.facts.stands.clone()).unwrap_or_default();
+        let how = text!("pintle approvals rules --revoke {} · rule {}: {}", last, last, at);
+        tell!("{}", dim(wrap(&how, width(), 2)));
     }
     Ok(())
 }
 
 async fn take_back(
     environment: &Environment,
-    store: &SqliteStore,
+    store: &dyn Store,
     listed: &Listed,
 ) -> Result<(), Problem> {
     match &listed.place {
         Place::File(written) => {
             let file = environment.operator_file();
-            remove(&file.ok_or_else(|| Problem::new("the data folder is missing"))?, written)
+            remove(&file.ok_or_else(|| Problem::new("there is no data folder"))?, written)
         }
         Place::Session(kept) => match store.revoke_rule(kept.number).await? {
             true => Ok(()),
-            false => Err(Problem::new("it is gone already")),
+            false => Err(Problem::new("the rule is already removed")),
         },
     }
 }

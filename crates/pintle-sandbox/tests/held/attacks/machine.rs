@@ -28,62 +28,44 @@ fn changes_shared_memory(scene: &Scene<'_>) -> bool {
 }
 
 const PROCESSES: &[Attack] = &[
-    Attack { name: "kill", script: "kill -9 $VICTIM", ..VICTIM },
-    Attack { name: "stop", script: "kill -STOP $VICTIM", ..VICTIM },
-    Attack { name: "a signal by pidfd", script: r#""$TOOL" pidfd-kill $VICTIM"#, ..VICTIM },
-    Attack { name: "a signal to a thread", script: r#""$TOOL" tgkill $VICTIM"#, ..VICTIM },
-    Attack { name: "a queued signal", script: r#""$TOOL" sigqueue $VICTIM"#, ..VICTIM },
-    Attack { name: "a signal by a file", script: r#""$TOOL" sigio $VICTIM"#, ..VICTIM },
+    VICTIM.with("kill", "kill -9 $VICTIM"),
+    VICTIM.with("stop", "kill -STOP $VICTIM"),
+    VICTIM.with("a signal by pidfd", r#""$TOOL" pidfd-kill $VICTIM"#),
+    VICTIM.with("a signal to a thread", r#""$TOOL" tgkill $VICTIM"#),
+    VICTIM.with("a queued signal", r#""$TOOL" sigqueue $VICTIM"#),
+    VICTIM.with("a signal by a file", r#""$TOOL" sigio $VICTIM"#),
+    VICTIM.with(
+        "signals to every process in sight",
+        "for p in /proc/[0-9]*; do p=${p#/proc/}; [ $p = $VICTIM ] && kill -9 $p; done",
+    ),
+    VICTIM.with("ptrace", r#""$TOOL" ptrace-write $VICTIM $ADDRESS"#),
+    VICTIM.with("process_vm_writev", r#""$TOOL" memory-write $VICTIM $ADDRESS"#),
+    VICTIM.with(
+        "the memory file",
+        "printf poked | dd of=/proc/$VICTIM/mem bs=1 seek=$ADDRESS conv=notrunc",
+    ),
+    VICTIM.with("priority", "renice -n 5 -p $VICTIM"),
+    VICTIM.with("priority of input and output", "ionice -c 3 -p $VICTIM"),
+    VICTIM.with("scheduler", "chrt -b -p 0 $VICTIM"),
+    VICTIM.with("processors", "taskset -p 1 $VICTIM"),
+    VICTIM.with("limits", "prlimit --pid $VICTIM --nofile=3:3"),
+    VICTIM.with("the first to go when memory is short", "echo 1000 > /proc/$VICTIM/oom_score_adj"),
     Attack {
-        name: "signals to every process in sight",
-        script: "for p in /proc/[0-9]*; do p=${p#/proc/}; [ $p = $VICTIM ] && kill -9 $p; done",
-        ..VICTIM
-    },
-    Attack { name: "ptrace", script: r#""$TOOL" ptrace-write $VICTIM $ADDRESS"#, ..VICTIM },
-    Attack {
-        name: "process_vm_writev",
-        script: r#""$TOOL" memory-write $VICTIM $ADDRESS"#,
-        ..VICTIM
-    },
-    Attack {
-        name: "the memory file",
-        script: "printf poked | dd of=/proc/$VICTIM/mem bs=1 seek=$ADDRESS conv=notrunc",
-        ..VICTIM
-    },
-    Attack { name: "priority", script: "renice -n 5 -p $VICTIM", ..VICTIM },
-    Attack { name: "priority of input and output", script: "ionice -c 3 -p $VICTIM", ..VICTIM },
-    Attack { name: "scheduler", script: "chrt -b -p 0 $VICTIM", ..VICTIM },
-    Attack { name: "processors", script: "taskset -p 1 $VICTIM", ..VICTIM },
-    Attack { name: "limits", script: "prlimit --pid $VICTIM --nofile=3:3", ..VICTIM },
-    Attack {
-        name: "the first to go when memory is short",
-        script: "echo 1000 > /proc/$VICTIM/oom_score_adj",
-        ..VICTIM
-    },
-    Attack {
-        name: "writing to shared memory",
-        script: r#""$TOOL" shm-write $SHM"#,
         witness: changes_shared_memory,
-        ..ATTACK
+        ..ATTACK.with("writing to shared memory", r#""$TOOL" shm-write $SHM"#)
     },
     Attack {
-        name: "removing shared memory",
-        script: r#""$TOOL" shm-remove $SHM"#,
         witness: changes_shared_memory,
-        ..ATTACK
+        ..ATTACK.with("removing shared memory", r#""$TOOL" shm-remove $SHM"#)
     },
     Attack {
-        name: "writing to a terminal",
-        script: r#"echo "$TOKEN" > "$TERMINAL""#,
         witness: token_arrives,
-        ..ATTACK
+        ..ATTACK.with("writing to a terminal", r#"echo "$TOKEN" > "$TERMINAL""#)
     },
     Attack {
-        name: "typing into a terminal",
-        script: r#""$TOOL" type "$TERMINAL" "$TOKEN""#,
         witness: token_arrives,
         by: By::Root,
-        ..ATTACK
+        ..ATTACK.with("typing into a terminal", r#""$TOOL" type "$TERMINAL" "$TOKEN""#)
     },
 ];
 
@@ -95,23 +77,23 @@ fn few_processes(world: &World) -> Settings {
 /// They change every process of their user, or are counted with them, so nothing else of it may run meanwhile.
 const WHOLE_USER: &[Attack] = &[
     Attack {
-        script: BOMB,
-        name: "more processes than are allowed",
         by: By::User,
         settings: few_processes,
-        ..CALL
+        ..CALL.with("more processes than are allowed", BOMB)
     },
     Attack {
-        name: "priority of all of a user's processes",
-        script: r#": $VICTIM; "$TOOL" priority-of-all 3"#,
         by: By::User,
-        ..VICTIM
+        ..VICTIM.with(
+            "priority of all of a user's processes",
+            r#": $VICTIM; "$TOOL" priority-of-all 3"#,
+        )
     },
     Attack {
-        name: "priority of input and output of all of a user's processes",
-        script: r#": $VICTIM; "$TOOL" io-priority-of-all"#,
         by: By::User,
-        ..VICTIM
+        ..VICTIM.with(
+            "priority of input and output of all of a user's processes",
+            r#": $VICTIM; "$TOOL" io-priority-of-all"#,
+        )
     },
 ];
 
@@ -135,159 +117,123 @@ sys.stdout.flush()
 os.killpg(0, 9)'"#;
 
 const LIVING_ON: &[Attack] = &[
+    OUTLIVING.with(
+        "in the background",
+        r#"sh -c ': > begun; sleep 300; :' "$MARK" > /dev/null 2>&1 & until [ -e begun ]; do sleep 0.01; done"#,
+    ),
+    OUTLIVING.with(
+        "nohup",
+        r#"nohup sh -c ': > begun; sleep 300; :' "$MARK" > /dev/null 2>&1 & until [ -e begun ]; do sleep 0.01; done"#,
+    ),
+    OUTLIVING.with(
+        "a session of its own",
+        r#"setsid sh -c ': > begun; sleep 300; :' "$MARK" > /dev/null 2>&1 & until [ -e begun ]; do sleep 0.01; done"#,
+    ),
+    OUTLIVING.with(
+        "a daemon",
+        r#"(setsid sh -c '(trap "" TERM HUP INT; cd /; sh -c ": > $WS/begun; sleep 300; :" "$1" > /dev/null 2>&1 &)' x "$MARK" > /dev/null 2>&1 < /dev/null &) ; until [ -e begun ]; do sleep 0.01; done"#,
+    ),
+    OUTLIVING.with(
+        "a daemon without an environment",
+        r#"setsid env -i sh -c ': > begun; sleep 300; :' "$MARK" > /dev/null 2>&1 & until [ -e begun ]; do sleep 0.01; done"#,
+    ),
     Attack {
-        name: "in the background",
-        script: r#"sh -c ': > begun; sleep 300; :' "$MARK" > /dev/null 2>&1 & until [ -e begun ]; do sleep 0.01; done"#,
-        ..OUTLIVING
-    },
-    Attack {
-        name: "nohup",
-        script: r#"nohup sh -c ': > begun; sleep 300; :' "$MARK" > /dev/null 2>&1 & until [ -e begun ]; do sleep 0.01; done"#,
-        ..OUTLIVING
-    },
-    Attack {
-        name: "a session of its own",
-        script: r#"setsid sh -c ': > begun; sleep 300; :' "$MARK" > /dev/null 2>&1 & until [ -e begun ]; do sleep 0.01; done"#,
-        ..OUTLIVING
-    },
-    Attack {
-        name: "a daemon",
-        script: r#"(setsid sh -c '(trap "" TERM HUP INT; cd /; sh -c ": > $WS/begun; sleep 300; :" "$1" > /dev/null 2>&1 &)' x "$MARK" > /dev/null 2>&1 < /dev/null &) ; until [ -e begun ]; do sleep 0.01; done"#,
-        ..OUTLIVING
-    },
-    Attack {
-        name: "a daemon without an environment",
-        script: r#"setsid env -i sh -c ': > begun; sleep 300; :' "$MARK" > /dev/null 2>&1 & until [ -e begun ]; do sleep 0.01; done"#,
-        ..OUTLIVING
-    },
-    Attack {
-        name: "a daemon without an environment and with limits of its own",
-        script: r#"setsid env -i prlimit --locks=unlimited:unlimited sh -c ': > begun; sleep 300; :' "$MARK" > /dev/null 2>&1 & until [ -e begun ]; do sleep 0.01; done"#,
         open_at_floor: Some("a process that drops both tags is not found without a pid namespace"),
-        ..OUTLIVING
+        ..OUTLIVING.with(
+            "a daemon without an environment and with limits of its own",
+            r#"setsid env -i prlimit --locks=unlimited:unlimited sh -c ': > begun; sleep 300; :' "$MARK" > /dev/null 2>&1 & until [ -e begun ]; do sleep 0.01; done"#,
+        )
     },
     Attack {
-        script: BOMB,
-        name: "more processes than are allowed, as root",
         by: By::Root,
         settings: few_processes,
         open_at_floor: Some("without a pid namespace no limit of processes binds root"),
-        ..CALL
+        ..CALL.with("more processes than are allowed, as root", BOMB)
     },
 ];
 
 const CALL: Attack = Attack { witness: says_token, ..ATTACK };
 
 const KERNEL: &[Attack] = &[
-    Attack { name: "userfaultfd", script: r#""$TOOL" userfaultfd && echo "$TOKEN""#, ..CALL },
-    Attack { name: "perf", script: r#""$TOOL" perf && echo "$TOKEN""#, ..CALL },
-    Attack { name: "segments", script: r#""$TOOL" ldt && echo "$TOKEN""#, ..CALL },
-    Attack { name: "32-bit calls", script: r#""$TOOL" int80 && echo "$TOKEN""#, ..CALL },
+    CALL.with("userfaultfd", r#""$TOOL" userfaultfd && echo "$TOKEN""#),
+    CALL.with("perf", r#""$TOOL" perf && echo "$TOKEN""#),
+    CALL.with("segments", r#""$TOOL" ldt && echo "$TOKEN""#),
+    CALL.with("32-bit calls", r#""$TOOL" int80 && echo "$TOKEN""#),
+    CALL.with("a new user namespace", r#"unshare --user true && echo "$TOKEN""#),
+    Attack { by: By::Root, ..CALL.with("bpf", r#""$TOOL" bpf && echo "$TOKEN""#) },
+    Attack { by: By::Root, ..CALL.with("fanotify", r#""$TOOL" fanotify && echo "$TOKEN""#) },
+    Attack { by: By::Root, ..CALL.with("the clock", r#""$TOOL" settime && echo "$TOKEN""#) },
     Attack {
-        name: "a new user namespace",
-        script: r#"unshare --user true && echo "$TOKEN""#,
-        ..CALL
-    },
-    Attack { name: "bpf", script: r#""$TOOL" bpf && echo "$TOKEN""#, by: By::Root, ..CALL },
-    Attack {
-        name: "fanotify",
-        script: r#""$TOOL" fanotify && echo "$TOKEN""#,
         by: By::Root,
-        ..CALL
+        ..CALL.with("the clock, adjusted", r#""$TOOL" adjtimex && echo "$TOKEN""#)
     },
     Attack {
-        name: "the clock",
-        script: r#""$TOOL" settime && echo "$TOKEN""#,
         by: By::Root,
-        ..CALL
+        ..CALL.with("the name of the machine", r#""$TOOL" hostname && echo "$TOKEN""#)
     },
     Attack {
-        name: "the clock, adjusted",
-        script: r#""$TOOL" adjtimex && echo "$TOKEN""#,
         by: By::Root,
-        ..CALL
+        ..CALL.with("the messages of the kernel", r#""$TOOL" syslog && echo "$TOKEN""#)
     },
     Attack {
-        name: "the name of the machine",
-        script: r#""$TOOL" hostname && echo "$TOKEN""#,
         by: By::Root,
-        ..CALL
+        ..CALL.with("the log of the kernel", r#": >> /dev/kmsg && echo "$TOKEN""#)
     },
     Attack {
-        name: "the messages of the kernel",
-        script: r#""$TOOL" syslog && echo "$TOKEN""#,
         by: By::Root,
-        ..CALL
+        ..CALL.with(
+            "what runs when a program crashes",
+            r#"cat /proc/sys/kernel/core_pattern > pattern && cat pattern > /proc/sys/kernel/core_pattern && echo "$TOKEN""#,
+        )
     },
     Attack {
-        name: "the log of the kernel",
-        script: r#": >> /dev/kmsg && echo "$TOKEN""#,
         by: By::Root,
-        ..CALL
+        ..CALL.with("a setting of the kernel", r#": >> /proc/sys/vm/drop_caches && echo "$TOKEN""#)
     },
     Attack {
-        name: "what runs when a program crashes",
-        script: r#"cat /proc/sys/kernel/core_pattern > pattern && cat pattern > /proc/sys/kernel/core_pattern && echo "$TOKEN""#,
         by: By::Root,
-        ..CALL
+        ..CALL.with(
+            "a setting of the processors",
+            r#"for f in $(find /sys/devices/system -type f -perm -200 | head -20); do : >> $f && echo "$TOKEN"; done"#,
+        )
     },
     Attack {
-        name: "a setting of the kernel",
-        script: r#": >> /proc/sys/vm/drop_caches && echo "$TOKEN""#,
         by: By::Root,
-        ..CALL
+        ..CALL.with(
+            "control groups",
+            r#"for f in $(find /sys/fs/cgroup -maxdepth 2 -name '*.procs'); do : >> $f && echo "$TOKEN"; done"#,
+        )
     },
     Attack {
-        name: "a setting of the processors",
-        script: r#"for f in $(find /sys/devices/system -type f -perm -200 | head -20); do : >> $f && echo "$TOKEN"; done"#,
         by: By::Root,
-        ..CALL
+        ..CALL.with(
+            "the namespaces of another process",
+            r#""$TOOL" setns /proc/$VICTIM/ns/mnt && echo "$TOKEN""#,
+        )
     },
+    Attack { by: By::Root, ..CALL.with("chroot", r#""$TOOL" chroot . && echo "$TOKEN""#) },
     Attack {
-        name: "control groups",
-        script: r#"for f in $(find /sys/fs/cgroup -maxdepth 2 -name '*.procs'); do : >> $f && echo "$TOKEN"; done"#,
         by: By::Root,
-        ..CALL
-    },
-    Attack {
-        name: "the namespaces of another process",
-        script: r#""$TOOL" setns /proc/$VICTIM/ns/mnt && echo "$TOKEN""#,
-        by: By::Root,
-        ..CALL
-    },
-    Attack { name: "chroot", script: r#""$TOOL" chroot . && echo "$TOKEN""#, by: By::Root, ..CALL },
-    Attack {
-        name: "swap space",
-        script: r#""$TOOL" swapoff README && echo "$TOKEN""#,
-        by: By::Root,
-        ..CALL
+        ..CALL.with("swap space", r#""$TOOL" swapoff README && echo "$TOKEN""#)
     },
 ];
 
 /// Stopped by the kernel these tests were written on, with or without a sandbox.
 const STOPPED: &[Attack] = &[
     Attack {
-        name: "x32 calls",
-        script: r#""$TOOL" x32 && echo "$TOKEN""#,
         stopped_anyway: Some("CONFIG_X86_X32_ABI is not set"),
-        ..CALL
+        ..CALL.with("x32 calls", r#""$TOOL" x32 && echo "$TOKEN""#)
     },
     Attack {
-        name: "ports of the processor",
-        script: r#""$TOOL" iopl && echo "$TOKEN""#,
         stopped_anyway: Some("CONFIG_X86_IOPL_IOPERM is not set"),
-        ..CALL
+        ..CALL.with("ports of the processor", r#""$TOOL" iopl && echo "$TOKEN""#)
     },
     Attack {
-        name: "a kernel module",
-        script: r#""$TOOL" module && echo "$TOKEN""#,
         stopped_anyway: Some("the kernel has no modules"),
-        ..CALL
+        ..CALL.with("a kernel module", r#""$TOOL" module && echo "$TOKEN""#)
     },
     Attack {
-        name: "the emergency key",
-        script: r#": >> /proc/sysrq-trigger && echo "$TOKEN""#,
         stopped_anyway: Some("CONFIG_MAGIC_SYSRQ is not set"),
-        ..CALL
+        ..CALL.with("the emergency key", r#": >> /proc/sysrq-trigger && echo "$TOKEN""#)
     },
 ];

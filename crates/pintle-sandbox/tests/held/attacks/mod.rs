@@ -61,6 +61,12 @@ const ATTACK: Attack = Attack {
     stopped_anyway: None,
 };
 
+impl Attack {
+    const fn with(self, name: &'static str, script: &'static str) -> Self {
+        Self { name, script, ..self }
+    }
+}
+
 /// What there was before, and what came of it.
 struct Scene<'a> {
     world: &'a World,

@@ -6,6 +6,7 @@ use std::{
     path::Path,
 };
 
+use pintle_agent::Tool;
 use pintle_policy::Reach;
 use serde_json::{Value, json};
 use tempfile::tempdir;
@@ -38,7 +39,7 @@ async fn a_symlink_put_into_a_judged_path_is_never_followed() {
     fs::write(root.join("secret/a.txt"), "not mine").unwrap();
     let calls = || {
         let call = |tool: FileTool, args: Value| {
-            let reach = Reach::of(&args, &work);
+            let reach = Reach::of(&tool.spec(), &args, &work);
             tool.execute(args, reach, cx(&work))
         };
         let path = "inside/a.txt";
@@ -141,7 +142,8 @@ async fn the_links_of_proc_lead_where_they_say() {
     fs::write(root.join("a.txt"), "mine").unwrap();
     let by_proc = format!("/proc/self/root{}", root.join("a.txt").display());
     let args = json!({"path": by_proc});
-    assert_eq!(Reach::of(&args, &root).path("path").unwrap().unwrap(), root.join("a.txt"));
+    let reach = Reach::of(&FileTool::read().spec(), &args, &root);
+    assert_eq!(reach.path("path").unwrap().unwrap(), root.join("a.txt"));
     assert_eq!(read_file(&root, args).await.unwrap(), "mine");
     let held = fs::File::open(root.join("a.txt")).unwrap();
     let by_handle = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&held));

@@ -15,7 +15,7 @@ use tempfile::tempdir;
 use super::{edit_file, message, names, run, write_file};
 use crate::{
     files::{FileTool, Target, replace, turn},
-    place::Place,
+    nofollow::Place,
     testing::cx,
 };
 

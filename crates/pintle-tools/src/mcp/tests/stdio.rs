@@ -22,7 +22,7 @@ async fn the_tools_of_a_server_become_tools_of_the_agent() {
     assert_eq!(echo.spec().input_schema["properties"]["message"]["type"], "string");
     assert_eq!(echo.spec().input_schema["required"], json!(["message"]));
     // R11.3
-    assert!(tools.iter().all(|tool| tool.zone() == Zone::External));
+    assert!(tools.iter().all(|tool| tool.spec().zone == Zone::External));
     assert!(tools.len() >= 10, "{}", tools.len());
     server.shutdown().await;
 }

@@ -1,0 +1,131 @@
+//! The last question of step 10: does a person approve the call?
+
+use std::time::Duration;
+
+use super::{
+    RunContext,
+    judge::Rejection,
+    new_id, now_ms,
+    static_checks::{ApprovalNeed, Cleared},
+};
+use crate::{
+    approver::{ApprovalOutcome, ApprovalRequest, Prepared},
+    call::FinalCall,
+    event::RunEventKind,
+};
+
+/// How long an approver has to notice by itself that a question has lapsed, and to pass on an answer that came in time.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Asks a person, unless a standing rule answers. Everything but a yes is a rejection.
+pub(super) async fn ask_person(
+    ctx: &RunContext,
+    call: &FinalCall,
+    cleared: &Cleared<'_>,
+    need: ApprovalNeed,
+) -> Result<Approved, Rejection> {
+    let Some(claim) = ctx.claim() else {
+        return Err(Rejection::Denied("the session is not open".into()));
+    };
+    let timeout =
+        u64::try_from(ctx.agent().policy.approval_timeout.as_millis()).unwrap_or(u64::MAX);
+    let approver = &ctx.agent().approver;
+    let session_id = claim.session_id().to_string();
+    let (standing, rule) = match need.by_zone_alone {
+        true => {
+            let standing = cleared.covered_by(call, approver.rules(Some(&session_id)).await);
+            (standing, cleared.offered_rule(call))
+        }
+        false => (None, None),
+    };
+    let mut request = ApprovalRequest {
+        approval_id: new_id(),
+        session_id,
+        run_id: ctx.run_id.clone(),
+        tool_call_id: call.id().to_string(),
+        tool_name: call.tool().to_string(),
+        args: call.question(),
+        args_hash: call.args_hash(),
+        zone: cleared.zone(),
+        reason: need.reasons.join("; "),
+        expires_at: now_ms().saturating_add(timeout),
+        rule,
+        can_park: call.grants().is_empty() && ctx.request.lineage.is_none(),
+    };
+    let by_rule = standing.map(|rule| rule.to_string());
+    let prepared = match &by_rule {
+        Some(by) => Prepared::Settled(ApprovalOutcome::Approved { by: by.clone() }),
+        None => approver.prepare(&claim, &request).await,
+    };
+    if let Prepared::Stored(id) = &prepared {
+        request.approval_id.clone_from(id);
+    }
+    ctx.emit(RunEventKind::ApprovalRequested {
+        approval_id: request.approval_id.clone(),
+        tool_call_id: request.tool_call_id.clone(),
+        tool_name: request.tool_name.clone(),
+        args: request.args.clone(),
+        args_hash: request.args_hash.clone(),
+        expires_at: request.expires_at,
+    });
+    let is_stored = matches!(prepared, Prepared::Stored(_));
+    if let Prepared::Settled(outcome) = prepared {
+        resolved(ctx, request.approval_id.clone(), &outcome);
+        let decided_by = by_rule.unwrap_or_else(|| format!("approval {}", request.approval_id));
+        return answered(outcome, &request.reason).map(|()| Approved { decided_by, used_up: None });
+    }
+    let approval_id = request.approval_id.clone();
+    ctx.state().open_approvals.push(approval_id.clone());
+    let why = request.reason.clone();
+    // An approver lets a question lapse itself: only there is it known which answer came in time, however late it is
+    // heard of here. Whatever it does: some time after that the question has no answer any more.
+    let asked = approver.ask(request);
+    let limit = ctx.agent().policy.approval_timeout.saturating_add(GRACE);
+    let outcome = tokio::time::timeout(limit, asked).await.unwrap_or(ApprovalOutcome::Expired);
+    if outcome == ApprovalOutcome::Parked {
+        ctx.state().open_approvals.retain(|open| *open != approval_id);
+        return Err(Rejection::Parked);
+    }
+    resolved(ctx, approval_id.clone(), &outcome);
+    if is_stored && matches!(outcome, ApprovalOutcome::Denied { .. }) {
+        let heard = ctx.agent().store.acknowledge_denial(&claim, &approval_id).await;
+        ctx.written_under_claim(heard).map_err(|error| Rejection::Denied(error.message))?;
+    }
+    let decided_by = format!("approval {approval_id}");
+    let used_up = is_stored.then_some(approval_id);
+    answered(outcome, &why).map(|()| Approved { decided_by, used_up })
+}
+
+/// What a person said yes to.
+pub(super) struct Approved {
+    /// The approval or the rule, in words.
+    pub(super) decided_by: String,
+    /// The approval that the call uses up; a rule stands for the next call too.
+    pub(super) used_up: Option<String>,
+}
+
+fn answered(outcome: ApprovalOutcome, why: &str) -> Result<(), Rejection> {
+    Err(Rejection::Denied(match outcome {
+        ApprovalOutcome::Approved { .. } => return Ok(()),
+        ApprovalOutcome::Denied { by, reason: Some(reason) } => format!("{by} said no: {reason}"),
+        ApprovalOutcome::Denied { by, reason: None } => format!("{by} said no"),
+        ApprovalOutcome::Expired => "a person was asked and nobody answered in time".into(),
+        ApprovalOutcome::Parked => return Err(Rejection::Parked),
+        ApprovalOutcome::Cancelled => "the question to a person was withdrawn".into(),
+        ApprovalOutcome::NoOneToAsk => {
+            format!("this call needs a person's approval ({why}), and there is no one to ask")
+        }
+    }))
+}
+
+/// Says what became of a question. Every question that was asked is resolved, also when the run is stopped meanwhile.
+pub(super) fn resolved(ctx: &RunContext, approval_id: String, outcome: &ApprovalOutcome) {
+    ctx.state().open_approvals.retain(|open| *open != approval_id);
+    let (by, reason) = match outcome {
+        ApprovalOutcome::Approved { by } => (Some(by.clone()), None),
+        ApprovalOutcome::Denied { by, reason } => (Some(by.clone()), reason.clone()),
+        _ => (None, None),
+    };
+    let outcome = outcome.name().to_string();
+    ctx.emit(RunEventKind::ApprovalResolved { approval_id, outcome, by, reason });
+}

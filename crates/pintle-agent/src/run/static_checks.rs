@@ -1,0 +1,267 @@
+//! The part of the judgement that asks nobody: is there such a tool, do the arguments fit, may this personality use it,
+//! does a guard object, how far does the call reach.
+
+use std::path::Path;
+
+use pintle::{HandlerVerdict, points::ToolPre};
+use pintle_policy::{Floor, Judged, Reach, Restricted, Zone, guard, zone_of};
+use pintle_sandbox::{Confinement, Grant, Unconfined};
+use serde::Serialize;
+
+use super::judge::Rejection;
+use crate::{
+    agent::Inner,
+    call::FinalCall,
+    personality::Personality,
+    policy::Policy,
+    rule::{ApprovalRule, StandingRule},
+    toolbox::RegisteredTool,
+};
+
+/// The source of a rule that nobody wrote down and nobody can take away.
+const BUILT_IN: &str = "built-in";
+
+/// One step of a judgement: what was looked at, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JudgedStep {
+    /// What was looked at.
+    pub step: &'static str,
+    /// What came of it.
+    pub finding: Finding,
+    /// In words.
+    pub detail: String,
+    /// Where the rule that decided is written down, when it is written down somewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+/// What came of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// It does not stand in the way.
+    Passes,
+    /// A person has to be asked.
+    Asks,
+    /// The call does not run.
+    Stops,
+}
+
+/// What is known of a call that nothing written down forbids.
+pub(super) struct Cleared<'a> {
+    pub(super) tool: &'a RegisteredTool,
+    /// Where its paths lead, as every judge saw it.
+    pub(super) reach: Reach,
+    judged: Judged,
+    floor: Floor,
+    /// How a process of this call is held, if it starts one inside a sandbox.
+    confinement: Option<Confinement>,
+    /// What a person would grant to a second attempt, in words.
+    granted: Option<String>,
+    /// Whether a protected or secret path decided its zone: no rule covers that.
+    is_restricted: bool,
+}
+
+/// What a person has to approve.
+pub(super) struct ApprovalNeed {
+    /// Why, each reason in words. Without any, no one is asked.
+    pub(super) reasons: Vec<String>,
+    /// Whether the zone alone asks: then a rule may answer (R11.7).
+    pub(super) by_zone_alone: bool,
+}
+
+impl Cleared<'_> {
+    pub(super) fn tool_pre(&self, call: &FinalCall) -> ToolPre {
+        ToolPre::default()
+            .tool_call_id(call.id().to_string())
+            .tool_name(call.tool().to_string())
+            .tool_input(call.args().clone())
+            .zone(self.judged.zone.number())
+    }
+
+    pub(super) fn zone(&self) -> Zone {
+        self.judged.zone
+    }
+
+    /// How its process is held. Outside a sandbox only a person's approval lets it run (R17.1).
+    pub(super) fn confinement(&self, decided_by: Option<&str>) -> Option<Confinement> {
+        let approved = |by: &str| Unconfined::by(format!("a person, by {by}")).into();
+        match self.tool.spec.starts_processes {
+            true => self.confinement.clone().or(decided_by.map(approved)),
+            false => None,
+        }
+    }
+
+    /// What a person has to be asked, if anything: about the zone, and what hooks want; then where a link leads, for the
+    /// words of the call do not say.
+    pub(super) fn approval_need(&self, questions: Vec<HandlerVerdict>) -> ApprovalNeed {
+        let by_zone = (self.floor == Floor::Ask).then(|| self.judged.why.clone());
+        let by_zone_alone = by_zone.is_some()
+            && questions.is_empty()
+            && self.granted.is_none()
+            && !self.is_restricted;
+        let wanted = questions.into_iter().map(by_hook);
+        let granted = self.granted.clone().into_iter();
+        let mut reasons: Vec<String> = granted.chain(by_zone).chain(wanted).collect();
+        if !reasons.is_empty() {
+            let led = |(written, real): (&str, &Path)| format!("{written} is {}", real.display());
+            reasons.extend(self.reach.linked().map(led));
+        }
+        ApprovalNeed { reasons, by_zone_alone }
+    }
+
+    /// The first rule that covers the call.
+    pub(super) fn covered_by(
+        &self,
+        call: &FinalCall,
+        rules: Vec<StandingRule>,
+    ) -> Option<StandingRule> {
+        rules
+            .into_iter()
+            .find(|it| it.rule.covers(&self.tool.spec, call, &self.reach, self.judged.zone))
+    }
+
+    pub(super) fn offered_rule(&self, call: &FinalCall) -> Option<ApprovalRule> {
+        ApprovalRule::offered(&self.tool.spec, call, &self.reach, self.judged.zone)
+    }
+}
+
+impl JudgedStep {
+    fn passes(step: &'static str, detail: String, source: Option<String>) -> Self {
+        Self { step, finding: Finding::Passes, detail, source }
+    }
+
+    fn stops(step: &'static str, detail: String, source: Option<String>) -> Self {
+        Self { step, finding: Finding::Stops, detail, source }
+    }
+}
+
+/// Adds a step to the trail. A reason not to run becomes a denial.
+fn push(
+    trail: &mut Vec<JudgedStep>,
+    step: &'static str,
+    found: Result<String, String>,
+    source: Option<String>,
+) -> Result<(), Rejection> {
+    match found {
+        Ok(detail) => {
+            trail.push(JudgedStep::passes(step, detail, source));
+            Ok(())
+        }
+        Err(reason) => {
+            trail.push(JudgedStep::stops(step, reason.clone(), source));
+            Err(Rejection::Denied(reason))
+        }
+    }
+}
+
+/// Makes every check in turn; the first refusal ends it. The trail says how far it came.
+pub(super) fn static_checks<'a>(
+    agent: &'a Inner,
+    lineage: &[&Personality],
+    call: &FinalCall,
+    trail: &mut Vec<JudgedStep>,
+) -> Result<Cleared<'a>, Rejection> {
+    let (name, policy) = (call.tool(), &agent.policy);
+    let tool = agent.tools.check(name, call.args()).map_err(|reason| {
+        trail.push(JudgedStep::stops("known tool", reason.clone(), None));
+        Rejection::Invalid(reason)
+    })?;
+    let found = format!("`{name}` is there, and the arguments fit it");
+    trail.push(JudgedStep::passes("known tool", found, None));
+    push(trail, "toolset", toolset(agent, lineage, name), None)?;
+
+    let reach = Reach::of(&tool.spec, call.args(), &policy.workspace);
+    let (found, source) = match guard::judge_all(&policy.guards, &tool.spec, call.args(), &reach) {
+        Some(denial) => {
+            (Err(format!("{} ({})", denial.reason, denial.source)), Some(denial.source))
+        }
+        None => match policy.guards.len() {
+            0 => (Ok("there are no rules".to_string()), None),
+            1 => (Ok("no rule matches (1 rule)".to_string()), None),
+            several => (Ok(format!("no rule matches ({several} rules)")), None),
+        },
+    };
+    push(trail, "guards", found, source)?;
+
+    let zone = |restricted| zone_of(&tool.spec, call.args(), &reach, restricted);
+    let mut judged = zone(policy.restricted()).map_err(|reason| {
+        trail.push(JudgedStep::stops("zone", reason.clone(), None));
+        Rejection::Invalid(reason)
+    })?;
+    let is_restricted =
+        judged.zone == Zone::Machine && zone(Restricted::default()).is_ok_and(|it| it != judged);
+    let mut confinement = None;
+    if tool.spec.starts_processes {
+        let (found, held) = sandbox(policy, &mut judged, call.grants());
+        trail.push(found);
+        confinement = held;
+    }
+    let (zone, why, level) = (judged.zone.name(), &judged.why, policy.level.name());
+    let floor = policy.level.floor(judged.zone);
+    let written = policy.level_written.clone();
+    let (finding, detail, source) = match floor {
+        Floor::Run => (Finding::Passes, format!("runs unasked at level {level}: {why}"), written),
+        Floor::Ask => (Finding::Asks, format!("{why} · level {level} asks"), written),
+        // No level decides about the last zone.
+        Floor::Never if judged.zone == Zone::Never => {
+            let never = format!("{why}; no setting allows this");
+            (Finding::Stops, never, Some(BUILT_IN.to_string()))
+        }
+        Floor::Never => {
+            let at = written.as_deref().map(|at| format!(" ({at})")).unwrap_or_default();
+            (Finding::Stops, format!("{why}; level {level} never allows this{at}"), written)
+        }
+    };
+    let said = format!("{zone}: {detail}");
+    trail.push(JudgedStep { step: "zone", finding, detail: said, source });
+    if finding == Finding::Stops {
+        return Err(Rejection::Denied(detail));
+    }
+    let granted = (!call.grants().is_empty()).then(|| {
+        let wanted: Vec<String> = call.grants().iter().map(ToString::to_string).collect();
+        format!("the kernel refused: {}", wanted.join(", "))
+    });
+    Ok(Cleared { tool, reach, judged, floor, confinement, granted, is_restricted })
+}
+
+/// What the kernel holds of this call. What it cannot hold reaches the machine (R17.2).
+fn sandbox(
+    policy: &Policy,
+    judged: &mut Judged,
+    grants: &[Grant],
+) -> (JudgedStep, Option<Confinement>) {
+    let confined = policy.containment.confine(judged.zone, grants);
+    let (finding, detail) = match &confined {
+        Ok(confinement) => (Finding::Passes, policy.containment.in_words(confinement)),
+        Err(why) => (Finding::Asks, why.clone()),
+    };
+    if let Err(why) = &confined
+        && judged.zone < Zone::Machine
+    {
+        judged.why = format!("no sandbox holds it, so it may change this machine: {why}");
+        judged.zone = Zone::Machine;
+    }
+    (JudgedStep { step: "sandbox", finding, detail, source: None }, confined.ok())
+}
+
+fn toolset(agent: &Inner, lineage: &[&Personality], tool: &str) -> Result<String, String> {
+    if !agent.policy.offers(tool) {
+        return Err(format!("the profile's `tools` do not offer `{tool}`"));
+    }
+    match lineage.iter().find(|personality| !personality.may_use(tool)) {
+        Some(personality) => {
+            Err(format!("the personality `{}` may not use `{tool}`", personality.id))
+        }
+        None => Ok("the personality may use it".into()),
+    }
+}
+
+/// The hook is named, also where its own words do not.
+fn by_hook(HandlerVerdict { handler, reason, .. }: HandlerVerdict) -> String {
+    match reason.contains(&*handler) {
+        true => reason,
+        false => format!("hook `{handler}` asks: {reason}"),
+    }
+}

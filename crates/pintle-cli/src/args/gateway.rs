@@ -1,0 +1,81 @@
+//! `pintle serve` and `pintle messages`.
+
+use clap::{Args, Subcommand};
+
+use super::Who;
+
+/// Serve the agent in chats and over HTTP
+#[derive(Args)]
+#[command(after_help = "Examples:
+  pintle serve
+  pintle serve --addr 127.0.0.1:4000 --profile my-agent
+
+The token is in the file `token` of the data folder, which only you can read. An
+address that other machines reach needs it too, and a host that requests may name
+(`--host`). Ctrl-C stops; what was accepted and is not done is processed after
+the next start.
+
+See also: pintle messages, pintle approvals")]
+pub(crate) struct Serve {
+    /// Where to listen
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7437")]
+    pub(crate) addr: std::net::SocketAddr,
+    /// A host that requests may name, besides the address itself (can be repeated)
+    #[arg(long = "host", value_name = "HOST")]
+    pub(crate) hosts: Vec<String>,
+    /// Lines of standard input are messages too
+    #[arg(long)]
+    pub(crate) console: bool,
+    #[command(flatten)]
+    pub(crate) who: Who,
+}
+
+/// List messages that were put aside; pair with people
+#[derive(Args)]
+#[command(after_help = "Examples:
+  pintle messages
+  pintle messages retry 0198f0c2
+
+See also: pintle serve")]
+pub(crate) struct Messages {
+    /// Without one: dead
+    #[command(subcommand)]
+    pub(crate) command: Option<MessagesCommand>,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum MessagesCommand {
+    /// List messages that were put aside after several tries, with the reason
+    #[command(after_help = "Examples:
+  pintle messages dead
+  pintle messages dead --json
+
+See also: pintle messages retry")]
+    Dead,
+    /// Try one again; a running `pintle serve` picks it up
+    #[command(after_help = "Examples:
+  pintle messages retry 0198f0c2
+  pintle messages retry 0198f0c2 --json
+
+See also: pintle messages dead")]
+    Retry {
+        /// Its id, or the start or end of it
+        id: String,
+    },
+    /// List messages that may have arrived and are not sent again
+    #[command(after_help = "Examples:
+  pintle messages unknown
+  pintle messages unknown --json
+
+See also: pintle messages dead")]
+    Unknown,
+    /// Print a code with which one person can pair in a private chat
+    #[command(after_help = "Examples:
+  pintle messages pair
+  pintle messages pair --json
+
+The person sends `/pair CODE` to the bot.
+
+See also: pintle serve")]
+    Pair,
+}

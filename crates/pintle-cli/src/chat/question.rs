@@ -1,0 +1,356 @@
+//! The question to a person, in the words of `pintle chat`, `pintle approvals show` and the web page: what would run, why a
+//! person is asked, and which keys answer (R11.4, R11.7).
+
+use std::{
+    fs::{self, File},
+    io::Read,
+    path::Path,
+};
+
+use pintle_actions::Scrubber;
+use pintle_agent::{ApprovalRequest, ApprovalRule, store::Approval};
+use pintle_policy::Zone;
+use pintle_profile::OPERATOR_FILE;
+use pintle_sandbox::Grant;
+use serde_json::Value;
+
+use crate::{
+    shown::{Show, Shown, bold, dim, green, json, text},
+    term::{Diff, Glyph, columns, left, plural, size, wrap},
+};
+
+/// More lines of a command or a file are cut in the middle until somebody asks for them.
+const MOST_LINES: usize = 20;
+/// A longer file is not compared.
+const LONGEST_FILE: u64 = 1024 * 1024;
+/// Below this the id stands under the title.
+const NARROW: usize = 60;
+
+/// A question, from a run that asks or from the store.
+pub(crate) struct Question<'q> {
+    id: &'q str,
+    tool: &'q str,
+    args: Value,
+    args_hash: &'q str,
+    reason: String,
+    pub(super) rule: Option<&'q ApprovalRule>,
+    expires_at: u64,
+    zone: Option<Zone>,
+    workspace: &'q Path,
+}
+
+/// What a person reads before the keys.
+pub(crate) struct Text {
+    pub(crate) lines: Vec<Shown>,
+    /// Whether something is left out: then there is no yes before it was seen.
+    pub(crate) is_cut: bool,
+}
+
+impl<'q> Question<'q> {
+    pub(crate) fn of_request(
+        request: &'q ApprovalRequest,
+        workspace: &'q Path,
+        scrubber: &Scrubber,
+    ) -> Self {
+        Self {
+            id: &request.approval_id,
+            tool: &request.tool_name,
+            args: scrubbed(&request.args, scrubber),
+            args_hash: &request.args_hash,
+            reason: scrubber.scrub(&request.reason).into_owned(),
+            rule: request.rule.as_ref(),
+            expires_at: request.expires_at,
+            zone: Some(request.zone),
+            workspace,
+        }
+    }
+
+    pub(crate) fn of_stored(
+        approval: &'q Approval,
+        workspace: &'q Path,
+        scrubber: &Scrubber,
+    ) -> Self {
+        Self {
+            id: &approval.id,
+            tool: &approval.tool,
+            args: scrubbed(&approval.args, scrubber),
+            args_hash: &approval.args_hash,
+            reason: scrubber.scrub(&approval.reason).into_owned(),
+            rule: approval.rule.as_ref(),
+            expires_at: approval.expires_at,
+            zone: None,
+            workspace,
+        }
+    }
+
+    /// The call on one line, and why it is asked about: a row among others.
+    pub(super) fn row(&self) -> (Shown, Shown) {
+        (crate::term::call(self.tool, &self.args), self.reason.shown())
+    }
+
+    /// Whether a row shows all of it, and a yes to several at once may cover it.
+    pub(super) fn fits_a_row(&self) -> bool {
+        let is_line = match self.tool {
+            "terminal" => {
+                let command = self.word("command").unwrap_or_default();
+                command.trim_end().lines().count() == 1 && self.other_args(&["command"]).is_empty()
+            }
+            "read_file" | "list_dir" => true,
+            _ => false,
+        };
+        is_line && self.zone.is_some_and(|zone| zone < Zone::Machine)
+    }
+
+    pub(super) fn short_id(&self) -> String {
+        short(self.id)
+    }
+
+    fn word(&self, key: &str) -> Option<&str> {
+        self.args.get(key).and_then(Value::as_str)
+    }
+
+    /// What would happen, what it is about, and why a person is asked; all of it with `whole`.
+    pub(crate) fn text(&self, now: u64, width: usize, whole: bool) -> Text {
+        let (title, body, is_cut) = self.body(width, whole);
+        let title = text!("{} {}", Glyph::Ask, title);
+        let time = text!(
+            "{} · {} left",
+            short(self.id),
+            left((self.expires_at + 999).saturating_sub(now))
+        );
+        let gap = width.saturating_sub(columns(&title) + columns(&time));
+        let mut lines = match width >= NARROW && gap > 1 {
+            true => vec![text!("{}{}{}", title, " ".repeat(gap), dim(time))],
+            false => wrapped(&title, width, 2).chain([text!("  {}", dim(time))]).collect(),
+        };
+        let why: Vec<Shown> = wrapped(&text!("  {}", sentence(&self.reason)), width, 2).collect();
+        match self.tool {
+            // The reason speaks of a file: the change comes last, next to the keys.
+            "edit_file" | "write_file" => lines.extend(why.into_iter().chain(body)),
+            _ => lines.extend(body.into_iter().chain(why)),
+        }
+        Text { lines, is_cut }
+    }
+
+    fn body(&self, width: usize, whole: bool) -> (Shown, Vec<Shown>, bool) {
+        let granted: Vec<Grant> = self
+            .args
+            .get("grants")
+            .and_then(|grants| serde_json::from_value(grants.clone()).ok())
+            .unwrap_or_default();
+        let granted: Vec<String> = granted.iter().map(ToString::to_string).collect();
+        match (self.tool, self.word("path")) {
+            ("terminal", _) => {
+                let command = self.word("command").unwrap_or_default();
+                let title = match (granted.is_empty(), command.trim_end().lines().count()) {
+                    (false, _) => {
+                        text!(
+                            "{}",
+                            bold(text!("Run it again, allowed to {}?", granted.join(" and to ")))
+                        )
+                    }
+                    (true, 0..=1) => bold("Run this command?"),
+                    (true, _) => bold("Run this script?"),
+                };
+                let (mut lines, is_cut) = block(command, "$ ", width, whole);
+                lines.extend(self.other_args(&["command", "grants"]));
+                (title, lines, is_cut)
+            }
+            ("edit_file", Some(path)) => {
+                let (old, new) =
+                    (self.word("old").unwrap_or_default(), self.word("new").unwrap_or_default());
+                let diff = Diff::between(old, new);
+                let title = text!("{}  {}", bold(text!("Edit {}?", path)), diff.counts());
+                let first =
+                    self.current(path).and_then(|text| first_line_of(&text, old)).unwrap_or(1);
+                let (lines, is_cut) = cut(diff.lines(1, first, width.saturating_sub(2)), whole);
+                (title, indented(lines), is_cut)
+            }
+            ("write_file", Some(path)) => self.write(path, width, whole),
+            ("delegate", _) => {
+                let (lines, is_cut) =
+                    block(self.word("task").unwrap_or_default(), "", width, whole);
+                (bold("Start a sub-agent with this task?"), lines, is_cut)
+            }
+            ("read_file", Some(path)) => {
+                (bold(text!("Read {}?", path)), self.other_args(&["path"]), false)
+            }
+            ("list_dir", Some(path)) => {
+                (bold(text!("List {}?", path)), self.other_args(&["path"]), false)
+            }
+            (tool, _) => {
+                let name = tool.strip_prefix("mcp__").unwrap_or(tool).replacen("__", ".", 1);
+                let lines = self.args.as_object().into_iter().flatten();
+                let lines = lines.flat_map(|(key, value)| argument(key, value, width));
+                let (lines, is_cut) = cut(lines.collect(), whole);
+                (bold(text!("Call {}?", name)), lines, is_cut)
+            }
+        }
+    }
+
+    fn write(&self, path: &str, width: usize, whole: bool) -> (Shown, Vec<Shown>, bool) {
+        let content = self.word("content").unwrap_or_default();
+        let before = self.current(path);
+        let diff = Diff::between(before.as_deref().unwrap_or_default(), content);
+        let title = match &before {
+            Some(_) => text!("{}  {}", bold(text!("Overwrite {}?", path)), diff.counts()),
+            None => {
+                let (lines, bytes) = (content.lines().count() as u64, content.len() as u64);
+                let what = text!("{}, {}", plural(lines, "line"), size(bytes));
+                text!("{}  {}", bold(text!("Write a new file, {}?", path)), what)
+            }
+        };
+        let (lines, is_cut) = cut(diff.lines(1, 1, width.saturating_sub(2)), whole);
+        (title, indented(lines), is_cut)
+    }
+
+    /// The file as it is now, for comparing; a device or a pipe is not read.
+    fn current(&self, path: &str) -> Option<String> {
+        let path = self.workspace.join(path);
+        let is_file = fs::metadata(&path).is_ok_and(|it| it.is_file() && it.len() <= LONGEST_FILE);
+        let mut text = String::new();
+        File::open(path)
+            .ok()
+            .filter(|_| is_file)?
+            .take(LONGEST_FILE)
+            .read_to_string(&mut text)
+            .ok()?;
+        Some(text)
+    }
+
+    /// The arguments that have no place of their own.
+    fn other_args(&self, shown: &[&str]) -> Vec<Shown> {
+        let rest = self.args.as_object().into_iter().flatten();
+        let rest = rest.filter(|(key, value)| !shown.contains(&key.as_str()) && !value.is_null());
+        let rest: Vec<String> = rest.map(|(key, value)| format!("{key}: {value}")).collect();
+        match rest.is_empty() {
+            true => Vec::new(),
+            false => vec![text!("  {}", dim(rest.join(" · ")))],
+        }
+    }
+
+    /// For `d`: everything that is known, as it is stored.
+    pub(crate) fn details(&self, width: usize) -> Vec<Shown> {
+        let args = json(&self.args).unwrap_or_else(|_| self.args.shown());
+        let facts = [
+            ("zone", self.zone.map(|zone| zone.name().shown())),
+            ("args", Some(args)),
+            ("folder", Some(self.workspace.shown())),
+            ("hash", Some(self.args_hash.shown())),
+            ("id", Some(self.id.shown())),
+        ];
+        let known = facts.into_iter().filter_map(|(name, fact)| Some((name, fact?)));
+        known
+            .flat_map(|(name, fact)| {
+                wrapped(&text!("  {:<9} {}", name, fact), width, 12).map(dim).collect::<Vec<_>>()
+            })
+            .collect()
+    }
+
+    /// The line that a rule for good adds to the operator's file.
+    pub(super) fn written_rule(&self, rule: &ApprovalRule) -> Shown {
+        let allow = rule.allow.as_deref().unwrap_or("*");
+        let folder = self.workspace.shown();
+        green(text!(
+            "+ │ [[approvals]] tool = \"{}\", allow = \"{}\", zone = \"{}\", workspace = \"{}\"",
+            rule.tool,
+            allow,
+            rule.zone.name(),
+            folder
+        ))
+    }
+
+    /// Why a yes can only cover this call.
+    pub(super) fn no_rule(&self) -> &'static str {
+        match () {
+            () if self.args.get("grants").is_some() => {
+                "what the kernel refused is granted once only"
+            }
+            () if self.reason.contains("hook `") => "a rule never answers for a hook",
+            () => "none would be narrow enough",
+        }
+    }
+}
+
+/// What the rule covers, in words.
+pub(super) fn rule_in_words(rule: &ApprovalRule) -> Shown {
+    match rule.tool.as_str() {
+        "terminal" => text!("every `{}`", rule.allow.as_deref().unwrap_or_default()),
+        "edit_file" => text!("edits of {}", rule.allow.as_deref().unwrap_or_default()),
+        "write_file" => text!("writes of {}", rule.allow.as_deref().unwrap_or_default()),
+        "read_file" => text!("reads of {}", rule.allow.as_deref().unwrap_or_default()),
+        _ => text!("every `{}`", rule.to_string()),
+    }
+}
+
+/// The file of rules that outlive the program.
+pub(super) fn rules_file_name(file: Option<&Path>) -> String {
+    file.map_or_else(|| OPERATOR_FILE.to_owned(), |file| file.display().to_string())
+}
+
+fn scrubbed(args: &Value, scrubber: &Scrubber) -> Value {
+    let mut args = args.clone();
+    scrubber.scrub_json(&mut args);
+    args
+}
+
+pub(crate) use crate::ids::seen as short;
+
+/// A clause as a sentence; the name of a hook keeps its own beginning.
+fn sentence(clause: &str) -> Shown {
+    let mut chars = clause.chars();
+    match chars.next().filter(|_| !clause.starts_with("hook `")) {
+        Some(first) => text!("{}{}", first.to_uppercase().to_string(), chars.as_str()),
+        None => clause.shown(),
+    }
+}
+
+fn wrapped(text: &Shown, width: usize, indent: usize) -> impl Iterator<Item = Shown> {
+    wrap(text, width, indent).split_lines().collect::<Vec<_>>().into_iter()
+}
+
+fn indented(lines: Vec<Shown>) -> Vec<Shown> {
+    lines.into_iter().map(|line| text!("  {}", line)).collect()
+}
+
+/// Text as its lines: the first behind `mark`, the others behind a bar.
+fn block(text: &str, mark: &str, width: usize, whole: bool) -> (Vec<Shown>, bool) {
+    let (lines, is_cut) = cut(text.trim_end().lines().map(Show::shown).collect(), whole);
+    let drawn = lines.into_iter().enumerate().flat_map(|(at, line)| {
+        let before = match (at, mark) {
+            (0, mark) if !mark.is_empty() => text!("  {}", mark),
+            _ => text!("  {} ", Glyph::Bar),
+        };
+        wrapped(&text!("{}{}", before, bold(line)), width, 6).collect::<Vec<_>>()
+    });
+    (drawn.collect(), is_cut)
+}
+
+fn argument(key: &str, value: &Value, width: usize) -> Vec<Shown> {
+    match value.as_str() {
+        Some(text) if text.contains('\n') => {
+            let (lines, _) = block(text, "", width, true);
+            [text!("  {}:", dim(key))].into_iter().chain(lines).collect()
+        }
+        Some(text) => wrapped(&text!("  {} {}", dim(text!("{}:", key)), text), width, 4).collect(),
+        None => wrapped(&text!("  {} {}", dim(text!("{}:", key)), value), width, 4).collect(),
+    }
+}
+
+/// The lines, without those in the middle where there are too many.
+fn cut(lines: Vec<Shown>, whole: bool) -> (Vec<Shown>, bool) {
+    let over = lines.len().saturating_sub(MOST_LINES);
+    if whole || over == 0 {
+        return (lines, false);
+    }
+    let head = MOST_LINES / 2;
+    let gone = text!("  {}", dim(text!("… {} · d shows all", plural(over as u64, "more line"))));
+    let tail = lines.iter().skip(head + over).cloned();
+    (lines.iter().take(head).cloned().chain([gone]).chain(tail).collect(), true)
+}
+
+/// The number of the line where a part of a text begins, counted from 1.
+fn first_line_of(text: &str, part: &str) -> Option<usize> {
+    let at = text.find(part).filter(|_| !part.is_empty())?;
+    Some(text.get(..at)?.matches('\n').count() + 1)
+}

@@ -1,0 +1,181 @@
+//! The commands of a conversation, such as `/model`.
+
+use pintle_agent::{Session, store::IdKind};
+
+use super::{Current, Goes, RunView, conversation::Talk, editor::Words, personality, short};
+use crate::{
+    args::{Chat, Trace},
+    assembly::Assembled,
+    commands,
+    environment::Environment,
+    ids,
+    out::{say, tell},
+    problem::Problem,
+    shown::{dim, lines, text},
+    term::{ago, plural, width, wrap},
+};
+
+/// Each command, and what it does.
+const COMMANDS: [(&str, &str); 12] = [
+    ("/help", "these commands and keys"),
+    ("/model", "the model, or another: /model NAME"),
+    ("/output", "the whole output of a call: /output N"),
+    ("/trace", "the last run, step by step"),
+    ("/approvals", "questions that wait for an answer"),
+    ("/cost", "tokens and cost since this program started"),
+    ("/resume", "earlier conversations, or one of them: /resume ID"),
+    ("/clear", "start over with a new conversation"),
+    ("/hooks", "every hook that is bound"),
+    ("/personality", "who the agent is, or another: /personality NAME"),
+    ("/quit", "leave"),
+    ("/exit", "leave"),
+];
+
+/// So many earlier conversations are listed.
+const MOST_SESSIONS: usize = 10;
+
+/// What comes after a command.
+pub(super) enum Then {
+    GoOn,
+    Leave,
+}
+
+/// A message, and what is shown or chosen of the profile: all of it of the profile as it is now.
+pub(super) fn goes_by_the_profile(line: &str) -> bool {
+    let word = line.split_whitespace().next().unwrap_or_default();
+    matches!(word, "/hooks" | "/personality") || !word.starts_with('/')
+}
+
+/// What Tab completes.
+pub(super) async fn words(assembled: &Assembled, key: &str) -> Words {
+    let personalities = assembled.agent.personalities().names().map(str::to_owned).collect();
+    let sessions = sessions(assembled, key).await.unwrap_or_default();
+    let sessions = sessions.iter().map(|it| short(&it.id).to_owned()).collect();
+    let models = vec![assembled.model.clone(), "offline".to_owned()];
+    let arguments =
+        vec![("/personality", personalities), ("/resume", sessions), ("/model", models)];
+    Words { commands: COMMANDS.to_vec(), arguments }
+}
+
+pub(super) async fn run(
+    environment: &Environment,
+    chat: &mut Chat,
+    view: &mut RunView,
+    current: &mut Current,
+    talk: &mut Talk,
+    line: &str,
+) -> Result<Then, Problem> {
+    let (command, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let rest = rest.trim();
+    match (command, rest) {
+        ("/quit" | "/exit", _) => return Ok(Then::Leave),
+        ("/help", _) => help(),
+        ("/clear" | "/new", _) => {
+            talk.goes = Goes::New;
+            talk.personality = chat.who.personality.clone();
+            tell!("{}", dim("a new conversation begins with your next message"));
+        }
+        ("/hooks", _) => {
+            current.say_what_is_in_force(environment);
+            let Assembled { profile, agent, .. } = &current.assembled;
+            commands::hooks::print_list(profile.as_ref(), &agent.hooks().list());
+        }
+        ("/personality", name) => {
+            let said = personality::look_or_switch(&current.assembled, talk, name).await?;
+            tell!("{}", dim(said));
+        }
+        ("/model", "") => tell!("{}", dim(text!("{}", current.assembled.model))),
+        ("/model", name) => {
+            let before = chat.who.model.replace(name.to_owned());
+            if let Err(problem) = current.rebuild(environment, chat).await {
+                chat.who.model = before;
+                return Err(problem);
+            }
+            tell!("{}", dim(text!("the model is {} from now on", current.assembled.model)));
+        }
+        ("/output", number) => output(view, number)?,
+        ("/trace", _) => {
+            current.assembled.store.flush_records().await;
+            commands::trace::run(environment, Trace { run: talk.last_run.clone() }).await?;
+        }
+        ("/approvals", _) => {
+            commands::approvals::list_open(environment, current.assembled.store.as_ref()).await?;
+        }
+        ("/cost", _) => tell!("{}", dim(view.screen.sum.tokens())),
+        ("/resume", "") => list(&current.assembled, talk).await?,
+        ("/resume", id) => {
+            let found = sessions(&current.assembled, &talk.key).await?;
+            let fits =
+                |it: &&Session| short(&it.id) == id || it.id.starts_with(id) || it.id.ends_with(id);
+            let found = found.iter().find(fits).ok_or_else(|| {
+                Problem::new(format!("no conversation `{id}` in this folder"))
+                    .fix("/resume lists them")
+            })?;
+            let count = plural(found.message_count, "message");
+            tell!("{}", dim(text!("{}, resumed · {}", short(&found.id), count)));
+            talk.goes = Goes::OnWith(found.id.clone());
+        }
+        _ => {
+            let nearest = pintle_policy::nearest(command, COMMANDS.map(|(name, _)| name));
+            let problem = Problem::new(format!("no command `{command}`"));
+            return Err(match nearest {
+                Some(nearest) => problem.fix(format!("did you mean `{nearest}`?")),
+                None => problem.fix("/help lists them"),
+            });
+        }
+    }
+    Ok(Then::GoOn)
+}
+
+fn output(view: &RunView, number: &str) -> Result<(), Problem> {
+    let found = number.parse().ok().and_then(|number| view.screen.output(number));
+    let (call, output) = found.ok_or_else(|| {
+        Problem::new(format!("no output `{number}`"))
+            .fix("a call whose output is cut says its number: `/output 1`")
+    })?;
+    say!("{}\n{}", wrap(call, width(), 2), lines(output.trim_end()));
+    Ok(())
+}
+
+/// The conversations of this key that people talk to, newest first.
+async fn sessions(assembled: &Assembled, key: &str) -> Result<Vec<Session>, Problem> {
+    let mut sessions = assembled.store.sessions().await?;
+    sessions.retain(|it| it.key == key && it.parent.is_none());
+    sessions.truncate(MOST_SESSIONS);
+    for session in &sessions {
+        ids::learn(&*assembled.store, IdKind::Session, &session.id).await;
+    }
+    Ok(sessions)
+}
+
+async fn list(assembled: &Assembled, talk: &Talk) -> Result<(), Problem> {
+    let sessions = sessions(assembled, &talk.key).await?;
+    if sessions.is_empty() {
+        tell!("{}", dim("there is no earlier conversation in this folder"));
+    }
+    for session in &sessions {
+        let first = assembled.store.history(&session.id).await?.into_iter().next();
+        let first = first.and_then(|it| match it.message {
+            pintle_agent::Message::User { text } => Some(text),
+            _ => None,
+        });
+        let (count, when) =
+            (plural(session.message_count, "message"), ago(session.updated_at, super::now_ms()));
+        let about = first.unwrap_or_default();
+        let about = about.lines().next().unwrap_or_default();
+        tell!("  {}  {:<12} {:<13} {}", short(&session.id), when, count, about);
+    }
+    Ok(())
+}
+
+fn help() {
+    for (name, does) in COMMANDS.iter().filter(|(name, _)| *name != "/exit") {
+        tell!("  {:<13} {}", name, does);
+    }
+    tell!(
+        "  {}",
+        dim(
+            "Alt-Enter, Ctrl-J or a \\ at the end: a new line · Tab completes · Ctrl-C clears, stops, quits"
+        )
+    );
+}

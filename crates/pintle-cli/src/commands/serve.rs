@@ -1,0 +1,215 @@
+//! `pintle serve`: the gateway, its channels and the HTTP API.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{Read, Write},
+    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::{Arc, OnceLock},
+};
+
+use pintle_agent::Channel;
+use pintle_gateway::{
+    ChannelSafety, Gateway, GatewayConfig, SafetyRules,
+    api::{self, ApiConfig, Server, Token},
+    channels::{
+        ConsoleChannel, HttpChannel, TelegramChannel, TelegramConfig, TelegramMode,
+        TelegramWebhook, Webhook,
+    },
+};
+use pintle_profile::{Channels, variable_of};
+use rustix::fs::{FlockOperation, flock};
+use tokio::io::BufReader;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    args::Serve,
+    assembly::{Assembled, Extras},
+    chat::{AskVia, Interrupts},
+    environment::Environment,
+    out::{say, tell},
+    problem::Problem,
+    shown::bold,
+    store,
+};
+
+pub(crate) async fn run(environment: &Environment, serve: Serve) -> Result<ExitCode, Problem> {
+    let mut interrupts = Interrupts::listen();
+    let data = environment.create_data_dir()?;
+    let _only_one = lock(&data)?;
+    let (token, token_file) = token(&data)?;
+    let (store, queues) = store::open_with_queues(environment).await?;
+    let approver = Arc::new(OnceLock::new());
+    let extras = Extras {
+        ask_via: AskVia { elsewhere: true, ..AskVia::default() },
+        store: Some(store.clone()),
+        gateway: Some(approver.clone()),
+        ..Extras::default()
+    };
+    let assembled = Assembled::new(environment, &serve.who, extras).await?;
+    let Some(approver) = approver.get().cloned() else {
+        return Err(Problem::new("the agent has no approver"));
+    };
+    let channels = match &assembled.profile {
+        Some(profile) => profile.channels.clone(),
+        None => Channels::default(),
+    };
+    let served = Served::new(environment, &channels, serve.console)?;
+    ChannelSafety::new(served.rules, queues.clone())
+        .register(assembled.agent.hooks())
+        .map_err(Problem::new)?;
+    let server = Server::bind(serve.addr, true).await.map_err(Problem::new)?;
+    let address = server.address();
+
+    let config = GatewayConfig {
+        questions_in_group: channels.questions_in_group,
+        ..GatewayConfig::default()
+    };
+    let mut builder =
+        Gateway::builder(assembled.agent.clone(), store, queues, approver).config(config);
+    for channel in served.channels {
+        builder = builder.channel(channel);
+    }
+    let gateway = builder.start().await?;
+    let config = ApiConfig {
+        token,
+        operator: environment.names(),
+        hosts: serve.hosts,
+        idle_hooks: idle_hooks(&assembled),
+    };
+    let router = api::router(gateway.clone(), config, address, served.telegram);
+    let stop = CancellationToken::new();
+    let listening = tokio::spawn(server.run(router, stop.clone()));
+    match environment.json {
+        true => say!("{}", serde_json::json!({ "address": address.to_string() })),
+        false => {
+            tell!("serving {} on {}", assembled.model, bold(format!("http://{address}")));
+            tell!("the token is in {}", token_file.display());
+        }
+    }
+    let wish = interrupts.next().await;
+    tell!("stopping; what was accepted and is not done is processed after the next start");
+    stop.cancel();
+    gateway.stop().await;
+    let _ = listening.await;
+    assembled.close().await;
+    Ok(wish.code().into())
+}
+
+/// The hooks of the profile that do not run.
+fn idle_hooks(assembled: &Assembled) -> Vec<api::IdleHook> {
+    let untrusted = assembled.bound.untrusted.iter().map(|name| (name.clone(), "untrusted"));
+    let disabled = assembled.bound.disabled.iter().map(|hook| (hook.name.clone(), "disabled"));
+    untrusted
+        .chain(disabled)
+        .map(|(name, state)| api::IdleHook { point: String::new(), name, state: state.into() })
+        .collect()
+}
+
+/// One gateway for each data folder: it takes over what the one before left.
+fn lock(data: &Path) -> Result<File, Problem> {
+    let path = data.join("gateway.lock");
+    let file = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = file
+        .map_err(|error| Problem::new(format!("{} cannot be opened: {error}", path.display())))?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+        let data = data.display();
+        Problem::new(format!("another `pintle serve` uses the data folder {data}"))
+            .fix("stop it, or use another folder: `--data DIR`")
+    })?;
+    Ok(file)
+}
+
+/// The token of the API, made when there is none. A file that others can read is refused.
+fn token(data: &Path) -> Result<(Token, PathBuf), Problem> {
+    let path = data.join("token");
+    let failed = |error: std::io::Error| {
+        Problem::new(format!("the token {} cannot be used: {error}", path.display()))
+    };
+    let mut options = File::options();
+    match options.write(true).create_new(true).mode(0o600).open(&path) {
+        Ok(mut file) => {
+            let token = pintle_gateway::random_token()
+                .ok_or_else(|| Problem::new("the system has no randomness for a token"))?;
+            file.write_all(token.as_bytes()).map_err(failed)?;
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(failed(error)),
+    }
+    let mut file = File::open(&path).map_err(failed)?;
+    let about = file.metadata().map_err(failed)?;
+    let is_own = about.uid() == rustix::process::getuid().as_raw();
+    if about.permissions().mode() & 0o077 != 0 || !is_own {
+        return Err(Problem::new(format!("others can read the token {}", path.display()))
+            .fix("remove it: the next start makes a new one"));
+    }
+    let mut token = String::new();
+    file.read_to_string(&mut token).map_err(failed)?;
+    let token = token.trim();
+    if token.len() < 16 {
+        return Err(Problem::new(format!("the token {} is too short", path.display()))
+            .fix("remove it: the next start makes a new one"));
+    }
+    Ok((Token::new(token), path))
+}
+
+/// The channels of a profile, made.
+struct Served {
+    channels: Vec<Arc<dyn Channel>>,
+    rules: BTreeMap<String, SafetyRules>,
+    telegram: Option<TelegramWebhook>,
+}
+
+impl Served {
+    fn new(environment: &Environment, said: &Channels, console: bool) -> Result<Self, Problem> {
+        let mut served = Self { channels: Vec::new(), rules: BTreeMap::new(), telegram: None };
+        let http = match said.http.as_ref().and_then(|http| http.webhook.as_ref()) {
+            Some(webhook) => HttpChannel::with_webhook(Webhook {
+                url: webhook.url.parse().map_err(Problem::new)?,
+                secret: secret(environment, &webhook.secret)?,
+            })
+            .map_err(Problem::new)?,
+            None => HttpChannel::new(),
+        };
+        served.channels.push(Arc::new(http));
+        if console {
+            let sender = environment.names().into_iter().next().unwrap_or_default();
+            let stdin = BufReader::new(tokio::io::stdin());
+            let console = ConsoleChannel::new(stdin, sender, |text| say!("{}", text));
+            served.channels.push(Arc::new(console));
+        }
+        if let Some(telegram) = &said.telegram {
+            let mode = match &telegram.webhook {
+                None => TelegramMode::Polling,
+                Some(webhook) => TelegramMode::Webhook {
+                    url: webhook.url.clone(),
+                    secret: secret(environment, &webhook.secret)?,
+                },
+            };
+            let config = TelegramConfig {
+                token: secret(environment, &telegram.token)?,
+                base_url: telegram.base_url.clone(),
+                mode,
+            };
+            let channel = Arc::new(TelegramChannel::new(config).map_err(Problem::new)?);
+            served.telegram = channel.webhook();
+            served.channels.push(channel);
+            let rules = SafetyRules {
+                allow: Some(telegram.allow.clone()),
+                pairing: telegram.pairing,
+                mention_in_groups: telegram.mention_in_groups,
+            };
+            served.rules.insert("telegram".into(), rules);
+        }
+        Ok(served)
+    }
+}
+
+/// What a `${NAME}` of the profile stands for.
+fn secret(environment: &Environment, said: &str) -> Result<String, Problem> {
+    let name = variable_of(said)
+        .ok_or_else(|| Problem::new("a secret of a channel is named as `${NAME}`"))?;
+    environment.secret(name)
+}

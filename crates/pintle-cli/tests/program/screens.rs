@@ -1,0 +1,175 @@
+//! Every screen that is not a conversation, at 80 and at 50 columns, from real runs of the program.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use insta::assert_snapshot;
+
+use crate::support::{Said, World};
+
+const AGENT: &str = r#"{
+  "name": "shop",
+  "hooks": {
+    "onStart": [{ "action": "log", "name": "hello" }],
+    "onToolCall": [
+      { "action": "command", "name": "scan", "argv": ["./hooks/scan.sh"] },
+      { "action": "approve", "name": "ask-config", "tools": ["edit_file"] }
+    ]
+  },
+  "policies": [{ "tool": "terminal", "kind": "shell", "deny": ["git push --force *"] }]
+}
+"#;
+
+/// A profile with a hook that runs a program, and the operator's word that it may.
+fn shop() -> World {
+    let world = World::new();
+    world.write("agent.json", AGENT);
+    world.executable("hooks/scan.sh", "#!/bin/sh\ncat > /dev/null\nexit 0\n");
+    fs::create_dir_all(world.data()).unwrap();
+    fs::write(world.data().join("pintle.toml"), "allow_command_hooks = true\n").unwrap();
+    world
+}
+
+/// The same screen in a wide and in a narrow terminal.
+fn assert_screen(world: &World, name: &str, arguments: &[&str]) {
+    for columns in ["80", "50"] {
+        let said = at(world, arguments, columns);
+        for line in said.out.lines() {
+            // A path or an id of a test is longer than what stands for it in a snapshot.
+            let wide = line.chars().count() > columns.parse().unwrap();
+            assert!(!wide || line.contains("TEMP"), "{columns}: {line}");
+        }
+        assert_snapshot!(format!("{name}_at_{columns}"), said);
+    }
+}
+
+fn at(world: &World, arguments: &[&str], columns: &str) -> Said {
+    world.said(world.command(arguments).env("COLUMNS", columns).output().unwrap())
+}
+
+#[test]
+fn the_start_and_the_help() {
+    let world = World::new();
+    assert_screen(&world, "alone", &[]);
+    assert_screen(&world, "help", &["--help"]);
+    assert_screen(&world, "unknown_command", &["aproval"]);
+    assert!(!world.data().exists(), "looking creates nothing");
+}
+
+#[test]
+fn a_group_alone_lists() {
+    let world = World::new();
+    for group in ["hooks", "sessions", "approvals", "runs"] {
+        assert_eq!(world.run(&[group]).code, Some(0), "{group}");
+    }
+    assert_screen(&world, "no_sessions", &["sessions"]);
+    assert_screen(&world, "no_approvals", &["approvals"]);
+    assert_screen(&world, "no_rules", &["approvals", "rules"]);
+    assert_screen(&world, "no_runs", &["runs"]);
+    assert_screen(&world, "no_trace", &["trace"]);
+}
+
+#[test]
+fn a_profile_is_reviewed_and_its_hooks_are_listed() {
+    let world = shop();
+    assert_screen(&world, "trust_of_a_new_profile", &["trust"]);
+    assert_eq!(world.run(&["trust"]).code, Some(1), "without a person it is not trusted");
+    assert_eq!(world.run(&["trust", "--accept"]).code, Some(0));
+    assert_screen(&world, "hooks_of_a_trusted_profile", &["hooks"]);
+    world.executable("hooks/scan.sh", "#!/bin/sh\ncat > /dev/null\nexit 2\n");
+    assert_screen(&world, "trust_of_a_changed_profile", &["trust"]);
+    assert_screen(&world, "hooks_of_a_changed_profile", &["hooks"]);
+    assert_screen(&world, "doctor_with_problems", &["doctor"]);
+    world.write("agent.json", AGENT.replace("onStart", "onStrat"));
+    assert_screen(&world, "hooks_of_a_broken_profile", &["hooks", "list", "--profile", "."]);
+}
+
+#[test]
+fn a_call_is_explained() {
+    let world = shop();
+    assert_eq!(world.run(&["trust", "--accept"]).code, Some(0));
+    for (name, code, command) in [
+        ("explain_run", 0, &["ls"][..]),
+        ("explain_ask", 3, &["git", "push", "origin", "main"]),
+        ("explain_refuse", 4, &["git", "push", "--force", "origin", "main"]),
+    ] {
+        let arguments = [&["explain", "--no-hooks", "--"], command].concat();
+        assert_screen(&world, name, &arguments);
+        assert_eq!(world.run(&arguments).code, Some(code), "{name}");
+        let json = world.run(&[&["--json"], &arguments[..]].concat());
+        let verdict = ["run", "", "", "ask", "refuse"][usize::try_from(code).unwrap()];
+        assert_eq!((json.json()["verdict"].as_str(), json.code), (Some(verdict), Some(code)));
+    }
+}
+
+/// Every file of a folder, with its bytes.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => {
+                    files.insert(format!("{}/", path.display()), Vec::new());
+                    open.push(path);
+                }
+                false => {
+                    files.insert(path.display().to_string(), fs::read(&path).unwrap());
+                }
+            }
+        }
+    }
+    files
+}
+
+#[test]
+fn doctor_creates_and_changes_nothing() {
+    let empty = World::new();
+    assert_screen(&empty, "doctor_of_an_empty_machine", &["doctor"]);
+    assert!(!empty.data().exists(), "the data folder was not there");
+    let world = shop();
+    assert_eq!(world.run(&["trust", "--accept"]).code, Some(0));
+    assert_eq!(world.run(&["chat", "-q", "list ."]).code, Some(0));
+    let (data, work) = (files(&world.data()), files(&world.file("")));
+    for arguments in [&["doctor"][..], &["doctor", "--json"], &["doctor", "--show-prompt"]] {
+        assert_eq!(world.run(arguments).code, Some(0), "{arguments:?}");
+        assert_eq!(files(&world.data()), data, "{arguments:?}");
+        assert_eq!(files(&world.file("")), work, "{arguments:?}");
+    }
+}
+
+#[test]
+fn the_same_short_id_stands_everywhere() {
+    let world = World::new();
+    assert_eq!(world.run(&["chat", "-q", "list ."]).code, Some(0));
+    let run = world.run(&["runs", "--json"]).json();
+    let (short, id) = (run["shortId"].as_str().unwrap(), run["runId"].as_str().unwrap());
+    assert!(world.run(&["runs"]).out.contains(short));
+    for named in [short, id] {
+        let trace = world.run(&["trace", named]);
+        assert!(trace.out.starts_with(&format!("run {short} ")), "{trace}");
+    }
+    let wrong = world.run(&["approvals", "show", short]);
+    assert!(wrong.err.contains("is a run, not an approval"), "{wrong}");
+    assert!(wrong.code == Some(1) && wrong.err.contains("fix: "), "{wrong}");
+}
+
+#[test]
+fn ascii_and_colours_are_chosen() {
+    let world = World::new();
+    let seen = |arguments: &[&str], name: &str, value: &str| {
+        world.said(world.command(arguments).env(name, value).output().unwrap()).out
+    };
+    for (name, value) in [("PINTLE_ASCII", "1"), ("LC_ALL", "C")] {
+        let plain = seen(&["doctor"], name, value);
+        assert!(plain.is_ascii() && plain.contains("+ sandbox"), "{plain}");
+    }
+    let coloured = seen(&["doctor", "--color", "always"], "TERM", "xterm");
+    assert!(coloured.contains("\u{1b}[32m✓"), "{coloured:?}");
+    for plain in [
+        seen(&["doctor", "--color", "never"], "CLICOLOR_FORCE", "1"),
+        seen(&["doctor"], "NO_COLOR", "1"),
+    ] {
+        assert!(!plain.contains('\u{1b}'), "{plain:?}");
+    }
+}

@@ -1,0 +1,93 @@
+//! An event on its way to a webhook, before it is written down.
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use pintle::DynEvent;
+use serde::Serialize;
+
+use super::journal::Message;
+use crate::{context::Context, spec::Scrub};
+
+/// Origin what a body takes beside the payload.
+const ENVELOPE: usize = 512;
+
+/// The profile that sends, the secret that signs, and what is scrubbed.
+pub(super) struct Origin {
+    pub(super) profile: String,
+    pub(super) secret: Option<Arc<str>>,
+    pub(super) scrub: Option<Scrub>,
+}
+
+pub(super) struct PendingEvent {
+    event: DynEvent,
+    origin: Arc<Origin>,
+    pub(super) now: u64,
+    /// Origin as many bytes as it takes.
+    pub(super) size: usize,
+}
+
+/// Counts the bytes that are written to it.
+struct ByteCount(usize);
+
+impl io::Write for ByteCount {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.saturating_add(bytes.len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl PendingEvent {
+    pub(super) fn new(event: DynEvent, origin: Arc<Origin>) -> Self {
+        let mut payload = ByteCount(0);
+        // What cannot be written takes as many bytes as were written of it.
+        let _ = event.json.write_payload(&mut payload);
+        let size = ENVELOPE.saturating_add(payload.0);
+        Self { event, origin, now: now_millis(), size }
+    }
+
+    pub(super) fn write(self, url: &Arc<str>, owner: &Arc<str>) -> Message {
+        let Self { event, origin, now, .. } = &self;
+        let body = Body {
+            v: 1,
+            ts: if event.envelope.ts > 0 { event.envelope.ts } else { *now },
+            profile: &origin.profile,
+            event: event.point,
+            context: Context { event, scrub: origin.scrub.as_ref() },
+        };
+        // A value that JSON cannot hold (there is none in an event) would leave an empty body, not a lost message.
+        let body = serde_json::to_string(&body).unwrap_or_default().into();
+        let (url, owner, secret) = (url.clone(), owner.clone(), origin.secret.clone());
+        Message { at: *now, id: delivery_id(*now), url, owner, secret, tries: 0, body }
+    }
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    v: u32,
+    ts: u64,
+    profile: &'a str,
+    event: &'static str,
+    context: Context<'a>,
+}
+
+fn now_millis() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_millis().try_into().unwrap_or(u64::MAX)
+}
+
+fn delivery_id(now: u64) -> Arc<str> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("{now:x}-{:x}-{count:x}", rustix::process::getpid().as_raw_nonzero()).into()
+}

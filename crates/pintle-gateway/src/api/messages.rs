@@ -1,0 +1,216 @@
+//! Messages in, and dead letters.
+
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use futures_util::stream;
+use pintle::points::{InboundMessage, Sender};
+use pintle_agent::{
+    Received,
+    store::{MessageState, OutgoingFilter, OutgoingKind, OutgoingState, QueuedMessage},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::sync::broadcast::error::RecvError;
+
+use super::{
+    Api, ApiError,
+    routes::{Call, Nothing, Reply},
+    runs,
+    sse::{self, SseEvent},
+};
+use crate::channels::HTTP;
+
+/// How long a caller waits for the answer before it gets the run's id instead.
+const LONGEST_WAIT: Duration = Duration::from_secs(10 * 60);
+
+/// A message to the agent.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewMessage {
+    /// The conversation.
+    #[schemars(length(min = 1, max = 200))]
+    chat: String,
+    /// The sender's id of the message: the same id again is the same message. `Idempotency-Key` does the same.
+    #[schemars(length(min = 1, max = 200))]
+    message_id: Option<String>,
+    /// Who says it.
+    #[schemars(length(min = 1, max = 200))]
+    sender: String,
+    /// What is said.
+    text: String,
+    /// Who the agent is to be from now on.
+    personality: Option<String>,
+}
+
+/// What became of a message.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct MessageReply {
+    /// The run.
+    run_id: String,
+    /// What the agent says; absent while it does not, or when a hook suppressed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply: Option<String>,
+    /// How the run ended, or `queued`, `parked` or `handled`.
+    outcome: String,
+}
+
+pub(super) async fn post(
+    api: Api,
+    call: Call<Nothing, NewMessage>,
+) -> Result<Reply<MessageReply>, ApiError> {
+    let key = call.header("idempotency-key").map(str::to_string);
+    let (wants_stream, is_async) = (call.wants_stream(), prefers_async(&call));
+    let NewMessage { chat, message_id, sender, text, personality } = call.body;
+    let id = message_id.or(key).ok_or_else(|| {
+        ApiError::bad_request("`messageId` is missing").hint("or send the header `Idempotency-Key`")
+    })?;
+    for (name, value) in [("chat", &chat), ("messageId", &id), ("sender", &sender)] {
+        if value.is_empty() || value.len() > 200 {
+            return Err(ApiError::bad_request(format!("`{name}` has 1 to 200 bytes")));
+        }
+    }
+    let message = InboundMessage::default()
+        .id(id)
+        .platform(HTTP)
+        .chat_id(chat)
+        .sender(Sender::default().id(sender))
+        .text(text)
+        .is_direct(true)
+        .mentions_agent(true);
+    let live = api.gateway.events().subscribe();
+    let (run_id, is_new) = match api.gateway.receive(message, personality).await? {
+        Received::Queued { run_id } => (run_id, true),
+        Received::Duplicate { run_id } | Received::Handled { run_id } => (run_id, false),
+        Received::Refused { reason } => {
+            return Err(ApiError::new(StatusCode::FORBIDDEN, "refused", reason));
+        }
+        Received::Busy => {
+            let message = "too many messages of this chat wait already";
+            let error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "busy", message);
+            return Err(error.retry_after(5));
+        }
+    };
+    if wants_stream {
+        let response = match is_new {
+            true => sse::response(of_run(api, live, run_id)),
+            false => runs::stream_of(api, run_id, 0),
+        };
+        return Ok(Reply::Other(response));
+    }
+    if !is_async {
+        let waiting = api.gateway.wait_until_settled(&run_id);
+        if let Ok(message) = tokio::time::timeout(LONGEST_WAIT, waiting).await {
+            return Ok(settled(&api, run_id, message?).await?.into());
+        }
+    }
+    let message = api.gateway.queues().message(&run_id).await?;
+    let state = message.map_or(MessageState::Done, |message| message.state);
+    let outcome = match state {
+        MessageState::Parked => "parked",
+        _ => "queued",
+    };
+    let reply = MessageReply { run_id, reply: None, outcome: outcome.into() };
+    Ok(Reply::Json(StatusCode::ACCEPTED, reply))
+}
+
+fn prefers_async<Q, B>(call: &Call<Q, B>) -> bool {
+    call.header("prefer").is_some_and(|prefer| prefer.contains("respond-async"))
+}
+
+/// The answer as it was sent: hooks may have rewritten or suppressed it.
+async fn settled(
+    api: &Api,
+    run_id: String,
+    message: Option<QueuedMessage>,
+) -> Result<MessageReply, ApiError> {
+    let filter = OutgoingFilter {
+        run_id: Some(run_id.clone()),
+        state: Some(OutgoingState::Accepted),
+        ..OutgoingFilter::default()
+    };
+    let sent = api.gateway.queues().outgoing(filter).await?;
+    let kind = if message.is_some() { OutgoingKind::Reply } else { OutgoingKind::Notice };
+    let said: Vec<String> = sent
+        .into_iter()
+        .filter(|sent| sent.new.kind == kind && sent.new.platform == HTTP)
+        .map(|sent| sent.new.text)
+        .collect();
+    let outcome = match message {
+        Some(QueuedMessage { state: MessageState::Dead, .. }) => "dead".into(),
+        Some(message) => message.outcome.unwrap_or_else(|| "unknown".into()),
+        None => "handled".into(),
+    };
+    let reply = (!said.is_empty()).then(|| said.join("\n"));
+    Ok(MessageReply { run_id, reply, outcome })
+}
+
+/// The events of one run as they happen, to its `done`.
+fn of_run(
+    api: Api,
+    live: tokio::sync::broadcast::Receiver<crate::events::LiveEvent>,
+    run_id: String,
+) -> impl futures_util::Stream<Item = SseEvent> {
+    stream::unfold((api, live, run_id, false), |(api, mut live, run_id, over)| async move {
+        if over {
+            return None;
+        }
+        loop {
+            let event = match live.recv().await {
+                Ok(event) if event.run_id.as_ref() == Some(&run_id) => event,
+                Ok(_) | Err(RecvError::Lagged(_)) => continue,
+                Err(RecvError::Closed) => return None,
+            };
+            let over = event.kind == "done";
+            let id = api.gateway.events().wire_id(event.seq);
+            let event = SseEvent { id, kind: event.kind, data: event.json.to_string() };
+            return Some((event, (api, live, run_id, over)));
+        }
+    })
+}
+
+/// A message that could not be processed.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DeadLetter {
+    /// The id with which it can be tried again.
+    id: String,
+    /// The chat.
+    lane: String,
+    /// Who said it.
+    sender: String,
+    /// What was said.
+    text: String,
+    /// Why it could not be processed.
+    error: Option<String>,
+    /// How often it was tried.
+    attempts: u32,
+    /// When it was accepted, in milliseconds since 1970.
+    accepted_at: u64,
+}
+
+pub(super) async fn dead(api: Api, _: Call<Nothing>) -> Result<Reply<Vec<DeadLetter>>, ApiError> {
+    let dead = api.gateway.queues().messages(MessageState::Dead).await?;
+    let letter = |message: QueuedMessage| DeadLetter {
+        id: message.run_id,
+        lane: message.lane,
+        sender: message.message.sender.id,
+        text: message.message.text,
+        error: message.error,
+        attempts: message.attempts,
+        accepted_at: message.accepted_at,
+    };
+    Ok(dead.into_iter().map(letter).collect::<Vec<_>>().into())
+}
+
+pub(super) async fn retry(
+    api: Api,
+    call: Call<Nothing, Nothing>,
+) -> Result<Reply<MessageReply>, ApiError> {
+    if !api.gateway.retry_dead(&call.id).await? {
+        return Err(ApiError::not_found("there is no such dead letter"));
+    }
+    let reply = MessageReply { run_id: call.id, reply: None, outcome: "queued".into() };
+    Ok(Reply::Json(StatusCode::ACCEPTED, reply))
+}

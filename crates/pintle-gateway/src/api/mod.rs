@@ -1,0 +1,109 @@
+//! The HTTP API (R12.7): what a request has to show before it is served is in `guard.rs`, the table of calls in this file.
+
+mod approvals;
+mod error;
+mod guard;
+mod messages;
+mod metrics;
+mod openapi;
+mod routes;
+mod runs;
+mod server;
+mod sse;
+mod status;
+
+use std::{net::SocketAddr, sync::Arc};
+
+use axum::Router;
+use serde_json::Value;
+
+pub use error::ApiError;
+pub use guard::{Token, cookie_of};
+pub use server::{ServeError, Server};
+
+use crate::{channels::TelegramWebhook, gateway::Gateway, page};
+use routes::Routes;
+
+/// What the API needs besides the gateway.
+#[derive(Clone)]
+pub struct ApiConfig {
+    /// What a caller has to know.
+    pub token: Token,
+    /// The names of the person who has the token, as approvers know them; the first that may answer is used.
+    pub operator: Vec<String>,
+    /// The hosts that a request may name, besides the address that is listened on.
+    pub hosts: Vec<String>,
+    /// What is known of hooks that this process does not call.
+    pub idle_hooks: Vec<IdleHook>,
+}
+
+/// A hook that is declared and not registered.
+#[derive(Debug, Clone)]
+pub struct IdleHook {
+    /// The point.
+    pub point: String,
+    /// Its name.
+    pub name: String,
+    /// `disabled`, `untrusted` or `invalid`.
+    pub state: String,
+}
+
+/// What every handler gets.
+#[derive(Clone)]
+pub struct Api {
+    pub(crate) gateway: Gateway,
+    pub(crate) config: Arc<ApiConfig>,
+    pub(crate) openapi: Arc<Value>,
+    pub(crate) hosts: Arc<Vec<String>>,
+}
+
+/// The whole server: the calls of R12.7, the page and the webhooks of platforms.
+pub fn router(
+    gateway: Gateway,
+    config: ApiConfig,
+    address: SocketAddr,
+    telegram: Option<TelegramWebhook>,
+) -> Router {
+    let table = table();
+    let hosts = guard::hosts(address, &config.hosts);
+    let api = Api {
+        gateway,
+        config: Arc::new(config),
+        openapi: Arc::new(table.openapi()),
+        hosts: Arc::new(hosts),
+    };
+    let guarded = table.into_router().merge(page::routes());
+    let guarded =
+        guarded.route_layer(axum::middleware::from_fn_with_state(api.clone(), guard::token));
+    let mut open = status::open_routes().merge(page::open_routes());
+    if let Some(telegram) = telegram {
+        open = open.merge(telegram.routes());
+    }
+    guarded
+        .merge(open)
+        .fallback(async || ApiError::not_found("there is no such address"))
+        .layer(axum::middleware::from_fn_with_state(api.clone(), guard::screen))
+        .with_state(api)
+}
+
+/// The document that describes the calls.
+pub fn openapi() -> Value {
+    table().openapi()
+}
+
+fn table() -> Routes {
+    Routes::default()
+        .post("/v1/messages", "Accepts a message, and answers when its run is done", messages::post)
+        .get("/v1/messages/dead", "Messages that could not be processed", messages::dead)
+        .post("/v1/messages/dead/{id}/retry", "Tries a dead letter again", messages::retry)
+        .get("/v1/runs", "The newest runs", runs::list)
+        .get("/v1/runs/{id}", "One run", runs::show)
+        .get("/v1/runs/{id}/events", "What happened in a run", runs::events)
+        .get("/v1/approvals", "Questions to people, newest first", approvals::list)
+        .get("/v1/approvals/{id}", "One question with its exact arguments", approvals::show)
+        .post("/v1/approvals/{id}", "Answers a question", approvals::answer)
+        .get("/v1/hooks", "Every hook with its state and figures", status::hooks)
+        .get("/v1/events", "Everything that happens, live", runs::live)
+        .get("/openapi.json", "This document", status::openapi)
+        .get("/metrics", "Figures for Prometheus", metrics::metrics)
+}

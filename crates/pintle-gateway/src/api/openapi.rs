@@ -1,0 +1,79 @@
+//! The description of the API, from its table.
+
+use serde_json::{Map, Value, json};
+
+use super::routes::Operation;
+
+pub(super) fn document(
+    operations: &[Operation],
+    schemas: &Map<String, Value>,
+    error: &Value,
+) -> Value {
+    let mut paths = Map::new();
+    for operation in operations {
+        let path = paths.entry(operation.path).or_insert_with(|| json!({}));
+        if let Value::Object(methods) = path {
+            methods.insert(operation.method.into(), described(operation, error));
+        }
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": { "title": "pintle", "version": env!("CARGO_PKG_VERSION") },
+        "security": [{ "token": [] }],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+        },
+    })
+}
+
+fn described(operation: &Operation, error: &Value) -> Value {
+    let mut parameters: Vec<Value> = Vec::new();
+    if operation.path.contains("{id}") {
+        parameters.push(json!({
+            "name": "id", "in": "path", "required": true, "schema": { "type": "string" },
+        }));
+    }
+    let required: Vec<&str> = list(&operation.query, "required");
+    if let Some(Value::Object(fields)) = operation.query.get("properties") {
+        for (name, schema) in fields {
+            let is_required = required.contains(&name.as_str());
+            parameters.push(json!({
+                "name": name, "in": "query", "required": is_required, "schema": schema,
+            }));
+        }
+    }
+    let json_of = |schema: &Value| json!({ "application/json": { "schema": schema } });
+    let mut content = json_of(&operation.reply);
+    if let Value::Object(kinds) = &mut content {
+        match operation.path {
+            "/metrics" => {
+                kinds.clear();
+                kinds.insert("text/plain".into(), json!({ "schema": { "type": "string" } }));
+            }
+            "/v1/messages" | "/v1/runs/{id}/events" | "/v1/events" => {
+                kinds.insert("text/event-stream".into(), json!({ "schema": { "type": "string" } }));
+            }
+            _ => {}
+        }
+    }
+    let mut described = json!({
+        "summary": operation.summary,
+        "parameters": parameters,
+        "responses": {
+            "200": { "description": "It was done.", "content": content },
+            "202": { "description": "It is stored and goes on.", "content": json_of(&operation.reply) },
+            "default": { "description": "It was not done.", "content": json_of(error) },
+        },
+    });
+    if let (Value::Object(fields), Some(body)) = (&mut described, &operation.body) {
+        fields.insert("requestBody".into(), json!({ "required": true, "content": json_of(body) }));
+    }
+    described
+}
+
+fn list<'a>(schema: &'a Value, key: &str) -> Vec<&'a str> {
+    let items = schema.get(key).and_then(Value::as_array);
+    items.into_iter().flatten().filter_map(Value::as_str).collect()
+}

@@ -1,0 +1,193 @@
+//! Runs, and what happens in them.
+
+use std::time::Duration;
+
+use axum::response::Response;
+use futures_util::{StreamExt, stream};
+use pintle_agent::store::{StoredEvent, StoredRun};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::{
+    Api, ApiError,
+    routes::{Call, Nothing, Reply},
+    sse::{self, SseEvent},
+};
+use crate::events::LiveEvent;
+
+/// How often a stream of a past run looks for more.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// How many to list.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Limit {
+    /// At most this many.
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<u32>,
+}
+
+/// A run.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RunView {
+    run_id: String,
+    session_id: String,
+    model: String,
+    /// In milliseconds since 1970.
+    started_at: u64,
+    /// Absent while it goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_at: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<String>,
+    input_tokens: u64,
+    output_tokens: u64,
+    cost_usd: f64,
+    /// Events that came faster than they could be kept.
+    dropped_events: u64,
+}
+
+impl From<StoredRun> for RunView {
+    fn from(run: StoredRun) -> Self {
+        Self {
+            run_id: run.run_id,
+            session_id: run.session_id,
+            model: run.model,
+            started_at: run.started_at,
+            ended_at: run.ended_at,
+            outcome: run.outcome,
+            input_tokens: run.input_tokens,
+            output_tokens: run.output_tokens,
+            cost_usd: run.cost_usd,
+            dropped_events: run.dropped_events,
+        }
+    }
+}
+
+pub(super) async fn list(api: Api, call: Call<Limit>) -> Result<Reply<Vec<RunView>>, ApiError> {
+    let limit = call.query.limit.unwrap_or(50).clamp(1, 1000);
+    let runs = api.gateway.store().runs(limit).await?;
+    Ok(runs.into_iter().map(RunView::from).collect::<Vec<_>>().into())
+}
+
+pub(super) async fn show(api: Api, call: Call<Nothing>) -> Result<Reply<RunView>, ApiError> {
+    Ok(RunView::from(known(&api, &call.id).await?).into())
+}
+
+async fn known(api: &Api, id: &str) -> Result<StoredRun, ApiError> {
+    let run = api.gateway.store().run(id).await?;
+    run.ok_or_else(|| ApiError::not_found(format!("there is no run `{id}`")))
+}
+
+/// Something that happened in a run.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct EventView {
+    /// Its place in the run, from 1.
+    seq: u64,
+    /// The event.
+    event: Value,
+}
+
+impl From<StoredEvent> for EventView {
+    fn from(stored: StoredEvent) -> Self {
+        let event = serde_json::from_str(&stored.json).unwrap_or(Value::Null);
+        Self { seq: stored.seq, event }
+    }
+}
+
+pub(super) async fn events(
+    api: Api,
+    call: Call<Nothing>,
+) -> Result<Reply<Vec<EventView>>, ApiError> {
+    known(&api, &call.id).await?;
+    if call.wants_stream() {
+        let after = call.header("last-event-id").and_then(|id| id.parse().ok()).unwrap_or(0);
+        return Ok(Reply::Other(stream_of(api, call.id, after)));
+    }
+    let events = api.gateway.store().events(&call.id).await?;
+    Ok(events.into_iter().map(EventView::from).collect::<Vec<_>>().into())
+}
+
+/// The kept events of a run after this one, then those that follow, to its end.
+pub(super) fn stream_of(api: Api, run_id: String, after: u64) -> Response {
+    let batches =
+        stream::unfold((api, run_id, after, false), |(api, run_id, after, over)| async move {
+            if over {
+                return None;
+            }
+            loop {
+                let ended = match api.gateway.store().run(&run_id).await {
+                    Ok(Some(run)) => run.ended_at.is_some(),
+                    Ok(None) => false,
+                    Err(_) => return None,
+                };
+                let mut events = api.gateway.store().events(&run_id).await.ok()?;
+                events.retain(|event| event.seq > after);
+                if let Some(last) = events.last() {
+                    let after = last.seq;
+                    return Some((events, (api, run_id, after, ended)));
+                }
+                if ended {
+                    return None;
+                }
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        });
+    let event = |event: StoredEvent| SseEvent {
+        id: event.seq.to_string(),
+        kind: event.kind,
+        data: event.json,
+    };
+    sse::response(batches.flat_map(move |batch| stream::iter(batch.into_iter().map(event))))
+}
+
+pub(super) async fn live(api: Api, call: Call<Nothing>) -> Result<Reply<StreamOnly>, ApiError> {
+    // Subscribed before looking back, so that no event falls between the two.
+    let live = api.gateway.events().subscribe();
+    let hub = api.gateway.events().clone();
+    let missed = call.header("last-event-id").map(|id| hub.since(id));
+    let is_gap = matches!(missed, Some(None));
+    let missed = missed.flatten().unwrap_or_default();
+    let newest = missed.last().map_or(0, |event| event.seq);
+    let gap = is_gap.then(|| SseEvent {
+        id: String::new(),
+        kind: "gap".into(),
+        data: r#"{"type":"gap"}"#.into(),
+    });
+    let of = {
+        let hub = hub.clone();
+        move |event: LiveEvent| SseEvent {
+            id: hub.wire_id(event.seq),
+            kind: event.kind,
+            data: event.json.to_string(),
+        }
+    };
+    let following = stream::unfold((live, hub, newest), |(mut live, hub, newest)| async move {
+        loop {
+            let event = match live.recv().await {
+                Ok(event) if event.seq <= newest => continue,
+                Ok(event) => SseEvent {
+                    id: hub.wire_id(event.seq),
+                    kind: event.kind,
+                    data: event.json.to_string(),
+                },
+                Err(RecvError::Lagged(count)) => SseEvent {
+                    id: String::new(),
+                    kind: "gap".into(),
+                    data: format!(r#"{{"type":"gap","missed":{count}}}"#),
+                },
+                Err(RecvError::Closed) => return None,
+            };
+            return Some((event, (live, hub, newest)));
+        }
+    });
+    let missed = stream::iter(gap.into_iter().chain(missed.into_iter().map(of)));
+    Ok(Reply::Other(sse::response(missed.chain(following))))
+}
+
+/// A call that answers with a stream only.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct StreamOnly {}

@@ -1,0 +1,389 @@
+//! Questions to people, from anywhere: stored first, sent to the approvers, answered once, and acted on by a run that was
+//! parked meanwhile (R11.4–R11.6, R12.5).
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, OnceLock, Weak},
+};
+
+use crate::{
+    gateway::{Gateway, Inner, lock},
+    questions::{button_key, question_key},
+};
+use futures_util::future::{BoxFuture, FutureExt};
+use pintle_agent::{
+    ApprovalOutcome, ApprovalRequest, Approver, ButtonPress, Prepared, StandingRule, Store,
+    store::{
+        Answer, AnswerResult, Approval, ApprovalFilter, ApprovalState, Claim, Decision,
+        NewApproval, Origin, OutgoingFilter, OutgoingMessage, OutgoingState, Scope, StoreError,
+    },
+};
+
+/// Where rules are kept that a person approved beyond one call (R11.7).
+pub trait RuleBook: Send + Sync + 'static {
+    /// The rules that stand in this session.
+    fn rules(&self, session_id: Option<&str>) -> BoxFuture<'static, Vec<StandingRule>>;
+    /// Keeps the rule that this answered question offers, for as long as the answer says.
+    fn keep(&self, request: &ApprovalRequest, approval: &Approval) -> BoxFuture<'static, ()>;
+    /// What the run that asks is made of.
+    fn origin(&self, session_id: &str) -> BoxFuture<'static, Option<Origin>>;
+}
+
+/// Asks approvers through the gateway. A run that waits for an answer is parked.
+#[derive(Clone)]
+pub struct GatewayApprover(Arc<State>);
+
+struct State {
+    store: Arc<dyn Store>,
+    approvers: Vec<String>,
+    rules: Option<Arc<dyn RuleBook>>,
+    gateway: OnceLock<Weak<Inner>>,
+    runs: Mutex<HashMap<String, Waiting>>,
+}
+
+/// What is known about a run under way.
+struct Waiting {
+    requester: String,
+    /// The question for whose answer it was parked.
+    resumed: Option<String>,
+    /// The questions for which it is to be parked, and when they lapse.
+    parked: Vec<(String, u64)>,
+}
+
+impl GatewayApprover {
+    /// Asks these people, by identity: `telegram:42`, or a user of this machine.
+    pub fn new(store: Arc<dyn Store>, approvers: Vec<String>) -> Self {
+        let (gateway, runs) = (OnceLock::new(), Mutex::default());
+        Self(Arc::new(State { store, approvers, rules: None, gateway, runs }))
+    }
+
+    /// With rules that outlive one call.
+    #[must_use]
+    pub fn rule_book(self, rules: Arc<dyn RuleBook>) -> Self {
+        let (store, approvers) = (self.0.store.clone(), self.0.approvers.clone());
+        let (gateway, runs) = (OnceLock::new(), Mutex::default());
+        Self(Arc::new(State { store, approvers, rules: Some(rules), gateway, runs }))
+    }
+
+    pub(crate) fn connect(&self, gateway: &Gateway) {
+        let _ = self.0.gateway.set(Arc::downgrade(&gateway.inner));
+    }
+
+    /// A run begins; `resumed` is the question it waited for.
+    pub(crate) fn begin(&self, run_id: &str, requester: String, resumed: Option<String>) {
+        let waiting = Waiting { requester, resumed, parked: Vec::new() };
+        lock(&self.0.runs).insert(run_id.to_string(), waiting);
+    }
+
+    /// A run is over; returns the questions for which it is to be parked.
+    pub(crate) fn end(&self, run_id: &str) -> Vec<(String, u64)> {
+        lock(&self.0.runs).remove(run_id).map(|run| run.parked).unwrap_or_default()
+    }
+}
+
+impl Approver for GatewayApprover {
+    fn rules(&self, session_id: Option<&str>) -> BoxFuture<'static, Vec<StandingRule>> {
+        match &self.0.rules {
+            Some(rules) => rules.rules(session_id),
+            None => std::future::ready(Vec::new()).boxed(),
+        }
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        claim: &'a Claim,
+        request: &'a ApprovalRequest,
+    ) -> BoxFuture<'a, Prepared> {
+        // A question that cannot be stored is not asked: it could not be answered.
+        async move {
+            let prepared = self.0.prepare(claim, request).await;
+            prepared.unwrap_or(Prepared::Settled(ApprovalOutcome::NoOneToAsk))
+        }
+        .boxed()
+    }
+
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'static, ApprovalOutcome> {
+        let state = self.0.clone();
+        async move { state.ask(request).await.unwrap_or(ApprovalOutcome::Cancelled) }.boxed()
+    }
+}
+
+impl State {
+    async fn prepare(
+        &self,
+        claim: &Claim,
+        request: &ApprovalRequest,
+    ) -> Result<Prepared, StoreError> {
+        if self.approvers.is_empty() {
+            return Ok(Prepared::Settled(ApprovalOutcome::NoOneToAsk));
+        }
+        self.store.expire_approvals().await?;
+        let resumed = lock(&self.runs).get_mut(&request.run_id).and_then(|run| run.resumed.clone());
+        let filter = ApprovalFilter {
+            session_id: Some(request.session_id.clone()),
+            tool_call_id: Some(request.tool_call_id.clone()),
+            ..ApprovalFilter::default()
+        };
+        // The same call was asked about before the run was parked or its process ended.
+        let before = self.store.approvals(filter).await?.into_iter().find(|it| {
+            it.args_hash == request.args_hash
+                && it.reason == request.reason
+                && (it.is_open() || resumed.as_ref() == Some(&it.id))
+        });
+        if let Some(before) = before {
+            if let Some(run) = lock(&self.runs).get_mut(&request.run_id) {
+                run.resumed.take_if(|id| *id == before.id);
+            }
+            return Ok(Prepared::Stored(before.id));
+        }
+        let requester = lock(&self.runs).get(&request.run_id).map(|run| run.requester.clone());
+        let origin = match &self.rules {
+            Some(rules) => rules.origin(&request.session_id).await,
+            None => None,
+        };
+        let new = NewApproval {
+            run_id: request.run_id.clone(),
+            tool_call_id: request.tool_call_id.clone(),
+            tool: request.tool_name.clone(),
+            args: request.args.clone(),
+            reason: request.reason.clone(),
+            approvers: self.approvers.clone(),
+            requested_by: requester.unwrap_or_else(|| "sub-agent".into()),
+            expires_at: request.expires_at,
+            origin,
+            rule: request.rule.clone(),
+        };
+        Ok(Prepared::Stored(self.store.request_approval(claim, new).await?.id))
+    }
+
+    async fn ask(&self, request: ApprovalRequest) -> Result<ApprovalOutcome, StoreError> {
+        let id = &request.approval_id;
+        let Some(mut approval) = self.store.approval(id).await? else {
+            return Ok(ApprovalOutcome::Cancelled);
+        };
+        if approval.state == ApprovalState::Pending {
+            if request.can_park && self.park(&request.run_id, &approval) {
+                return Ok(ApprovalOutcome::Parked);
+            }
+            // Tools of this run, or of the one that delegated to it, are under way: it waits in place.
+            let gateway = self.gateway.get().and_then(Weak::upgrade).map(|inner| Gateway { inner });
+            if let Some(gateway) = &gateway {
+                gateway.ask_approvers(&approval).await?;
+            }
+            approval = self.store.wait_for_answer(id).await?;
+            if let Some(gateway) = &gateway {
+                gateway.close_questions(id).await?;
+            }
+        }
+        if let (Some(rules), ApprovalState::Approved) = (&self.rules, approval.state) {
+            rules.keep(&request, &approval).await;
+        }
+        Ok(outcome_of(&approval))
+    }
+
+    /// `false` when the run is not one of the gateway's own.
+    fn park(&self, run_id: &str, approval: &Approval) -> bool {
+        let mut runs = lock(&self.runs);
+        let Some(run) = runs.get_mut(run_id) else { return false };
+        run.parked.push((approval.id.clone(), approval.expires_at));
+        true
+    }
+}
+
+fn outcome_of(approval: &Approval) -> ApprovalOutcome {
+    let by = approval.answered_by.clone().unwrap_or_default();
+    match approval.state {
+        ApprovalState::Approved => ApprovalOutcome::Approved { by },
+        ApprovalState::Denied => {
+            ApprovalOutcome::Denied { by, reason: approval.answer_reason.clone() }
+        }
+        ApprovalState::Cancelled => ApprovalOutcome::Cancelled,
+        ApprovalState::Expired | ApprovalState::Pending => ApprovalOutcome::Expired,
+    }
+}
+
+/// An answer, before it is known whose it is.
+pub(crate) struct Said {
+    pub(crate) id: String,
+    pub(crate) args_hash: String,
+    pub(crate) decision: Decision,
+    pub(crate) reason: Option<String>,
+}
+
+/// What became of an answer.
+pub(crate) enum Answered {
+    By(AnswerResult),
+    /// The person who asked for the call cannot approve it.
+    Requester,
+}
+
+impl Answered {
+    pub(crate) fn in_words(&self) -> String {
+        match self {
+            Self::Requester => "You asked for this, so another approver has to approve it.".into(),
+            Self::By(AnswerResult::Accepted(approval)) => settled_words(approval),
+            Self::By(AnswerResult::AlreadyAnswered(approval)) => {
+                format!("Too late: {} Your answer changes nothing.", settled_words(approval))
+            }
+            Self::By(AnswerResult::Expired) => "Too late: the question has expired.".into(),
+            Self::By(AnswerResult::WrongHash) => {
+                "These are not the arguments that would run. Look at the question again.".into()
+            }
+            Self::By(AnswerResult::NotAllowed) => "You may not answer this question.".into(),
+            Self::By(AnswerResult::NoRule) => "The question offers no rule.".into(),
+            Self::By(AnswerResult::Unknown) => "There is no such question.".into(),
+        }
+    }
+}
+
+/// Who decided what, and when.
+pub(crate) fn settled_words(approval: &Approval) -> String {
+    let by = approval.answered_by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+    let reason = approval.answer_reason.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
+    let (state, tool) = (approval.state.as_str(), &approval.tool);
+    format!("{tool} was {state}{by}{reason}.")
+}
+
+impl Gateway {
+    /// Answers a question as the first of these identities that may. Every surface answers here.
+    pub(crate) async fn answer(
+        &self,
+        identities: &[String],
+        said: Said,
+    ) -> Result<Answered, StoreError> {
+        let store = &self.inner.store;
+        store.expire_approvals().await?;
+        let Some(approval) = store.approval(&said.id).await? else {
+            return Ok(Answered::By(AnswerResult::Unknown));
+        };
+        let by = identities.iter().find(|identity| approval.may_be_answered_by(identity));
+        let Some(by) = by else { return Ok(Answered::By(AnswerResult::NotAllowed)) };
+        if matches!(said.decision, Decision::Approve(_)) && *by == approval.requested_by {
+            return Ok(Answered::Requester);
+        }
+        let (id, by) = (said.id.clone(), by.clone());
+        let answer = Answer {
+            id: said.id,
+            args_hash: said.args_hash,
+            by,
+            decision: said.decision,
+            reason: said.reason,
+        };
+        let result = store.answer_approval(answer).await?;
+        if let AnswerResult::Accepted(_) = &result {
+            self.close_questions(&id).await?;
+            self.inner.queues.wake(&id).await?;
+            self.inner.work.notify_one();
+        }
+        Ok(Answered::By(result))
+    }
+
+    /// A person pressed a button under a question.
+    pub(crate) async fn pressed(&self, press: ButtonPress) -> Result<String, StoreError> {
+        let Some(meant) = self.inner.queues.value(&button_key(&press.token)).await? else {
+            return Ok("This button is not valid any more.".into());
+        };
+        let (word, id) = meant.split_once(' ').unwrap_or_default();
+        let Some(approval) = self.inner.store.approval(id).await? else {
+            return Ok("There is no such question.".into());
+        };
+        let said = Said {
+            id: id.to_string(),
+            args_hash: approval.args_hash.clone(),
+            decision: match word {
+                "approve" => Decision::Approve(Scope::Once),
+                _ => Decision::Deny,
+            },
+            reason: None,
+        };
+        let identity = format!("{}:{}", press.platform, press.sender_id);
+        Ok(self.answer(&[identity], said).await?.in_words())
+    }
+
+    pub(crate) async fn is_pending(&self, approval_id: &str) -> Result<bool, StoreError> {
+        let approval = self.inner.store.approval(approval_id).await?;
+        Ok(approval.is_some_and(|approval| approval.state == ApprovalState::Pending))
+    }
+
+    /// Whether a question was sent to this chat.
+    pub(crate) async fn was_asked_in(
+        &self,
+        approval_id: &str,
+        platform: &str,
+        chat_id: &str,
+    ) -> Result<bool, StoreError> {
+        let filter = OutgoingFilter {
+            approval_id: Some(approval_id.to_string()),
+            state: Some(OutgoingState::Accepted),
+            ..OutgoingFilter::default()
+        };
+        let is_here =
+            |it: &OutgoingMessage| it.new.platform == platform && it.new.chat_id == chat_id;
+        Ok(self.inner.queues.outgoing(filter).await?.iter().any(is_here))
+    }
+
+    /// Shows everywhere what became of a question, and takes its buttons away.
+    pub(crate) async fn close_questions(&self, approval_id: &str) -> Result<(), StoreError> {
+        let Some(approval) = self.inner.store.approval(approval_id).await? else { return Ok(()) };
+        // The first to notice closes it: an answer here, or the look at what was answered elsewhere.
+        if approval.state == ApprovalState::Pending
+            || !self.inner.queues.take_value(&question_key(approval_id)).await?
+        {
+            return Ok(());
+        }
+        let filter = OutgoingFilter {
+            approval_id: Some(approval_id.to_string()),
+            state: Some(OutgoingState::Accepted),
+            ..OutgoingFilter::default()
+        };
+        for sent in self.inner.queues.outgoing(filter).await? {
+            let (Some(channel), Some(message_id)) =
+                (self.inner.channels.get(&sent.new.platform), &sent.platform_id)
+            else {
+                continue;
+            };
+            let text = format!("{}\n\n{}", sent.new.text, settled_words(&approval));
+            if let Err(error) = channel.edit(&sent.new.chat_id, message_id, &text).await {
+                self.inner
+                    .hub
+                    .trouble(channel.platform(), &format!("a question stays open: {error}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Wakes runs whose question was answered elsewhere or has expired.
+    pub(crate) async fn watch_approvals(self) {
+        loop {
+            tokio::select! {
+                () = self.inner.stop.cancelled() => return,
+                () = self.inner.store.approvals_changed() => {}
+                () = tokio::time::sleep(std::time::Duration::from_secs(1)) => {}
+            }
+            if let Err(error) = self.wake_answered().await {
+                self.inner.hub.trouble("approvals", &error.to_string());
+            }
+        }
+    }
+
+    async fn wake_answered(&self) -> Result<(), StoreError> {
+        use pintle_agent::store::MessageState;
+
+        let parked = self.inner.queues.messages(MessageState::Parked).await?;
+        if parked.is_empty() {
+            return Ok(());
+        }
+        self.inner.store.expire_approvals().await?;
+        let filter = ApprovalFilter { state: Some(ApprovalState::Pending), ..Default::default() };
+        let pending: std::collections::HashSet<String> =
+            self.inner.store.approvals(filter).await?.into_iter().map(|it| it.id).collect();
+        for id in parked.into_iter().filter_map(|message| message.waiting_on) {
+            if !pending.contains(&id) {
+                self.close_questions(&id).await?;
+                self.inner.queues.wake(&id).await?;
+                self.inner.work.notify_one();
+            }
+        }
+        Ok(())
+    }
+}

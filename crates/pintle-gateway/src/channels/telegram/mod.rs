@@ -1,0 +1,342 @@
+//! Telegram: long polling or a webhook, buttons under questions, long arguments as a file.
+
+mod bot_api;
+mod update;
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    body::Bytes,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use frankenstein::{
+    methods::{
+        AnswerCallbackQueryParams, DeleteWebhookParams, EditMessageCaptionParams,
+        EditMessageTextParams, GetUpdatesParams, SendMessageParams, SetWebhookParams,
+    },
+    types::{
+        AllowedUpdate, ChatId, InlineKeyboardButton, InlineKeyboardMarkup, Message, ReplyMarkup,
+        ReplyParameters, User,
+    },
+    updates::Update,
+};
+use futures_util::future::{BoxFuture, FutureExt, join_all};
+use pintle_agent::{
+    Attachment, Button, Channel, ChannelError, ChannelFeatures, ChannelMessage, Inbox, SendError,
+};
+use serde_json::Value;
+use subtle::ConstantTimeEq;
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+
+use crate::api::Api;
+use bot_api::{BotApi, Problem};
+use update::{Content, content};
+
+const PLATFORM: &str = "telegram";
+/// The Bot API's own limits, in characters.
+const LONGEST_TEXT: usize = 4096;
+const LONGEST_CAPTION: usize = 1024;
+/// How long a poll stays open without updates.
+const POLL: Duration = Duration::from_secs(50);
+
+/// How a bot is reached.
+#[derive(Clone)]
+pub struct TelegramConfig {
+    /// The bot's token.
+    pub token: String,
+    /// The Bot API's address; `https://api.telegram.org` unless a server of one's own is used.
+    pub base_url: String,
+    /// How updates come.
+    pub mode: TelegramMode,
+}
+
+/// How updates come.
+#[derive(Clone)]
+pub enum TelegramMode {
+    /// This program asks for them.
+    Polling,
+    /// Telegram sends them to `https://HOST/telegram/webhook`.
+    Webhook {
+        /// The address that Telegram is given.
+        url: String,
+        /// What every update has to carry.
+        secret: String,
+    },
+}
+
+/// A bot.
+pub struct TelegramChannel {
+    api: BotApi,
+    mode: TelegramMode,
+    me: OnceCell<User>,
+    poll: Duration,
+}
+
+/// Where Telegram sends updates to.
+#[derive(Clone)]
+pub struct TelegramWebhook(Arc<TelegramChannel>);
+
+impl TelegramChannel {
+    /// A bot with this configuration.
+    ///
+    /// # Errors
+    /// When no HTTP client can be made.
+    pub fn new(config: TelegramConfig) -> Result<Self, ChannelError> {
+        let api = BotApi::new(&config.base_url, &config.token, POLL)?;
+        Ok(Self { api, mode: config.mode, me: OnceCell::new(), poll: POLL })
+    }
+
+    /// With another time that a poll stays open.
+    #[must_use]
+    pub fn polling_for(mut self, poll: Duration) -> Self {
+        self.poll = poll;
+        self
+    }
+
+    /// The address for updates, in webhook mode.
+    pub fn webhook(self: &Arc<Self>) -> Option<TelegramWebhook> {
+        match self.mode {
+            TelegramMode::Polling => None,
+            TelegramMode::Webhook { .. } => Some(TelegramWebhook(self.clone())),
+        }
+    }
+
+    async fn me(&self) -> Result<&User, Problem> {
+        self.me.get_or_try_init(|| self.api.call("getMe", &())).await
+    }
+
+    async fn poll(&self, inbox: &dyn Inbox, stop: &CancellationToken) -> Result<(), Problem> {
+        let remove = DeleteWebhookParams::builder().build();
+        let _: bool = self.api.call("deleteWebhook", &remove).await?;
+        let mut offset = 0_i64;
+        loop {
+            let params = GetUpdatesParams::builder()
+                .offset(offset)
+                .timeout(u32::try_from(self.poll.as_secs()).unwrap_or(50))
+                .allowed_updates(allowed())
+                .build();
+            let asked = self.api.call::<_, Vec<Value>>("getUpdates", &params);
+            let updates = tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                updates = asked => match updates {
+                    Err(Problem::RetryAfter(pause)) => {
+                        tokio::time::sleep(pause).await;
+                        continue;
+                    }
+                    updates => updates?,
+                },
+            };
+            let newest = updates.iter().filter_map(|it| it.get("update_id")?.as_i64()).max();
+            // In the order of their chats: the gateway takes turns by the order in which these begin.
+            let taken = join_all(updates.into_iter().map(|update| self.take(update, inbox))).await;
+            // The next poll confirms them all, so all have to be stored.
+            taken.into_iter().collect::<Result<(), Problem>>()?;
+            offset = newest.map_or(offset, |newest| newest + 1);
+        }
+    }
+
+    /// Takes one update in. One that this version does not understand is passed over.
+    async fn take(&self, update: Value, inbox: &dyn Inbox) -> Result<(), Problem> {
+        let Ok(update) = serde_json::from_value::<Update>(update) else { return Ok(()) };
+        let failed = |error: ChannelError| Problem::Failed(error.to_string());
+        match content(update.content, self.me().await?) {
+            Content::Message(message) => inbox.accept(*message).await.map(drop).map_err(failed),
+            Content::Press { query_id, press } => {
+                let shown = inbox.press(press).await.map_err(failed)?;
+                let params = AnswerCallbackQueryParams::builder()
+                    .callback_query_id(query_id)
+                    .text(clipped(&shown, 200))
+                    .build();
+                // The press has its effect; the note is a courtesy, and old queries are refused.
+                let _ = self.api.call::<_, bool>("answerCallbackQuery", &params).await;
+                Ok(())
+            }
+            Content::Other => Ok(()),
+        }
+    }
+
+    async fn send_text(&self, message: &ChannelMessage) -> Result<Message, Problem> {
+        let params = SendMessageParams::builder()
+            .chat_id(chat_id(&message.chat_id))
+            .text(&message.text)
+            .maybe_message_thread_id(message.thread_id.as_ref().and_then(|id| id.parse().ok()))
+            .maybe_reply_parameters(reply_to(message))
+            .maybe_reply_markup(keyboard(&message.buttons).map(ReplyMarkup::InlineKeyboardMarkup))
+            .build();
+        self.api.call("sendMessage", &params).await
+    }
+
+    /// The text is the file's caption. What does not fit there is in the file too.
+    async fn send_file(
+        &self,
+        message: &ChannelMessage,
+        file: &Attachment,
+    ) -> Result<Message, Problem> {
+        let is_long = message.text.chars().count() > LONGEST_CAPTION;
+        let content = match is_long {
+            true => format!("{}\n\n{}", message.text, file.content),
+            false => file.content.clone(),
+        };
+        let mut fields = vec![
+            ("chat_id", message.chat_id.clone()),
+            ("caption", clipped(&message.text, LONGEST_CAPTION)),
+        ];
+        if let Some(thread) = &message.thread_id {
+            fields.push(("message_thread_id", thread.clone()));
+        }
+        if let Some(keyboard) = keyboard(&message.buttons) {
+            fields.push(("reply_markup", serde_json::to_string(&keyboard).unwrap_or_default()));
+        }
+        self.api.upload("sendDocument", &fields, &file.name, &content).await
+    }
+}
+
+fn allowed() -> Vec<AllowedUpdate> {
+    vec![AllowedUpdate::Message, AllowedUpdate::EditedMessage, AllowedUpdate::CallbackQuery]
+}
+
+fn chat_id(id: &str) -> ChatId {
+    id.parse::<i64>().map_or_else(|_| ChatId::String(id.to_string()), ChatId::Integer)
+}
+
+fn reply_to(message: &ChannelMessage) -> Option<ReplyParameters> {
+    let id: i32 = message.reply_to.as_ref()?.parse().ok()?;
+    let parameters = ReplyParameters::builder().message_id(id);
+    Some(parameters.allow_sending_without_reply(true).build())
+}
+
+fn keyboard(buttons: &[Button]) -> Option<InlineKeyboardMarkup> {
+    let button = |button: &Button| {
+        InlineKeyboardButton::builder().text(&button.label).callback_data(&button.token).build()
+    };
+    let row: Vec<_> = buttons.iter().map(button).collect();
+    let markup = InlineKeyboardMarkup::builder().inline_keyboard(vec![row]).build();
+    (!buttons.is_empty()).then_some(markup)
+}
+
+/// At most this many characters.
+fn clipped(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most.saturating_sub(1)) {
+        Some((at, _)) if text.chars().count() > most => {
+            format!("{}…", text.get(..at).unwrap_or_default())
+        }
+        _ => text.to_string(),
+    }
+}
+
+impl Channel for TelegramChannel {
+    fn platform(&self) -> &str {
+        PLATFORM
+    }
+
+    fn features(&self) -> ChannelFeatures {
+        ChannelFeatures {
+            idempotency_key: false,
+            buttons: true,
+            max_text: Some(LONGEST_TEXT),
+            private_chat_is_sender: true,
+        }
+    }
+
+    fn receive(
+        &self,
+        inbox: Arc<dyn Inbox>,
+        stop: CancellationToken,
+    ) -> BoxFuture<'_, Result<(), ChannelError>> {
+        async move {
+            let receiving = async {
+                self.me().await?;
+                match &self.mode {
+                    TelegramMode::Polling => self.poll(&*inbox, &stop).await,
+                    TelegramMode::Webhook { url, secret } => {
+                        let params = SetWebhookParams::builder()
+                            .url(url)
+                            .secret_token(secret)
+                            .allowed_updates(allowed())
+                            .build();
+                        let _: bool = self.api.call("setWebhook", &params).await?;
+                        stop.cancelled().await;
+                        Ok(())
+                    }
+                }
+            };
+            receiving.await.map_err(|problem: Problem| ChannelError(problem.to_string()))
+        }
+        .boxed()
+    }
+
+    fn send(&self, message: ChannelMessage) -> BoxFuture<'_, Result<Option<String>, SendError>> {
+        async move {
+            let sent = match &message.attachment {
+                Some(file) => self.send_file(&message, file).await,
+                None => self.send_text(&message).await,
+            };
+            Ok(Some(sent?.message_id.to_string()))
+        }
+        .boxed()
+    }
+
+    fn edit(
+        &self,
+        chat: &str,
+        message_id: &str,
+        text: &str,
+    ) -> BoxFuture<'_, Result<(), SendError>> {
+        let (chat, text) = (chat_id(chat), text.to_string());
+        let id: Option<i32> = message_id.parse().ok();
+        async move {
+            let edit = EditMessageTextParams::builder()
+                .chat_id(chat.clone())
+                .maybe_message_id(id)
+                .text(clipped(&text, LONGEST_TEXT))
+                .build();
+            let caption = EditMessageCaptionParams::builder()
+                .chat_id(chat)
+                .maybe_message_id(id)
+                .caption(clipped(&text, LONGEST_CAPTION))
+                .build();
+            // A message with a file has a caption in place of a text.
+            match self.api.call::<_, Value>("editMessageText", &edit).await {
+                Err(Problem::Refused(_)) => {
+                    self.api.call::<_, Value>("editMessageCaption", &caption).await?;
+                }
+                edited => drop(edited?),
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+impl TelegramWebhook {
+    pub(crate) fn routes(self) -> Router<Api> {
+        let serve = move |State(api): State<Api>, headers: HeaderMap, body: Bytes| {
+            let webhook = self.clone();
+            async move { webhook.serve(&api, &headers, &body).await }
+        };
+        Router::new().route("/telegram/webhook", post(serve))
+    }
+
+    async fn serve(&self, api: &Api, headers: &HeaderMap, body: &[u8]) -> Response {
+        let TelegramMode::Webhook { secret, .. } = &self.0.mode else {
+            return StatusCode::NOT_FOUND.into_response();
+        };
+        let given = headers.get("x-telegram-bot-api-secret-token").map(|it| it.as_bytes());
+        if !given.is_some_and(|given| bool::from(given.ct_eq(secret.as_bytes()))) {
+            return StatusCode::UNAUTHORIZED.into_response();
+        }
+        let Ok(update) = serde_json::from_slice::<Value>(body) else {
+            return StatusCode::BAD_REQUEST.into_response();
+        };
+        // Telegram delivers again what is not answered with 200.
+        match self.0.take(update, &api.gateway).await {
+            Ok(()) => StatusCode::OK.into_response(),
+            Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What an update says, in the gateway's terms.
+
+use frankenstein::{
+    types::{CallbackQuery, ChatType, Message, User},
+    updates::UpdateContent,
+};
+use pintle::points::{InboundMessage, Sender};
+use pintle_agent::ButtonPress;
+
+use super::PLATFORM;
+
+pub(super) enum Content {
+    Message(Box<InboundMessage>),
+    Press { query_id: String, press: ButtonPress },
+    Other,
+}
+
+pub(super) fn content(update: UpdateContent, me: &User) -> Content {
+    match update {
+        // An edit has the id of its message: it is a duplicate, and changes nothing that was accepted.
+        UpdateContent::Message(message) | UpdateContent::EditedMessage(message) => {
+            said(*message, me).map_or(Content::Other, |said| Content::Message(Box::new(said)))
+        }
+        UpdateContent::CallbackQuery(query) => pressed(*query),
+        _ => Content::Other,
+    }
+}
+
+fn said(message: Message, me: &User) -> Option<InboundMessage> {
+    let from = message.from.filter(|from| !from.is_bot)?;
+    let text = message.text?;
+    let name = me.username.as_deref().map(|name| format!("@{name}").to_lowercase());
+    let is_mentioned = name.is_some_and(|name| text.to_lowercase().contains(&name));
+    let is_reply = message
+        .reply_to_message
+        .and_then(|replied| replied.from)
+        .is_some_and(|author| author.id == me.id);
+    let is_direct = message.chat.type_field == ChatType::Private;
+    let full_name = match &from.last_name {
+        Some(last) => format!("{} {last}", from.first_name),
+        None => from.first_name.clone(),
+    };
+    let mut said = InboundMessage::default()
+        .id(message.message_id.to_string())
+        .platform(PLATFORM)
+        .bot_id(me.id.to_string())
+        .chat_id(message.chat.id.to_string())
+        .sender(Sender::default().id(from.id.to_string()).name(full_name))
+        .text(text)
+        .is_direct(is_direct)
+        .mentions_agent(is_direct || is_mentioned || is_reply);
+    let is_topic = message.is_topic_message == Some(true);
+    said.thread_id = message.message_thread_id.filter(|_| is_topic).map(|id| id.to_string());
+    Some(said)
+}
+
+/// Who pressed is `from`, whatever chat the message is in.
+fn pressed(query: CallbackQuery) -> Content {
+    let Some(token) = query.data else { return Content::Other };
+    let press =
+        ButtonPress { platform: PLATFORM.into(), sender_id: query.from.id.to_string(), token };
+    Content::Press { query_id: query.id, press }
+}

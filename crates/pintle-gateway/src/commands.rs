@@ -1,0 +1,129 @@
+//! What a person types in a chat to steer the agent, and answers to its questions.
+
+use pintle_agent::{
+    NewSession, Session,
+    store::{ApprovalFilter, ApprovalState, Decision, Scope, StoreError},
+};
+
+use crate::{
+    approvals::Said,
+    gateway::{Gateway, lock},
+    inbound::Arrival,
+};
+
+impl Gateway {
+    /// What a command answers; `None` when the message is not one.
+    pub(crate) async fn command(
+        &self,
+        arrival: &Arrival,
+        session: &Session,
+    ) -> Result<Option<String>, StoreError> {
+        let text = arrival.message.text.trim();
+        let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        // In a group, Telegram says which bot is meant: `/stop@my_bot`.
+        let word = word.split_once('@').map_or(word, |(word, _)| word);
+        let rest = rest.trim();
+        let reply = match word.to_ascii_lowercase().as_str() {
+            "/personality" => self.switch(session, rest).await,
+            "/stop" => self.stop_lane(&arrival.lane).await?,
+            "/new" => self.new_session(session).await?,
+            "/approve" => self.answer_in_chat(arrival, rest, true).await?,
+            "/deny" => self.answer_in_chat(arrival, rest, false).await?,
+            "yes" | "no" if rest.is_empty() => {
+                let is_approved = word.eq_ignore_ascii_case("yes");
+                return self.answer_newest(arrival, is_approved).await;
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(reply))
+    }
+
+    async fn switch(&self, session: &Session, to: &str) -> String {
+        let agent = &self.inner.agent;
+        if to.is_empty() {
+            let speaks = session.personality.as_deref();
+            let speaks = speaks.unwrap_or(agent.personalities().default_id());
+            let all: Vec<_> = agent.personalities().names().collect();
+            return format!("This is {speaks}. There are: {}.", all.join(", "));
+        }
+        match agent.switch_personality(session, to).await {
+            Ok(()) => format!("This is {to} now."),
+            Err(error) => format!("The personality was not changed: {error}"),
+        }
+    }
+
+    /// Ends the run of this lane and its open question.
+    pub(crate) async fn stop_lane(&self, lane: &str) -> Result<String, StoreError> {
+        let running = lock(&self.inner.running).get(lane).cloned();
+        if let Some(run) = running {
+            run.cancel();
+            return Ok("Stopping.".into());
+        }
+        let Some(message) = self.inner.queues.stop_lane(lane).await? else {
+            return Ok("Nothing is running here.".into());
+        };
+        if let Some(session) = self.inner.store.session(&message.session_id).await? {
+            let claim = self.inner.store.claim(&session).await?;
+            self.inner.store.withdraw_approvals(&claim, "the run was stopped").await?;
+        }
+        if let Some(approval_id) = &message.waiting_on {
+            self.close_questions(approval_id).await?;
+        }
+        self.has_settled();
+        self.inner.work.notify_one();
+        Ok("The run was stopped, and its question withdrawn.".into())
+    }
+
+    async fn new_session(&self, session: &Session) -> Result<String, StoreError> {
+        let new = NewSession {
+            key: session.key.clone(),
+            platform: session.platform.clone(),
+            personality: session.personality.clone(),
+            parent: None,
+        };
+        self.inner.store.create(new).await?;
+        Ok("A new conversation begins.".into())
+    }
+
+    /// `/approve ID` and `/deny ID`, with words after the id for the model.
+    async fn answer_in_chat(
+        &self,
+        arrival: &Arrival,
+        rest: &str,
+        is_approved: bool,
+    ) -> Result<String, StoreError> {
+        let (part, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        let found = self.inner.store.find_approval(part).await?;
+        let [approval] = found.as_slice() else {
+            return Ok(match found.is_empty() {
+                true => "There is no such question. Write `/approve ID`, or `/deny ID why`.".into(),
+                false => "Several questions have an id like this. Write more of it.".into(),
+            });
+        };
+        let said = Said {
+            id: approval.id.clone(),
+            args_hash: approval.args_hash.clone(),
+            decision: if is_approved { Decision::Approve(Scope::Once) } else { Decision::Deny },
+            reason: Some(reason.trim().to_string()).filter(|reason| !reason.is_empty()),
+        };
+        Ok(self.answer(&[arrival.identity()], said).await?.in_words())
+    }
+
+    /// `yes` and `no` answer the newest question that was sent to this very chat; otherwise they are just words.
+    async fn answer_newest(
+        &self,
+        arrival: &Arrival,
+        is_approved: bool,
+    ) -> Result<Option<String>, StoreError> {
+        let identity = arrival.identity();
+        let (platform, chat) = (&arrival.message.platform, &arrival.message.chat_id);
+        let pending = ApprovalFilter { state: Some(ApprovalState::Pending), ..Default::default() };
+        let pending = self.inner.store.approvals(pending).await?;
+        for approval in pending.iter().filter(|it| it.may_be_answered_by(&identity)) {
+            if self.was_asked_in(&approval.id, platform, chat).await? {
+                return self.answer_in_chat(arrival, &approval.id, is_approved).await.map(Some);
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,31 @@
+//! The agent in chats: channels, lanes, approvals from anywhere, and the HTTP API.
+//!
+//! A [`Gateway`] takes messages from [`Channel`](pintle_agent::Channel)s, runs them in the order of their chat and sends
+//! what the agent says. Everything that it accepts is in a [`Queues`](pintle_agent::store::Queues) first, so a crash loses
+//! nothing.
+//!
+//! The way of a message in is `inbound.rs`, of a run `lanes.rs`, of a message out `outbound.rs`.
+
+#![forbid(unsafe_code)]
+
+pub mod api;
+mod approvals;
+pub mod channels;
+mod clock;
+mod commands;
+mod events;
+mod gateway;
+mod inbound;
+mod lanes;
+mod outbound;
+mod page;
+mod points;
+mod questions;
+mod safety;
+
+pub use approvals::{GatewayApprover, RuleBook};
+pub use clock::random_token;
+pub use events::{EventHub, HookStats, LiveEvent};
+pub use gateway::{Gateway, GatewayBuilder, GatewayConfig};
+pub use points::{MessageScreening, Refused};
+pub use safety::{ChannelSafety, PAIRING_LIFETIME, SafetyRules, new_pairing_code};

@@ -1,0 +1,354 @@
+//! R12.7: every call, and what a request has to show.
+
+use std::time::Duration;
+
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    http::{Request, StatusCode, header},
+};
+use pintle_gateway::{
+    Gateway,
+    api::{ApiConfig, Server, Token, openapi, router},
+    channels::HttpChannel,
+};
+use serde_json::{Value, json};
+use std::sync::{Arc, atomic::Ordering};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+use crate::{
+    points::{fires_all, world_that_listens},
+    support::*,
+};
+
+const HOST: &str = "127.0.0.1:8080";
+const TOKEN: &str = "0123456789abcdef";
+
+pub(crate) async fn oneshot(router: Router, request: Request<Body>) -> (u16, Value) {
+    let response = router.oneshot(request).await.unwrap();
+    let status = response.status().as_u16();
+    let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+    (status, serde_json::from_slice(&body).unwrap_or(Value::Null))
+}
+
+struct Client {
+    router: Router,
+    gateway: Gateway,
+}
+
+impl Client {
+    async fn new(world: &World) -> Self {
+        let gateway = world.builder().channel(Arc::new(HttpChannel::new())).start().await.unwrap();
+        let config = ApiConfig {
+            token: Token::new(TOKEN),
+            operator: vec!["me".into(), "operator".into()],
+            hosts: Vec::new(),
+            idle_hooks: Vec::new(),
+        };
+        let router = router(gateway.clone(), config, HOST.parse().unwrap(), None);
+        Self { router, gateway }
+    }
+
+    async fn send(
+        &self,
+        request: axum::http::request::Builder,
+        body: impl Into<Body>,
+    ) -> (u16, Value) {
+        oneshot(self.router.clone(), request.body(body.into()).unwrap()).await
+    }
+
+    async fn get(&self, path: &str) -> (u16, Value) {
+        self.send(authorized(Request::get(path)), Body::empty()).await
+    }
+
+    async fn post(&self, path: &str, body: Value) -> (u16, Value) {
+        let request = authorized(Request::post(path)).header("content-type", "application/json");
+        self.send(request, body.to_string()).await
+    }
+
+    async fn say(&self, id: &str, text: &str) -> (u16, Value) {
+        self.post("/v1/messages", said(id, text)).await
+    }
+}
+
+fn authorized(request: axum::http::request::Builder) -> axum::http::request::Builder {
+    request.header("host", HOST).header("authorization", format!("Bearer {TOKEN}"))
+}
+
+fn said(id: &str, text: &str) -> Value {
+    json!({ "chat": "c", "messageId": id, "sender": "ann", "text": text })
+}
+
+#[tokio::test]
+async fn http_fires_every_point_and_answers_with_the_reply() {
+    let world = world_that_listens();
+    let client = Client::new(&world).await;
+    let (status, reply) = client.say("1", "hello").await;
+    assert_eq!(
+        (status, &reply["reply"], &reply["outcome"]),
+        (200, &json!("echo: hello"), &json!("end_turn"))
+    );
+    fires_all(&world).await;
+    let again = client.say("1", "hello").await;
+    assert_eq!(again, (200, reply));
+}
+
+#[tokio::test]
+async fn respond_async_answers_once_the_message_is_stored() {
+    let world = World::echo();
+    let client = Client::new(&world).await;
+    let request = authorized(Request::post("/v1/messages"))
+        .header("content-type", "application/json")
+        .header("prefer", "respond-async")
+        .header("idempotency-key", "k1");
+    let body = json!({ "chat": "c", "sender": "ann", "text": "hello" }).to_string();
+    let (status, reply) = client.send(request, body).await;
+    assert_eq!((status, &reply["outcome"]), (202, &json!("queued")));
+    let run_id = reply["runId"].as_str().unwrap();
+    client.gateway.wait_until_settled(run_id).await.unwrap();
+    let (status, reply) = client.say("k1", "hello").await;
+    assert_eq!(
+        (status, &reply["reply"], reply["runId"].as_str()),
+        (200, &json!("echo: hello"), Some(run_id))
+    );
+}
+
+#[tokio::test]
+async fn a_stream_has_the_events_of_the_run_to_its_done() {
+    let world = World::echo();
+    let client = Client::new(&world).await;
+    let request = authorized(Request::post("/v1/messages"))
+        .header("content-type", "application/json")
+        .header("accept", "text/event-stream")
+        .body(Body::from(said("1", "hello").to_string()))
+        .unwrap();
+    let response = client.router.clone().oneshot(request).await.unwrap();
+    assert_eq!(response.headers()[header::CONTENT_TYPE], "text/event-stream");
+    let body =
+        tokio::time::timeout(Duration::from_secs(20), to_bytes(response.into_body(), 1 << 20));
+    let body = String::from_utf8(body.await.unwrap().unwrap().to_vec()).unwrap();
+    let kinds: Vec<&str> = body.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
+    assert!(kinds.contains(&"run.start") && kinds.contains(&"text.delta"), "{kinds:?}");
+    assert_eq!(kinds.last(), Some(&"done"), "{kinds:?}");
+}
+
+#[tokio::test]
+async fn a_full_lane_is_429_with_retry_after() {
+    let mut world = World::echo();
+    world.config.lane_bound = 0;
+    let client = Client::new(&world).await;
+    let request =
+        authorized(Request::post("/v1/messages")).header("content-type", "application/json");
+    let request = request.body(Body::from(said("1", "hello").to_string())).unwrap();
+    let response = client.router.clone().oneshot(request).await.unwrap();
+    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(response.headers()[header::RETRY_AFTER], "5");
+}
+
+#[tokio::test]
+async fn approvals_are_answered_over_http_with_their_hash_and_the_first_answer_wins() {
+    let mut world = World::new(deploys);
+    world.approvers = vec!["operator".into()];
+    let client = Client::new(&world).await;
+    let request = authorized(Request::post("/v1/messages"))
+        .header("content-type", "application/json")
+        .header("prefer", "respond-async");
+    let (_, queued) = client.send(request, said("1", "deploy").to_string()).await;
+    let approval = loop {
+        let (_, pending) = client.get("/v1/approvals?state=pending").await;
+        match pending.as_array().unwrap().first() {
+            Some(approval) => break approval.clone(),
+            None => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    };
+    let path = format!("/v1/approvals/{}", approval["id"].as_str().unwrap());
+    assert_eq!(client.get(&path).await.1["args"], json!({ "to": "production" }));
+    let answer = |hash: &Value| json!({ "answer": "approve", "argsHash": hash });
+    let (status, error) = client.post(&path, answer(&json!("wrong"))).await;
+    assert_eq!((status, &error["error"]["code"]), (409, &json!("wrong_hash")));
+    assert_eq!(world.tool_runs.load(Ordering::SeqCst), 0);
+
+    let (first, second) = tokio::join!(
+        client.post(&path, answer(&approval["argsHash"])),
+        client.post(&path, json!({ "answer": "deny", "argsHash": approval["argsHash"] })),
+    );
+    let mut statuses = [first.0, second.0];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 409], "{first:?} {second:?}");
+    let run_id = queued["runId"].as_str().unwrap();
+    client.gateway.wait_until_settled(run_id).await.unwrap();
+    let runs = world.tool_runs.load(Ordering::SeqCst);
+    assert_eq!(runs, usize::from(first.0 == 200));
+}
+
+#[tokio::test]
+async fn runs_hooks_dead_letters_and_the_description_are_served() {
+    let world = world_that_listens();
+    let client = Client::new(&world).await;
+    client.say("1", "hello").await;
+    let (status, hooks) = client.get("/v1/hooks").await;
+    assert_eq!(status, 200);
+    let state = |name: &str| {
+        let hooks = hooks.as_array().unwrap();
+        hooks.iter().find(|hook| hook["name"] == name).map(|hook| hook["state"].clone())
+    };
+    assert_eq!(state("channel safety"), Some(json!("active")));
+    assert!(hooks.as_array().unwrap().iter().any(|hook| hook["state"] == "never_fired"));
+    assert_eq!(client.get("/v1/messages/dead").await, (200, json!([])));
+    assert_eq!(client.post("/v1/messages/dead/none/retry", json!({})).await.0, 404);
+    assert_eq!(client.get("/v1/runs").await.0, 200);
+    assert_eq!(client.get("/v1/runs/none").await.0, 404);
+    let (_, described) = client.get("/openapi.json").await;
+    assert_eq!(described, openapi());
+    let paths = described["paths"].as_object().unwrap();
+    assert_eq!(paths.len(), 12, "{:?}", paths.keys());
+    assert_eq!(
+        client.send(Request::get("/healthz").header("host", HOST), Body::empty()).await.0,
+        200
+    );
+}
+
+#[tokio::test]
+async fn a_wrong_token_a_foreign_host_and_another_site_are_refused_everywhere() {
+    let world = World::echo();
+    let client = Client::new(&world).await;
+    let paths =
+        ["/v1/runs", "/v1/approvals", "/v1/hooks", "/v1/events", "/openapi.json", "/metrics"];
+    for path in paths {
+        let none = client.send(Request::get(path).header("host", HOST), Body::empty()).await;
+        assert_eq!((none.0, &none.1["error"]["code"]), (401, &json!("unauthorized")), "{path}");
+        let wrong = Request::get(path).header("host", HOST).header("authorization", "Bearer wrong");
+        assert_eq!(client.send(wrong, Body::empty()).await.0, 401, "{path}");
+        let query = format!("{path}?token={TOKEN}");
+        assert_eq!(
+            client.send(Request::get(query).header("host", HOST), Body::empty()).await.0,
+            401
+        );
+        let foreign = Request::get(path)
+            .header("host", "evil.example")
+            .header("authorization", format!("Bearer {TOKEN}"));
+        assert_eq!(client.send(foreign, Body::empty()).await.0, 421, "{path}");
+    }
+    let cross = [
+        ("sec-fetch-site", "cross-site"),
+        ("sec-fetch-site", "same-site"),
+        ("origin", "https://evil.example"),
+        ("origin", "null"),
+    ];
+    for (name, value) in cross {
+        let request = authorized(Request::post("/v1/messages"))
+            .header("content-type", "application/json")
+            .header(name, value);
+        let (status, error) = client.send(request, said("1", "hello").to_string()).await;
+        assert_eq!(
+            (status, &error["error"]["code"]),
+            (403, &json!("cross_site")),
+            "{name}: {value}"
+        );
+    }
+    let own = authorized(Request::post("/v1/messages"))
+        .header("content-type", "application/json")
+        .header("origin", format!("http://{HOST}"))
+        .header("sec-fetch-site", "same-origin");
+    assert_eq!(client.send(own, said("2", "hello").to_string()).await.0, 200);
+    assert_eq!(world.channel.texts().len(), 0);
+}
+
+#[tokio::test]
+async fn bad_bodies_are_client_errors_and_huge_ones_are_not_read() {
+    let world = World::echo();
+    let client = Client::new(&world).await;
+    let json_post =
+        || authorized(Request::post("/v1/messages")).header("content-type", "application/json");
+    assert_eq!(client.send(json_post(), "{").await.0, 400);
+    assert_eq!(client.send(json_post(), r#"{"chat":"c"}"#).await.0, 400);
+    assert_eq!(client.send(json_post(), said("", "x").to_string()).await.0, 400);
+    assert_eq!(client.send(json_post(), vec![b' '; 300 * 1024]).await.0, 413);
+    let form = authorized(Request::post("/v1/messages")).header("content-type", "text/plain");
+    assert_eq!(client.send(form, said("1", "hello").to_string()).await.0, 415);
+    assert_eq!(client.get("/v1/runs?limit=many").await.0, 400);
+    assert_eq!(client.get("/nowhere").await.0, 404);
+}
+
+#[tokio::test]
+async fn the_token_typed_into_the_form_gives_a_strict_cookie_that_opens_the_api() {
+    let world = World::echo();
+    let client = Client::new(&world).await;
+    let login = |token: &str| {
+        Request::post("/login")
+            .header("host", HOST)
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(Body::from(format!("token={token}")))
+            .unwrap()
+    };
+    let refused = client.router.clone().oneshot(login("wrong")).await.unwrap();
+    assert_eq!(refused.status(), 401);
+    assert!(refused.headers().get(header::SET_COOKIE).is_none());
+    let opened = client.router.clone().oneshot(login(TOKEN)).await.unwrap();
+    assert_eq!(opened.status(), 303);
+    let cookie = opened.headers()[header::SET_COOKIE].to_str().unwrap().to_string();
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+    assert!(!cookie.contains(TOKEN), "{cookie}");
+    let cookie = cookie.split(';').next().unwrap().to_string();
+    let with =
+        |cookie: &str| Request::get("/v1/runs").header("host", HOST).header("cookie", cookie);
+    assert_eq!(client.send(with(&cookie), Body::empty()).await.0, 200);
+    assert_eq!(client.send(with("pintle_session=forged"), Body::empty()).await.0, 401);
+}
+
+#[tokio::test]
+async fn an_address_that_others_reach_is_not_listened_on_without_a_token() {
+    let refused = Server::bind("0.0.0.0:0".parse().unwrap(), false).await;
+    assert!(refused.unwrap_err().to_string().contains("no token"));
+    assert!(Server::bind("127.0.0.1:0".parse().unwrap(), false).await.is_ok());
+}
+
+/// Connections that send their head byte by byte do not keep others from being served.
+#[tokio::test]
+async fn slow_heads_do_not_keep_others_from_being_served() {
+    let world = World::echo();
+    let client = Client::new(&world).await;
+    let server = Server::bind("127.0.0.1:0".parse().unwrap(), true).await.unwrap();
+    let address = server.address();
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(server.run(client.router.clone(), stop.clone()));
+    let mut slow = Vec::new();
+    for _ in 0..100 {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nX: ").await.unwrap();
+        slow.push(stream);
+    }
+    let mut quick = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET /healthz HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n");
+    quick.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    let read = tokio::time::timeout(Duration::from_secs(20), quick.read_to_string(&mut answer));
+    read.await.unwrap().unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    // A slow one is closed in the end.
+    let mut rest = Vec::new();
+    let closed =
+        tokio::time::timeout(Duration::from_secs(30), slow[0].read_to_end(&mut rest)).await;
+    assert!(closed.is_ok(), "the slow connection stays open");
+    stop.cancel();
+    running.await.unwrap();
+}
+
+#[tokio::test]
+async fn events_go_on_after_the_last_one_that_was_seen() {
+    let world = World::echo();
+    let client = Client::new(&world).await;
+    client.say("1", "hello").await;
+    let hub = client.gateway.events();
+    let all = hub.since(&hub.wire_id(0)).unwrap();
+    assert!(all.len() > 3);
+    let middle = &all[all.len() / 2];
+    let rest = hub.since(&hub.wire_id(middle.seq)).unwrap();
+    assert_eq!(rest.first().unwrap().seq, middle.seq + 1);
+    assert!(hub.since("another-1").is_none(), "numbers of another process are a gap");
+}

@@ -1,0 +1,20 @@
+//! The gateway through its public face: real store, real queues, a channel that the test drives.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+mod api;
+mod approvals;
+mod inbound;
+mod lanes;
+mod outbound;
+mod points;
+mod safety;
+mod support;
+mod telegram;
+mod telegram_server;

@@ -1,0 +1,134 @@
+//! P1: every channel point fires on the path of every adapter.
+
+use std::{io::Cursor, sync::Arc, time::Duration};
+
+use pintle::{
+    Event,
+    points::{
+        BeforeDispatch, Handled, InboundClaim, MessagePatch, MessageReceived, MessageSending,
+        MessageSent, PersonalityPatch, PersonalitySwitched, Suppressed,
+    },
+};
+use pintle_gateway::{MessageScreening, Refused, channels::ConsoleChannel};
+
+use crate::support::*;
+
+const PATH: [&str; 6] = [
+    "message_screening",
+    "message_received",
+    "inbound_claim",
+    "message_sending",
+    "before_dispatch",
+    "message_sent",
+];
+
+/// A handler for each point, so that each is recorded.
+fn listen(world: &World) {
+    let hooks = &world.hooks;
+    hooks.register_claiming(|_: Event<MessageScreening>| async { None::<Refused> }).unwrap();
+    hooks.register_void(|_: Event<MessageReceived>| async {}).unwrap();
+    hooks.register_claiming(|_: Event<InboundClaim>| async { None::<Handled> }).unwrap();
+    hooks.register_modifying(|_: Event<MessageSending>| async { None::<MessagePatch> }).unwrap();
+    hooks.register_claiming(|_: Event<BeforeDispatch>| async { None::<Suppressed> }).unwrap();
+    hooks.register_void(|_: Event<MessageSent>| async {}).unwrap();
+    hooks
+        .register_modifying(|_: Event<PersonalitySwitched>| async { None::<PersonalityPatch> })
+        .unwrap();
+}
+
+fn channel_points(world: &World) -> Vec<String> {
+    let is_channel =
+        |point: &String| PATH.contains(&point.as_str()) || point.as_str() == "personality_switched";
+    world.fired.points().into_iter().filter(is_channel).collect()
+}
+
+pub(crate) async fn fires_all(world: &World) {
+    tokio::time::timeout(Duration::from_secs(20), async {
+        while !channel_points(world).contains(&"message_sent".to_string()) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await
+    .expect("message_sent fires");
+    assert_eq!(channel_points(world), PATH);
+}
+
+pub(crate) fn world_that_listens() -> World {
+    let world = World::echo();
+    listen(&world);
+    world
+}
+
+#[tokio::test]
+async fn a_channel_fires_every_point_in_the_order_of_the_path() {
+    let world = world_that_listens();
+    let gateway = world.start().await;
+    say(&gateway, "c", "1", "hello").await;
+    fires_all(&world).await;
+    assert_eq!(world.channel.texts(), ["echo: hello"]);
+}
+
+#[tokio::test]
+async fn the_console_fires_every_point() {
+    let world = world_that_listens();
+    let said = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let print = {
+        let said = said.clone();
+        move |text: &str| said.lock().unwrap().push(text.to_string())
+    };
+    let console = ConsoleChannel::new(Cursor::new(b"hello\n".to_vec()), "ann", print);
+    let _gateway = world.builder().channel(Arc::new(console)).start().await.unwrap();
+    fires_all(&world).await;
+    assert_eq!(*said.lock().unwrap(), ["echo: hello"]);
+}
+
+#[tokio::test]
+async fn switching_the_personality_in_a_chat_fires_its_point() {
+    let world = world_that_listens();
+    let gateway = world.start().await;
+    say(&gateway, "c", "1", "/personality coder").await;
+    world.channel.until("the switch is answered", |it| !it.texts().is_empty()).await;
+    assert_eq!(world.channel.texts(), ["This is coder now."]);
+    assert!(channel_points(&world).contains(&"personality_switched".to_string()));
+}
+
+/// R4.3: the personality's plugin list decides at every channel point.
+#[tokio::test]
+async fn a_plugins_handler_fires_only_for_a_personality_that_lists_it() {
+    let world = World::echo();
+    let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let hear = |point: &'static str| {
+        let heard = heard.clone();
+        move |text: &str| heard.lock().unwrap().push(format!("{point} {text}"))
+    };
+    let (received, sending) = (hear("received"), hear("sending"));
+    world
+        .hooks
+        .options()
+        .plugin("linter")
+        .register_void(move |e: Event<MessageReceived>| {
+            received(&e.message.text);
+            async {}
+        })
+        .unwrap();
+    world
+        .hooks
+        .options()
+        .plugin("linter")
+        .register_modifying(move |e: Event<MessageSending>| {
+            sending(&e.message.text);
+            async { None::<MessagePatch> }
+        })
+        .unwrap();
+    let gateway = world.start().await;
+    for (id, text) in [("1", "as main"), ("2", "/personality coder"), ("3", "as coder")] {
+        say(&gateway, "c", id, text).await;
+        let count: usize = id.parse().unwrap();
+        world.channel.until("it is answered", |it| it.texts().len() == count).await;
+    }
+    let heard = heard.lock().unwrap().clone();
+    assert_eq!(
+        heard,
+        ["sending This is coder now.", "received as coder", "sending echo: as coder"]
+    );
+}

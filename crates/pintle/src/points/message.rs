@@ -1,0 +1,84 @@
+//! What a conversation is made of, as stored and as sent to a model.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One message of a conversation.
+///
+/// ```
+/// use pintle::points::Message;
+///
+/// let message: Message = serde_json::from_str(r#"{ "role": "user", "text": "hi" }"#).unwrap();
+/// assert_eq!(message, Message::User { text: "hi".into() });
+/// ```
+///
+/// Every tool call of an `Assistant` message is answered by exactly one result, in the same order, in the
+/// `ToolResults` message right after it (R6.1).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "role", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Message {
+    /// What a person (or a parent agent) said.
+    User {
+        /// The words.
+        text: String,
+    },
+    /// What the model answered.
+    Assistant {
+        /// The words; empty when the model only asked for tools.
+        text: String,
+        /// The tool calls it asked for, in its order.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<ToolCall>,
+    },
+    /// What became of the tool calls of the message before.
+    ToolResults {
+        /// One per call, in the calls' order.
+        results: Vec<ToolResult>,
+    },
+}
+
+/// A tool call as the model asked for it.
+///
+/// ```
+/// use pintle::points::ToolCall;
+///
+/// let call: ToolCall = serde_json::from_str(r#"{ "id": "t1", "name": "terminal", "input": { "command": "ls" } }"#).unwrap();
+/// assert_eq!((call.input["command"].as_str(), call.malformed), (Some("ls"), None));
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolCall {
+    /// The provider's id of this call; its result carries the same.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// The arguments. When `malformed` is set, the raw text the model produced, as a JSON string.
+    pub input: Value,
+    /// Why the arguments are not JSON, when they are not. Such a call is rejected, never run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub malformed: Option<String>,
+}
+
+/// What became of one tool call.
+///
+/// ```
+/// use pintle::points::ToolResult;
+///
+/// let result: ToolResult = serde_json::from_value(serde_json::json!({
+///     "toolCallId": "t1", "toolName": "terminal", "content": "a.txt", "isError": false,
+/// })).unwrap();
+/// assert_eq!(result.content, "a.txt");
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolResult {
+    /// The id of the call it answers.
+    pub tool_call_id: String,
+    /// The tool's name.
+    pub tool_name: String,
+    /// What the tool said, or why it did not run.
+    pub content: String,
+    /// An error stays an error when the conversation is replayed.
+    pub is_error: bool,
+}

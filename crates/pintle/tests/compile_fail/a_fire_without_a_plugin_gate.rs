@@ -1,6 +1,0 @@
-//! R4.3: every fire names its plugin gate. There is no default.
-use pintle::{Cx, Envelope};
-
-fn main() {
-    let _ = Cx::new(Envelope::default());
-}
