@@ -21,7 +21,7 @@ use std::{
 use serde_json::Value;
 
 /// Which room a room may open a door to. A room that is not here may open none.
-const DOORS: [(&str, &[&str]); 13] = [
+const DOORS: [(&str, &[&str]); 14] = [
     ("pintle", &[]),
     ("pintle-http", &[]),
     ("pintle-sandbox", &[]),
@@ -33,6 +33,7 @@ const DOORS: [(&str, &[&str]); 13] = [
         &["pintle", "pintle-sandbox", "pintle-policy", "pintle-profile", "pintle-exec"],
     ),
     ("pintle-agent", &["pintle", "pintle-sandbox", "pintle-policy"]),
+    ("pintle-consumers", &["pintle", "pintle-policy", "pintle-profile", "pintle-agent"]),
     ("pintle-llm", &["pintle", "pintle-http", "pintle-policy", "pintle-agent"]),
     ("pintle-tools", &["pintle", "pintle-http", "pintle-sandbox", "pintle-policy", "pintle-agent"]),
     ("pintle-store", &["pintle", "pintle-policy", "pintle-agent"]),
@@ -47,6 +48,7 @@ const DOORS: [(&str, &[&str]); 13] = [
             "pintle-exec",
             "pintle-actions",
             "pintle-agent",
+            "pintle-consumers",
             "pintle-llm",
             "pintle-tools",
             "pintle-store",

@@ -6,15 +6,13 @@ use std::{
     time::Duration,
 };
 
-use pintle::{
-    Event, Hooks, Verdict,
-    points::{SubagentEnded, ToolPre},
-};
+use pintle::{Event, Hooks, points::SubagentEnded};
 use pintle_actions::{BUILT_IN, Bound, Host, LogLevel, NO_BYTECODE, Webhooks, trust::Trust};
 use pintle_agent::{Agent, Approver, HandlerWatch, Llm, Store, SwitchError, Tool, ToolSpec};
+use pintle_consumers as consumers;
 use pintle_exec::{EndpointStats, KeptWebhooks};
 use pintle_gateway::GatewayApprover;
-use pintle_policy::{Zone, shell};
+use pintle_policy::Zone;
 use pintle_profile::{Operator, Profile, variable_of};
 use pintle_tools::{Background, McpLimits, McpServer, McpTransport, TerminalConfig};
 
@@ -152,7 +150,8 @@ impl Assembled {
             tell!("{}: {}", yellow("warning"), warning);
         }
         let hooks = extras.hooks.unwrap_or_default();
-        bind_built_ins(&hooks)?;
+        let host = consumers::Host { settings: &plan.operator.consumers, workspace };
+        consumers::bind(&host, &hooks).map_err(Problem::new)?;
         let bound = match &plan.profile {
             Some(profile) => {
                 let confine = |zone: Zone, state: Option<&Path>| {
@@ -313,27 +312,6 @@ fn can_hold_the_cost_limit(
         ),
         _ => Ok(()),
     }
-}
-
-/// What the hook is called.
-pub(crate) const TERMINAL_GUARD: &str = "terminal guard";
-
-/// The terminal guard: an ordinary handler on a public point.
-pub(crate) fn bind_built_ins(hooks: &Hooks) -> Result<(), Problem> {
-    let guard = |e: Event<ToolPre>| async move {
-        match e
-            .tool_input
-            .get("command")
-            .and_then(serde_json::Value::as_str)
-            .and_then(shell::destructive)
-        {
-            Some(reason) => Verdict::block(reason),
-            None => Verdict::allow(),
-        }
-    };
-    let registrar =
-        hooks.named(TERMINAL_GUARD).source("built-in").tools(["terminal"]).priority(100);
-    registrar.register_gate(guard).map(drop).map_err(Problem::new)
 }
 
 /// What a sub-agent left in the background ends with its session.

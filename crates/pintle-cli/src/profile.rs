@@ -13,20 +13,11 @@ use pintle_profile::{
 };
 use pintle_tools::{Background, TerminalConfig};
 
-use crate::{
-    args::Who,
-    assembly::{TERMINAL_GUARD, known},
-    environment::Environment,
-    problem::Problem,
-    shown::text,
-};
+use crate::{args::Who, assembly::known, environment::Environment, problem::Problem, shown::text};
 
 /// The personality of an agent without a profile.
 const PLAIN: &str =
     "You are a helpful agent. You answer briefly, and you use your tools when they help.";
-
-/// Hooks that are bound beside a profile's.
-const OWN: [&str; 1] = [TERMINAL_GUARD];
 
 /// The longest script of a model that is read at a profile's word.
 const LONGEST_SCRIPT: u64 = 16 * 1024 * 1024;
@@ -182,8 +173,8 @@ pub(crate) fn load_allowed(
 ) -> Result<(Operator, Profile), Problem> {
     let (tools, providers) = (built_in_tools(), model.providers());
     let (data, actions) = (environment.data(), &in_profiles(&BUILT_IN)[..]);
-    let (tools, providers) = (&tools[..], &providers[..]);
-    let itself = Bounds { operator: None, tools, data, providers, actions, hooks: &OWN };
+    let (tools, providers, hooks) = (&tools[..], &providers[..], &pintle_consumers::names()[..]);
+    let itself = Bounds { operator: None, tools, data, providers, actions, hooks };
     match environment.settings()? {
         Ok(operator) => {
             let bounds = Bounds { operator: Some(&operator), ..itself };
@@ -214,8 +205,8 @@ pub(crate) fn faults(
     let (tools, data) = (&built_in_tools()[..], environment.data());
     let providers = &model.providers()[..];
     let operator = operator.as_ref();
-    let actions = &in_profiles(&BUILT_IN);
-    let bounds = Bounds { operator, tools, data, providers, actions, hooks: &OWN };
+    let (actions, hooks) = (&in_profiles(&BUILT_IN), &pintle_consumers::names()[..]);
+    let bounds = Bounds { operator, tools, data, providers, actions, hooks };
     Ok(Profile::load(dir, bounds).err())
 }
 

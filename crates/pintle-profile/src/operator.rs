@@ -1,10 +1,12 @@
 //! What the operator allows: the floor under every profile (R10.8, R11.3).
 
 mod approvals;
+mod consumers;
 mod file;
 mod sandbox;
 
 pub use approvals::WrittenRule;
+pub use consumers::{Consumer, ConsumerSettings};
 pub use file::{OPERATOR_FILE, operator_schema};
 pub use sandbox::{SandboxMode, SandboxNetwork, SandboxOfServer, SandboxSettings};
 
@@ -60,6 +62,8 @@ pub struct Operator {
     pub approvals: Vec<WrittenRule>,
     /// What confined processes may read, write and reach.
     pub sandbox: SandboxSettings,
+    /// The built-in consumers.
+    pub consumers: ConsumerSettings,
     /// The file, for saying where in it something is written.
     document: Node,
     source: String,
@@ -120,6 +124,7 @@ impl Operator {
             webhook_proxy: read.webhook_proxy,
             approvals: approvals::placed(read.approvals, &document, file),
             sandbox: read.sandbox,
+            consumers: read.consumers,
             document,
             source: file.to_owned(),
         })

@@ -8,13 +8,14 @@ use std::{
 
 use pintle::{HandlerInfo, Hooks as Registry, ModelKind};
 use pintle_actions::{BUILT_IN, in_profiles, trust::Trust};
-use pintle_profile::{DeclaredHook, Hook, ProfileErrors, declared_hooks};
+use pintle_consumers as consumers;
+use pintle_profile::{Consumer, DeclaredHook, Hook, ProfileErrors, declared_hooks};
 use serde_json::{Map, Value, json};
 
 use super::hooks::{binding, observes};
 use crate::{
     args::Who,
-    assembly::{Assembled, Extras, bind_built_ins},
+    assembly::{Assembled, Extras},
     chat::now_ms,
     environment::Environment,
     out::{say, say_line, say_pretty_json},
@@ -152,6 +153,7 @@ fn rows(
         rows.push(row);
     }
     rows.extend(bound.disabled.iter().map(Row::disabled));
+    rows.extend(consumers::switched_off(&assembled.operator.consumers).map(Row::switched_off));
     // In the order of the run's points, and at each in the order in which they run.
     let points = Registry::new().known_points();
     rows.sort_by_key(|row| points.iter().position(|point| point.name == row.point));
@@ -172,12 +174,15 @@ fn of_broken(
     if !environment.json {
         return Err(problem);
     }
-    let disabled = settings.is_ok_and(|operator| operator.disable_hooks);
+    let disabled = settings.as_ref().is_ok_and(|operator| operator.disable_hooks);
+    let settings = settings.map(|operator| operator.consumers).unwrap_or_default();
     let built_ins = Registry::new();
-    bind_built_ins(&built_ins)?;
+    let host = consumers::Host { settings: &settings, workspace: dir };
+    consumers::bind(&host, &built_ins).map_err(Problem::new)?;
     let built_ins = built_ins.list();
     let mut rows: Vec<Row> =
         built_ins.iter().map(|info| Row::bound(info, None, State::NeverFired, false)).collect();
+    rows.extend(consumers::switched_off(&settings).map(Row::switched_off));
     let declared = declared_hooks(dir, errors, &in_profiles(&BUILT_IN));
     rows.extend(declared.iter().map(|hook| Row::declared(hook, disabled)));
     say_pretty_json(&rows.iter().map(Row::to_json).collect::<Vec<_>>())?;
@@ -224,6 +229,17 @@ impl Row {
         }
         row.notes =
             vec!["switched off by PINTLE_DISABLE_HOOKS, or disable_hooks in pintle.toml".into()];
+        row
+    }
+
+    /// A consumer that the operator switched off.
+    fn switched_off((name, consumer): (&str, Consumer)) -> Self {
+        let mut row = Self::written(name, "built-in", None, false);
+        row.kind = "consumer";
+        row.notes = vec![format!(
+            "switched off by `off = [\"{}\"]` under [consumers] in pintle.toml",
+            consumer.name()
+        )];
         row
     }
 

@@ -19,7 +19,7 @@ use pintle_gateway::{
         TelegramWebhook, Webhook,
     },
 };
-use pintle_profile::{Channels, variable_of};
+use pintle_profile::{Channels, Consumer, variable_of};
 use rustix::fs::{FlockOperation, flock};
 use tokio::io::BufReader;
 use tokio_util::sync::CancellationToken;
@@ -31,7 +31,7 @@ use crate::{
     environment::Environment,
     out::{say, tell},
     problem::Problem,
-    shown::bold,
+    shown::{bold, yellow},
     store,
 };
 
@@ -57,9 +57,14 @@ pub(crate) async fn run(environment: &Environment, serve: Serve) -> Result<ExitC
         None => Channels::default(),
     };
     let served = Served::new(environment, &channels, serve.console)?;
-    ChannelSafety::new(served.rules, queues.clone())
-        .register(assembled.agent.hooks())
-        .map_err(Problem::new)?;
+    if assembled.operator.consumers.is_on(Consumer::ChannelSafety) {
+        ChannelSafety::new(served.rules, queues.clone())
+            .register(assembled.agent.hooks())
+            .map_err(Problem::new)?;
+    } else {
+        let off = "`channel_safety` is off in pintle.toml: everybody who finds a channel may write";
+        tell!("{}: {}", yellow("warning"), off);
+    }
     let server = Server::bind(serve.addr, true).await.map_err(Problem::new)?;
     let address = server.address();
 

@@ -42,6 +42,25 @@ fn what_is_bound_is_listed_with_point_model_source_and_order() {
     assert!(world.run(&["hooks", "list"]).out.contains("terminal guard"));
 }
 
+// §14: each consumer can be switched off, and that is not silent.
+#[test]
+fn a_consumer_that_is_switched_off_is_listed_as_disabled_and_the_rest_still_works() {
+    let world = World::new();
+    std::fs::create_dir_all(world.data()).unwrap();
+    let file = world.data().join("pintle.toml");
+    std::fs::write(&file, "[consumers]\noff = [\"terminal_gard\"]\n").unwrap();
+    let said = world.run(&["hooks", "list"]);
+    assert!(said.err.contains("terminal_guard"), "the nearest switch is named: {said}");
+    std::fs::write(&file, "[consumers]\noff = [\"terminal_guard\"]\n").unwrap();
+    let said = world.run(&["hooks", "list"]);
+    assert!(said.out.contains("disabled") && said.out.contains("[consumers]"), "{said}");
+    let explain = ["explain", "--json", "--", "rm", "-rf", "/"];
+    let said = world.run(&explain);
+    assert!(!said.out.contains("terminal guard"), "{said}");
+    std::fs::remove_file(&file).unwrap();
+    assert!(world.run(&explain).out.contains("terminal guard"));
+}
+
 // R10.4
 #[test]
 fn everything_that_is_wrong_with_a_profile_is_said_at_once() {

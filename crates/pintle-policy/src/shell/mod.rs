@@ -10,18 +10,18 @@
 mod ascii_source;
 mod brackets;
 mod check;
-mod destructive;
 mod heredoc;
 mod options;
 mod redirects;
 mod reserved;
+mod terminal_guard;
 mod tree;
 mod unwrap;
 mod word;
 mod wrappers;
 
-pub use destructive::destructive;
 pub(crate) use options::{is_one_word, may_be_long};
+pub use terminal_guard::{Objection, objection};
 
 use thiserror::Error;
 

@@ -7,12 +7,12 @@
     missing_docs
 )]
 
-mod destructive;
 mod fuzz;
 mod guard_tables;
 mod guards;
 mod long_lines;
 mod shell_commands;
+mod terminal_guard;
 mod zones;
 
 use pintle_policy::{ToolSpec, Zone};

@@ -1,6 +1,7 @@
 //! `pintle.toml`, held against its schema like a profile's files, so that everything wrong with it shows at once.
 
 use super::approvals::{self, WrittenRule};
+use super::consumers::ConsumerSettings;
 use super::sandbox::{self, SandboxSettings};
 use crate::document::{Field, Kind, Node};
 use crate::report::{Problem, place};
@@ -60,6 +61,8 @@ pub(super) struct OperatorFile {
     pub(super) approvals: Vec<WrittenRule>,
     /// What confined processes may read, write and reach.
     pub(super) sandbox: SandboxSettings,
+    /// The built-in consumers: which are off, and how the others work.
+    pub(super) consumers: ConsumerSettings,
 }
 
 /// Read several times in a start.

@@ -1,0 +1,46 @@
+//! The built-in consumers: handlers that make an agent safe and useful from the first minute (§14).
+//!
+//! Each is one file with a `register` function, and uses public hook points only. To add one, write such a file, name it in
+//! [`Consumer`], and add a line to [`CONSUMERS`]: the switch in pintle.toml, its reference page and `pintle hooks list` follow.
+
+mod terminal_guard;
+
+use pintle::{Hooks, RegisterError};
+use pintle_profile::{Consumer, ConsumerSettings};
+use std::path::Path;
+
+/// What the program gives to the consumers.
+pub struct Host<'a> {
+    /// Which are off, and how the others work.
+    pub settings: &'a ConsumerSettings,
+    /// The folder the agent works in.
+    pub workspace: &'a Path,
+}
+
+type Register = fn(&Host<'_>, &Hooks) -> Result<(), RegisterError>;
+
+/// Every consumer, in the order they are bound: its switch, the name of its handlers, and what registers them.
+const CONSUMERS: &[(Consumer, &str, Register)] =
+    &[(Consumer::TerminalGuard, terminal_guard::NAME, terminal_guard::register)];
+
+/// The names of their handlers, which no hook of a profile can take.
+pub fn names() -> Vec<&'static str> {
+    CONSUMERS.iter().map(|(_, name, _)| *name).collect()
+}
+
+/// The consumers that are switched off: the name of their handlers, and their switch.
+pub fn switched_off(
+    settings: &ConsumerSettings,
+) -> impl Iterator<Item = (&'static str, Consumer)> + '_ {
+    let off = CONSUMERS.iter().filter(|(consumer, ..)| !settings.is_on(*consumer));
+    off.map(|(consumer, name, _)| (*name, *consumer))
+}
+
+/// Binds every consumer that is on.
+///
+/// # Errors
+/// When the registry refuses one.
+pub fn bind(host: &Host<'_>, hooks: &Hooks) -> Result<(), RegisterError> {
+    let mut on = CONSUMERS.iter().filter(|(consumer, ..)| host.settings.is_on(*consumer));
+    on.try_for_each(|(_, _, register)| register(host, hooks))
+}
