@@ -17,9 +17,14 @@ use tokio::sync::{mpsc, oneshot};
 use super::{
     StopSignal,
     editor::{self, Words},
-    keys::{KeyRequest, read_key, read_words},
+    keys::{KeyRequest, Raw, read_key, read_words, typed_ahead},
 };
-use crate::{out, shown::Shown};
+use crate::{
+    out::{self, tell},
+    shown::Shown,
+};
+
+const PROMPT: &str = "› ";
 
 /// What a person said, or did instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,8 +62,12 @@ impl Input {
         let (requests, receiver) = mpsc::unbounded_channel();
         let (editing, words) = (Arc::new(AtomicBool::new(false)), Arc::default());
         let before = terminal.then(|| tcgetattr(std::io::stdin()).ok()).flatten();
-        let mut reader =
-            Reader { requests: receiver, editing: editing.clone(), words: Arc::clone(&words) };
+        let mut reader = Reader {
+            requests: receiver,
+            editing: editing.clone(),
+            words: Arc::clone(&words),
+            typed_ahead: String::new(),
+        };
         let terminal = before.clone();
         std::thread::spawn(move || match terminal {
             Some(before) => reader.edit(&history, &before),
@@ -117,6 +126,8 @@ struct Reader {
     requests: mpsc::UnboundedReceiver<Request>,
     editing: Arc<AtomicBool>,
     words: Arc<Mutex<Words>>,
+    /// Lines that were typed before they were asked for.
+    typed_ahead: String,
 }
 
 impl Reader {
@@ -130,7 +141,7 @@ impl Reader {
             match request {
                 Request::Message(reply) => {
                     out::prompt_opens(above.clone());
-                    let read = editor.readline("› ");
+                    let read = self.message(&mut editor, before);
                     out::prompt_closes();
                     let line = match read {
                         Ok(line) => {
@@ -161,6 +172,26 @@ impl Reader {
         }
     }
 
+    /// The next message. The terminal turns an Enter that is pressed during a run into Ctrl-J, which means a new line to the editor:
+    /// so keys that are waiting already are read here.
+    fn message(
+        &mut self,
+        editor: &mut editor::Editor,
+        before: &Termios,
+    ) -> rustyline::Result<String> {
+        let _raw = Raw::enter(before)?;
+        self.typed_ahead.push_str(&typed_ahead()?);
+        if let Some((line, rest)) = self.typed_ahead.split_once(['\r', '\n']) {
+            let line = plain(line);
+            self.typed_ahead = rest.to_owned();
+            out::prompt_closes();
+            tell!("{}{}", PROMPT, line);
+            return Ok(line);
+        }
+        let begun = plain(&std::mem::take(&mut self.typed_ahead));
+        editor.readline_with_initial(PROMPT, (&begun, ""))
+    }
+
     /// A pipe: its lines are messages, never answers.
     fn read(&mut self) {
         while let Some(request) = self.requests.blocking_recv() {
@@ -172,6 +203,11 @@ impl Reader {
             }
         }
     }
+}
+
+/// Without control characters: no key but Enter does anything before there is a prompt.
+fn plain(typed: &str) -> String {
+    typed.split('\u{1b}').next().unwrap_or_default().replace(char::is_control, "")
 }
 
 fn line_of_stdin() -> Line {

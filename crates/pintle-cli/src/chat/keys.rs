@@ -9,7 +9,9 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcsetattr},
+    termios::{
+        InputModes, LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcsetattr,
+    },
 };
 
 use crate::{
@@ -27,13 +29,14 @@ const QUIET: Duration = Duration::from_millis(100);
 /// How often it is looked whether the answer is still wanted.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// The terminal without line editing and echo, until this is dropped. Ctrl-C stays a signal.
-struct Raw<'t>(&'t Termios);
+/// The terminal without line editing and echo, until this is dropped. Ctrl-C stays a signal, and Enter stays apart from Ctrl-J.
+pub(super) struct Raw<'t>(&'t Termios);
 
 impl<'t> Raw<'t> {
-    fn enter(before: &'t Termios) -> io::Result<Self> {
+    pub(super) fn enter(before: &'t Termios) -> io::Result<Self> {
         let mut raw = before.clone();
         raw.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
+        raw.input_modes.remove(InputModes::ICRNL);
         tcsetattr(stdin(), OptionalActions::Now, &raw)?;
         Ok(Self(before))
     }
@@ -131,6 +134,15 @@ pub(super) fn read_words(
     }
     out::key_prompt_gone();
     Ok(None)
+}
+
+/// The keys that were typed before the prompt. The terminal must be [`Raw`]: then Enter typed from now on is read apart from Ctrl-J.
+pub(super) fn typed_ahead() -> io::Result<String> {
+    let mut typed = Vec::new();
+    while let Some(read) = read_within(Duration::ZERO)? {
+        typed.extend(read);
+    }
+    Ok(String::from_utf8_lossy(&typed).into_owned())
 }
 
 /// Stands for what is not a key.

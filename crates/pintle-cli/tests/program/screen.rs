@@ -43,6 +43,33 @@ fn what_hooks_log_stands_on_lines_of_its_own() {
     assert!(lines.iter().any(|line| line.starts_with("› /quit")), "{}", screen.rendered);
 }
 
+// A terminal turns Enter into Ctrl-J as long as it is not read key by key.
+#[test]
+fn lines_that_are_typed_during_a_run_are_the_next_messages() {
+    let world = World::new();
+    let script = json!([
+        {"text": "First."},
+        {"delayMs": 500, "text": "Second."},
+        {"text": "Third."},
+    ]);
+    let model = world.script("script.json", &script);
+    let steps = [
+        wait_for_prompt(),
+        keys("one\r"),
+        wait("First."),
+        wait_for_prompt(),
+        keys("two\r"),
+        wait("thinking"),
+        keys("three\r/quit\r"),
+        wait("Third."),
+    ];
+    let screen = play(&world, &["chat", "--model", &model], &steps);
+    assert_eq!(screen.code, 0, "{}", screen.text);
+    for line in ["› three", "› /quit"] {
+        assert!(screen.rendered.lines().any(|it| it.starts_with(line)), "{}", screen.rendered);
+    }
+}
+
 #[test]
 fn the_tool_that_still_runs_is_named_with_the_last_line_it_wrote() {
     let world = World::strict();

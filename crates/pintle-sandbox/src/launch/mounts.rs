@@ -222,8 +222,11 @@ impl NewRoot {
             found => return found,
         }
         let (parent, name) = self.parent(path)?;
-        mkdirat(&parent, name, Mode::from_raw_mode(0o755))?;
-        self.find(path)
+        match mkdirat(&parent, name, Mode::from_raw_mode(0o755)) {
+            // Another process of the session, with the same `/tmp`, has made it meanwhile.
+            Ok(()) | Err(rustix::io::Errno::EXIST) => self.find(path),
+            Err(error) => Err(error),
+        }
     }
 
     /// The file at a path, made empty if it is missing.
@@ -234,7 +237,10 @@ impl NewRoot {
         }
         let (parent, name) = self.parent(path)?;
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-        openat(&parent, name, flags, Mode::from_raw_mode(0o644))
+        match openat(&parent, name, flags, Mode::from_raw_mode(0o644)) {
+            Err(rustix::io::Errno::EXIST) => self.find(path),
+            made => made,
+        }
     }
 
     fn link(&self, path: &Path, target: &Path) -> rustix::io::Result<()> {
@@ -384,4 +390,33 @@ fn by_handle(found: &OwnedFd) -> PathBuf {
 
 fn unescape(text: &str) -> String {
     text.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::{sync::Barrier, thread};
+
+    use super::*;
+
+    // R17.4: commands of one session share a /tmp, and each makes the folders on the way to a workspace under it.
+    #[test]
+    fn mount_points_are_made_by_several_processes_at_once() {
+        for _ in 0..50 {
+            let shared = tempfile::tempdir().unwrap();
+            let at_once = Barrier::new(8);
+            thread::scope(|scope| {
+                for _ in 0..8 {
+                    scope.spawn(|| {
+                        let root = fs::File::open(shared.path()).unwrap();
+                        let root = NewRoot(root.into());
+                        at_once.wait();
+                        root.folder(Path::new("/some/folders/on/the/way")).unwrap();
+                        root.file(Path::new("/some/file")).unwrap();
+                    });
+                }
+            });
+        }
+    }
 }
