@@ -12,6 +12,15 @@
 // (`block`, `allow`), a patch or a claim elsewhere. What it throws is an error of this one request; at a gate it
 // blocks. Requests are served concurrently: while one awaits, the next runs.
 //
+// A plugin is the same with several functions:
+//
+//   import { plugin } from "./pintle-worker.mjs";
+//
+//   plugin({
+//     on: { before_prompt_build: () => ({ appendSystem: "Be brief." }) },
+//     tools: { roll: ({ sides }) => String(1 + Math.floor(Math.random() * sides)) },
+//   });
+//
 // `console.log` is safe, and so are programs that you run, with `stdio: "inherit"` too: the pipes to the host are moved
 // to descriptors that no program inherits. Standard output is standard error from then on, and standard input is
 // empty. In a process that a host started this happens when this module is imported, anywhere else in `serve`. What was
@@ -85,5 +94,21 @@ export function serve(fn, { concurrent = true } = {}) {
     } catch (error) {
       write({ id, error: wordsOf(error) });
     }
+  });
+}
+
+/**
+ * Serves points (`on`), tools and slash commands (`commands`), each a function by its name. What it serves has to be what its
+ * plugin.json declares. `activate` gets what the operator granted of what plugin.json asks for.
+ */
+export function plugin({ on = {}, tools = {}, commands = {}, activate = () => {} }) {
+  serve(async (event, context) => {
+    if (event === "plugin.activate") {
+      await activate(context.capabilities);
+      return { points: Object.keys(on), tools: Object.keys(tools), commands: Object.keys(commands) };
+    }
+    if (event === "plugin.tool") return tools[context.tool](context.args);
+    if (event === "plugin.command") return commands[context.command](context.text);
+    return on[event](context);
   });
 }

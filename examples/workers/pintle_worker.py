@@ -17,6 +17,18 @@ inherits. Standard output is standard error from then on, and standard input is 
 this happens when this module is imported, anywhere else in `serve`.
 
 `serve(guard, threads=8)` serves up to eight requests at once; the function has to be thread-safe then.
+
+A plugin is the same with several functions:
+
+    from pintle_worker import Plugin
+
+    plugin = Plugin()
+
+    @plugin.on("before_prompt_build")
+    def add_a_line(event):
+        return {"appendSystem": "Be brief."}
+
+    plugin.serve()
 """
 
 import json
@@ -101,3 +113,45 @@ def serve(function, threads=1):
     else:
         for request in requests:
             answer(request)
+
+
+class Plugin:
+    """Handlers by point, tools and slash commands. What it serves has to be what its plugin.json declares."""
+
+    def __init__(self):
+        self.points, self.tools, self.commands, self.granted = {}, {}, {}, []
+
+    def on(self, *points):
+        """Serves points: the function gets the event (a dict) and returns None or a patch."""
+        return self._add(self.points, points)
+
+    def tool(self, name):
+        """Serves a tool: the function gets its arguments (a dict) and returns a text for the model."""
+        return self._add(self.tools, [name])
+
+    def command(self, name):
+        """Serves a slash command: the function gets the text after it and returns a text for the person."""
+        return self._add(self.commands, [name])
+
+    @staticmethod
+    def _add(to, names):
+        def add(function):
+            to.update(dict.fromkeys(names, function))
+            return function
+
+        return add
+
+    def _answer(self, event, context):
+        if event == "plugin.activate":
+            # What the operator granted of what plugin.json asks for.
+            self.granted = context["capabilities"]
+            return {"points": list(self.points), "tools": list(self.tools), "commands": list(self.commands)}
+        if event == "plugin.tool":
+            return self.tools[context["tool"]](context["args"])
+        if event == "plugin.command":
+            return self.commands[context["command"]](context["text"])
+        return self.points[event](context)
+
+    def serve(self, threads=1):
+        """Answers requests until the host closes the pipe."""
+        serve(self._answer, threads)

@@ -21,7 +21,7 @@ use std::{
 use serde_json::Value;
 
 /// Which room a room may open a door to. A room that is not here may open none.
-const DOORS: [(&str, &[&str]); 14] = [
+const DOORS: &[(&str, &[&str])] = &[
     ("pintle", &[]),
     ("pintle-http", &[]),
     ("pintle-sandbox", &[]),
@@ -39,6 +39,10 @@ const DOORS: [(&str, &[&str]); 14] = [
     ("pintle-store", &["pintle", "pintle-policy", "pintle-agent"]),
     ("pintle-gateway", &["pintle", "pintle-http", "pintle-policy", "pintle-agent"]),
     (
+        "pintle-plugins",
+        &["pintle", "pintle-sandbox", "pintle-policy", "pintle-exec", "pintle-agent"],
+    ),
+    (
         "pintle-cli",
         &[
             "pintle",
@@ -53,6 +57,7 @@ const DOORS: [(&str, &[&str]); 14] = [
             "pintle-tools",
             "pintle-store",
             "pintle-gateway",
+            "pintle-plugins",
         ],
     ),
 ];

@@ -39,7 +39,8 @@ pub(crate) struct Inner {
     pub(crate) limits: Limits,
     pub(crate) interceptors: Interceptors,
     pub(crate) approver: Arc<dyn Approver>,
-    pub(crate) context: Vec<PromptPart>,
+    /// Each with the plugin that brings it.
+    pub(crate) context: Vec<(Option<String>, PromptPart)>,
     pub(crate) memory: Option<Arc<dyn Memory>>,
     pub(crate) observer: Option<Observer>,
     pub(crate) watch: Option<HandlerWatch>,
@@ -275,7 +276,18 @@ impl AgentBuilder {
     /// A standing part of the system prompt, from a named source.
     #[must_use]
     pub fn context(mut self, by: impl Into<String>, text: impl Into<String>) -> Self {
-        self.inner.context.push(PromptPart { part: "context", by: by.into(), text: text.into() });
+        let part = PromptPart { part: "context", by: by.into(), text: text.into() };
+        self.inner.context.push((None, part));
+        self
+    }
+
+    /// The same from a plugin: it is part of the prompt of every run for which the plugin fires.
+    #[must_use]
+    pub fn plugin_context(mut self, plugin: impl Into<String>, text: impl Into<String>) -> Self {
+        let plugin = plugin.into();
+        let by = format!("plugin {plugin}");
+        let part = PromptPart { part: "context", by, text: text.into() };
+        self.inner.context.push((Some(plugin), part));
         self
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use glob::Pattern;
 use pintle::{PluginFilter, points::PersonalityConfig};
+use pintle_policy::ToolSpec;
 
 /// A personality: its prompt, the tools it may use, the plugins whose handlers fire for it.
 #[derive(Debug, Clone)]
@@ -34,9 +35,16 @@ impl Personality {
         &self.config.prompt
     }
 
-    /// Whether it may use this tool.
-    pub fn may_use(&self, tool: &str) -> bool {
-        self.tools.as_ref().is_none_or(|globs| globs.iter().any(|glob| glob.matches(tool)))
+    /// Whether it may use this tool. A plugin's tool goes with the plugin.
+    pub fn may_use(&self, tool: &ToolSpec) -> bool {
+        let fits = |globs: &Vec<Pattern>| globs.iter().any(|glob| glob.matches(&tool.name));
+        self.tools.as_ref().is_none_or(fits) && self.fires(tool.plugin.as_deref())
+    }
+
+    /// Whether the handlers of a plugin fire for it; those of the program itself (`None`) always do.
+    pub fn fires(&self, plugin: Option<&str>) -> bool {
+        let named = |id: &str| self.config.plugins.iter().flatten().any(|it| it == id);
+        plugin.is_none_or(named)
     }
 
     /// The plugins whose handlers fire for it: without a list, none (R4.3).

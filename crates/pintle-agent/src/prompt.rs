@@ -95,7 +95,10 @@ impl Inner {
         let Personality { id, .. } = subject.personality;
         let text = subject.personality.prompt().to_string();
         let personality = PromptPart { part: "personality", by: id.clone(), text };
-        let base = PromptBase { personality, context: self.context.clone(), memory };
+        let fires = |plugin: &Option<String>| cx.plugins().allows(plugin.as_deref());
+        let context = self.context.iter().filter(|(plugin, _)| fires(plugin));
+        let context = context.map(|(_, part)| part.clone()).collect();
+        let base = PromptBase { personality, context, memory };
         let payload = || {
             BeforePromptBuild::default()
                 .history(subject.history.to_vec())

@@ -50,6 +50,9 @@ pub struct ToolSpec {
     /// What other agents call a tool like it, for "did you mean": in lower case, without `_` and `-`.
     #[serde(skip)]
     pub aliases: Vec<String>,
+    /// The plugin that brings it: only personalities for which that plugin fires have the tool.
+    #[serde(skip)]
+    pub plugin: Option<String>,
 }
 
 fn external() -> Zone {
@@ -73,6 +76,7 @@ impl ToolSpec {
             starts_processes: false,
             repeatable: false,
             aliases: Vec::new(),
+            plugin: None,
         }
     }
 
@@ -116,6 +120,13 @@ impl ToolSpec {
     #[must_use]
     pub fn with_aliases<const N: usize>(mut self, names: [&str; N]) -> Self {
         self.aliases = names.map(str::to_owned).to_vec();
+        self
+    }
+
+    /// A plugin brings it.
+    #[must_use]
+    pub fn of_plugin(mut self, id: impl Into<String>) -> Self {
+        self.plugin = Some(id.into());
         self
     }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::{
     Advice, Cx, Decision, Envelope, Event, EventJson, Failure, FireError, GateOutcome,
     HandlerOutput, HandlerVerdict, Hooks, IntoAnswer, Model, ModelKind, PluginFilter, Point,
-    PointInfo, RegisterError, Registrar, Registration,
+    PointInfo, RegisterError, Registrar, Staged,
     envelope::ENVELOPE_FIELDS,
     model::{Run, from_object},
 };
@@ -302,12 +302,12 @@ pub(crate) trait ErasedPoint: Send + Sync {
     fn info(&self) -> PointInfo;
     fn point_type(&self) -> TypeId;
     fn has_handlers(&self, hooks: &Hooks, plugins: &PluginFilter) -> bool;
-    fn register(
+    fn stage(
         &self,
         registrar: Registrar,
         handler: Arc<dyn DynHandler>,
         location: &'static Location<'static>,
-    ) -> Result<Registration, RegisterError>;
+    ) -> Result<Staged, RegisterError>;
     fn fire(
         &self,
         hooks: &Hooks,
@@ -335,13 +335,13 @@ impl<P: Point> ErasedPoint for Erased<P> {
         hooks.has_handlers::<P>(plugins)
     }
 
-    fn register(
+    fn stage(
         &self,
         registrar: Registrar,
         handler: Arc<dyn DynHandler>,
         location: &'static Location<'static>,
-    ) -> Result<Registration, RegisterError> {
-        registrar.register_json(location, move |event: Event<P>| {
+    ) -> Result<Staged, RegisterError> {
+        registrar.stage_json(location, move |event: Event<P>| {
             let answer = handler.call(DynEvent {
                 point: P::NAME,
                 model: P::Model::KIND,

@@ -92,7 +92,7 @@ pub use point::{Claim, Patch, Point, PointAboutTool};
 pub use record::{FireRecord, HandlerOutcome, HandlerRecord, OnHandlerStart, RecordSink};
 pub use registry::{
     HandlerInfo, Hooks, HooksBuilder, RegisterError, Registrar, Registration, RegistrationGuard,
-    Source,
+    Source, Staged,
 };
 
 #[doc(hidden)]

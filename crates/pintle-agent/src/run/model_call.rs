@@ -7,6 +7,7 @@ use pintle::{
     Point,
     points::{AfterLlmCall, BeforeLlmCall, ModelPost, ModelPre},
 };
+use pintle_policy::ToolSpec;
 
 use super::{RunContext, RunError, new_id};
 use crate::{
@@ -119,15 +120,14 @@ fn request(
 ) -> LlmRequest {
     let mut messages = messages.to_vec();
     reminders::attach(&mut messages, fragments);
-    let offered = |tool: &str| {
-        ctx.agent().policy.offers(tool)
+    let offered = |tool: &&ToolSpec| {
+        ctx.agent().policy.offers(&tool.name)
             && ctx.opened().is_some_and(|opened| {
                 opened.personality.may_use(tool)
                     && opened.ancestors.iter().all(|ancestor| ancestor.may_use(tool))
             })
     };
-    let tools =
-        ctx.agent().tools.iter().map(|known| &known.spec).filter(|spec| offered(&spec.name));
+    let tools = ctx.agent().tools.iter().map(|known| &known.spec).filter(offered);
     LlmRequest {
         system: system.to_string(),
         messages,

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use pintle::{HandlerVerdict, points::ToolPre};
-use pintle_policy::{Floor, Judged, Reach, Restricted, Zone, guard, zone_of};
+use pintle_policy::{Floor, Judged, Reach, Restricted, ToolSpec, Zone, guard, zone_of};
 use pintle_sandbox::{Confinement, Grant, Unconfined};
 use serde::Serialize;
 
@@ -170,7 +170,7 @@ pub(super) fn static_checks<'a>(
     })?;
     let found = format!("`{name}` is there, and the arguments fit it");
     trail.push(JudgedStep::passes("known tool", found, None));
-    push(trail, "toolset", toolset(agent, lineage, name), None)?;
+    push(trail, "toolset", toolset(agent, lineage, &tool.spec), None)?;
 
     let reach = Reach::of(&tool.spec, call.args(), &policy.workspace);
     let (found, source) = match guard::judge_all(&policy.guards, &tool.spec, call.args(), &reach) {
@@ -246,15 +246,20 @@ fn sandbox(
     (JudgedStep { step: "sandbox", finding, detail, source: None }, confined.ok())
 }
 
-fn toolset(agent: &Inner, lineage: &[&Personality], tool: &str) -> Result<String, String> {
-    if !agent.policy.offers(tool) {
-        return Err(format!("the profile's `tools` do not offer `{tool}`"));
+fn toolset(agent: &Inner, lineage: &[&Personality], tool: &ToolSpec) -> Result<String, String> {
+    let ToolSpec { name, plugin, .. } = tool;
+    if !agent.policy.offers(name) {
+        return Err(format!("the profile's `tools` do not offer `{name}`"));
     }
-    match lineage.iter().find(|personality| !personality.may_use(tool)) {
-        Some(personality) => {
-            Err(format!("the personality `{}` may not use `{tool}`", personality.id))
+    match (lineage.iter().find(|personality| !personality.may_use(tool)), plugin) {
+        (Some(personality), Some(plugin)) if !personality.fires(Some(plugin)) => Err(format!(
+            "the personality `{}` does not have the plugin `{plugin}`, which brings `{name}`",
+            personality.id
+        )),
+        (Some(personality), _) => {
+            Err(format!("the personality `{}` may not use `{name}`", personality.id))
         }
-        None => Ok("the personality may use it".into()),
+        (None, _) => Ok("the personality may use it".into()),
     }
 }
 

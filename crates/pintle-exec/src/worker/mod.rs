@@ -128,6 +128,16 @@ impl Worker {
         self.inner.spec.process.timeout.saturating_add(Duration::from_secs(1))
     }
 
+    /// Asks with a deadline of its own, such as a longer one for a tool.
+    pub fn call_within(
+        &self,
+        event: DynEvent,
+        timeout: Duration,
+    ) -> BoxFuture<'static, Result<Value, Failure>> {
+        let inner = self.inner.clone();
+        Box::pin(async move { inner.ask(&event, timeout).await })
+    }
+
     /// Ends the process and everything it started, and waits for that. Requests fail as `Gone` from now on.
     pub async fn shutdown(&self) {
         self.inner.closed.store(true, Ordering::SeqCst);
@@ -163,9 +173,9 @@ impl Inner {
         Ok(inbox)
     }
 
-    async fn ask(&self, event: &DynEvent) -> Result<Value, Failure> {
+    async fn ask(&self, event: &DynEvent, timeout: Duration) -> Result<Value, Failure> {
         let spec = &self.spec.process;
-        let deadline = Instant::now() + spec.timeout;
+        let deadline = Instant::now() + timeout;
         let id = new_id()?;
         let context = Context { event, scrub: spec.scrub.as_ref() };
         let mut line = serde_json::to_vec(&Asked { id, event: event.point, context })?;
@@ -179,7 +189,7 @@ impl Inner {
             answered.await.map_err(|_| gone())?
         };
         timeout_at(deadline, asked).await.unwrap_or_else(|_| {
-            let mut message = format!("the worker did not answer within {:?}", spec.timeout);
+            let mut message = format!("the worker did not answer within {timeout:?}");
             if let Some(oddity) = oddity.get() {
                 message.push_str(&format!("; it {oddity}"));
             }
@@ -215,7 +225,6 @@ struct Asked<'a> {
 
 impl DynHandler for Worker {
     fn call(&self, event: DynEvent) -> BoxFuture<'static, Result<Value, Failure>> {
-        let inner = self.inner.clone();
-        Box::pin(async move { inner.ask(&event).await })
+        self.call_within(event, self.inner.spec.process.timeout)
     }
 }

@@ -106,6 +106,15 @@ pub enum RegisterError {
         /// The model that was asked for.
         asked: ModelKind,
     },
+    /// A handler was staged for another plugin than the one it is to be put in force for.
+    #[error("a handler of {} cannot be put in force for the plugin `{plugin}`",
+        staged_for.as_ref().map_or("no plugin".to_owned(), |id| format!("the plugin `{id}`")))]
+    OtherPlugin {
+        /// The plugin whose handlers are replaced.
+        plugin: String,
+        /// The plugin that the handler was staged for.
+        staged_for: Option<String>,
+    },
     /// Two point types have the same name.
     #[error("another point type is already declared under the name {point}; rename one of them")]
     NameTaken {

@@ -5,6 +5,7 @@ mod error;
 mod options;
 mod register;
 mod registration;
+mod staged;
 
 use std::{
     any::TypeId,
@@ -24,6 +25,7 @@ pub use entry::{HandlerInfo, Source};
 pub use error::RegisterError;
 pub use options::Registrar;
 pub use registration::{Registration, RegistrationGuard};
+pub use staged::Staged;
 
 use crate::{PluginFilter, Point, RecordSink, dynamic::ErasedPoint, points};
 
@@ -285,21 +287,8 @@ impl Hooks {
     }
 
     pub(crate) fn remove(&self, matches: &dyn Fn(&Meta) -> bool) -> usize {
-        self.write(|table, writer| {
-            writer.removals += 1;
-            let mut removed = 0;
-            for list in &mut table.lists {
-                let Some((kept, gone)) =
-                    list.as_ref().and_then(|list| list.without(matches, writer.removals))
-                else {
-                    continue;
-                };
-                removed += gone;
-                *list = kept;
-            }
-            Ok::<_, std::convert::Infallible>(removed)
-        })
-        .unwrap_or_default()
+        self.write(|table, writer| Ok::<_, std::convert::Infallible>(table.remove(writer, matches)))
+            .unwrap_or_default()
     }
 
     /// Changes a copy of the table and swaps it in whole, or leaves everything as it was.
@@ -339,6 +328,21 @@ impl Table {
         if let Some(place) = self.lists.get_mut(index) {
             *place = Some(Arc::new(list));
         }
+    }
+
+    fn remove(&mut self, writer: &mut Writer, matches: &dyn Fn(&Meta) -> bool) -> usize {
+        writer.removals += 1;
+        let mut removed = 0;
+        for list in &mut self.lists {
+            let Some((kept, gone)) =
+                list.as_ref().and_then(|list| list.without(matches, writer.removals))
+            else {
+                continue;
+            };
+            removed += gone;
+            *list = kept;
+        }
+        removed
     }
 
     fn declare<P: Point>(&mut self) -> Result<(), RegisterError> {

@@ -2,7 +2,7 @@
 
 use std::{future::Future, panic::Location, sync::Arc};
 
-use super::{Entry, HandlerList, RegisterError, Registrar, Registration, entry::Call};
+use super::{Entry, HandlerList, RegisterError, Registrar, Registration, Staged, entry::Call};
 use crate::{
     Event, Failure, HandlerOutput, Hooks, IntoAnswer, IntoDynHandler, IsClaiming, IsGate,
     IsModifying, IsVoid, Model, ModelKind, Point, Verdict,
@@ -159,6 +159,21 @@ impl Registrar {
         model: ModelKind,
         handler: impl IntoDynHandler<M>,
     ) -> Result<Registration, RegisterError> {
+        let hooks = self.hooks().clone();
+        hooks.put(self.stage_dyn(point, model, handler)?)
+    }
+
+    /// Checks the same and registers nothing yet: [`Hooks::replace_plugin`] puts all of a plugin's handlers in force at once.
+    ///
+    /// # Errors
+    /// As for [`register_dyn`](Self::register_dyn), but for a name that is taken.
+    #[track_caller]
+    pub fn stage_dyn<M>(
+        self,
+        point: &str,
+        model: ModelKind,
+        handler: impl IntoDynHandler<M>,
+    ) -> Result<Staged, RegisterError> {
         let location = Location::caller();
         let erased = self.hooks().find(point)?;
         let info = erased.info();
@@ -169,7 +184,7 @@ impl Registrar {
                 asked: model,
             });
         }
-        erased.register(self, handler.into_dyn_handler(), location)
+        erased.stage(self, handler.into_dyn_handler(), location)
     }
 
     fn register<P, F, R, M>(
@@ -184,25 +199,27 @@ impl Registrar {
         R::Future: Send,
         M: 'static,
     {
-        self.insert(location, move |capabilities, slot| {
+        let hooks = self.hooks().clone();
+        let staged = self.stage(location, move |capabilities, slot| {
             let understand = move |answer: R::Answer| match answer.into_answer() {
                 Ok(answer) => within::<P>(capabilities, Reply::Answer(answer)),
                 Err(failure) => Reply::failed(failure),
             };
             Box::new(move |event, cx| start(slot, || handler(event).into_future(), understand, cx))
-        })
+        })?;
+        hooks.put(staged)
     }
 
-    pub(crate) fn register_json<P, Fut>(
+    pub(crate) fn stage_json<P, Fut>(
         self,
         location: &'static Location<'static>,
         call: impl Fn(Event<P>) -> Fut + Send + Sync + 'static,
-    ) -> Result<Registration, RegisterError>
+    ) -> Result<Staged, RegisterError>
     where
         P: Point,
         Fut: Future<Output = Result<Reply<Answer<P>>, Failure>> + Send + 'static,
     {
-        self.insert(location, move |capabilities, slot| {
+        self.stage(location, move |capabilities, slot| {
             let understand = move |reply: Fut::Output| match reply {
                 Ok(reply) => within::<P>(capabilities, reply),
                 Err(failure) => Reply::failed(failure),
@@ -211,27 +228,23 @@ impl Registrar {
         })
     }
 
-    fn insert<P: Point>(
+    fn stage<P: Point>(
         self,
         location: &'static Location<'static>,
         call: impl FnOnce(u64, SlotId) -> Call<P>,
-    ) -> Result<Registration, RegisterError> {
+    ) -> Result<Staged, RegisterError> {
         let hooks = self.hooks().clone();
         let replaces = self.replaces();
-        let (mut meta, capabilities) = self.checked::<P>(location)?;
-        // Stays out here if it is refused: what it captured must not be dropped under the writers' lock.
-        let mut call = Some(call(capabilities, SlotId::new()));
-        hooks.write(|table, writer| {
+        let (meta, capabilities) = self.checked::<P>(location)?;
+        let plugin = meta.plugin.clone();
+        // Stays in here if it is refused: what it captured must not be dropped under the writers' lock.
+        let mut parts = Some((meta, call(capabilities, SlotId::new())));
+        Ok(Staged::new(plugin, move |table, writer| {
             table.declare::<P>()?;
             let list = table.handlers::<P>().unwrap_or_else(|| Arc::new(HandlerList::empty()));
             let existing = |name: &str| list.entries.iter().find(|entry| *entry.meta.name == *name);
-            if meta.name.is_empty() {
-                let counter = writer.counters.entry(P::NAME).or_default();
-                while meta.name.is_empty() || existing(&meta.name).is_some() {
-                    *counter += 1;
-                    meta.name = format!("{}#{counter}", P::NAME).into();
-                }
-            } else if let Some(existing) = existing(&meta.name)
+            if let Some((meta, _)) = &parts
+                && let Some(existing) = existing(&meta.name)
                 && !replaces
             {
                 return Err(RegisterError::DuplicateName {
@@ -240,14 +253,20 @@ impl Registrar {
                     existing: existing.meta.source.clone(),
                 });
             }
+            let Some((mut meta, call)) = parts.take() else { return Ok(None) };
+            if meta.name.is_empty() {
+                let counter = writer.counters.entry(P::NAME).or_default();
+                while meta.name.is_empty() || existing(&meta.name).is_some() {
+                    *counter += 1;
+                    meta.name = format!("{}#{counter}", P::NAME).into();
+                }
+            }
             writer.next_id += 1;
             meta.id = writer.next_id;
             let registration = Registration::new(&hooks.inner, meta.id, meta.name.clone());
-            if let Some(call) = call.take() {
-                table.put(list.with(Entry::new(meta, call, hooks.inner.removals.clone())));
-            }
-            Ok(registration)
-        })
+            table.put(list.with(Entry::new(meta, call, hooks.inner.removals.clone())));
+            Ok(Some(registration))
+        }))
     }
 }
 

@@ -9,7 +9,10 @@ use std::{
 };
 
 use futures_util::FutureExt;
-use pintle::{Cx, Event, Hooks, RegisterError, Verdict, points::ModelPre};
+use pintle::{
+    Cx, DynEvent, Event, Hooks, ModelKind, RegisterError, Verdict,
+    points::{AgentDone, ModelPre, SessionOpened},
+};
 
 use crate::common::{model_pre, watched};
 
@@ -97,4 +100,45 @@ fn while_a_handler_is_replaced_no_fire_sees_none_or_two() {
     }
     over.store(true, Ordering::Relaxed);
     firing.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+fn staged(hooks: &Hooks, plugin: &str, name: &str, point: &str) -> pintle::Staged {
+    let registrar = hooks.named(name).plugin(plugin);
+    let model = if point == "before_prompt_build" { ModelKind::Modifying } else { ModelKind::Void };
+    registrar.stage_dyn(point, model, |_: DynEvent| serde_json::Value::Null).unwrap()
+}
+
+// R13.1
+#[test]
+fn the_handlers_of_a_plugin_come_and_go_in_one_step() {
+    let hooks = Hooks::new();
+    let first = ["session_start", "agent_done"].map(|point| staged(&hooks, "p", "p", point));
+    assert!(hooks.list().is_empty(), "what is staged is not in force");
+    assert_eq!(hooks.replace_plugin("p", first.into()), Ok(0));
+    assert_eq!(hooks.replace_plugin("p", vec![staged(&hooks, "p", "p", "agent_done")]), Ok(2));
+    let points: Vec<_> = hooks.list().iter().map(|it| it.point).collect();
+    assert_eq!(points, ["agent_done"]);
+    assert_eq!(hooks.replace_plugin("p", Vec::new()), Ok(1));
+    assert!(hooks.list().is_empty());
+}
+
+// R13.1
+#[tokio::test]
+async fn a_replacement_that_is_refused_changes_nothing_and_what_was_there_still_fires() {
+    let (hooks, records) = watched();
+    hooks.named("taken").register_void(|_: Event<AgentDone>| ()).unwrap();
+    hooks.replace_plugin("p", vec![staged(&hooks, "p", "p", "session_start")]).unwrap();
+    let fresh = vec![
+        staged(&hooks, "p", "p", "before_prompt_build"),
+        staged(&hooks, "p", "taken", "agent_done"),
+    ];
+    let refused = hooks.replace_plugin("p", fresh);
+    assert!(matches!(refused, Err(RegisterError::DuplicateName { .. })));
+    let other = hooks.replace_plugin("p", vec![staged(&hooks, "q", "q", "session_start")]);
+    assert!(matches!(other, Err(RegisterError::OtherPlugin { .. })));
+    // A later removal must not take along what the refused one had marked.
+    hooks.unregister_plugin("nobody");
+    hooks.fire_void(&Cx::test(), SessionOpened::default).await.unwrap();
+    assert_eq!(records.outcomes(), [("p".into(), "finished")]);
+    assert_eq!(hooks.list().len(), 2);
 }

@@ -1,0 +1,8 @@
+//! Plugins that are native and plugins that are processes, against one suite and alone.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod installed;
+mod manifests;
+mod native;
+mod process;
