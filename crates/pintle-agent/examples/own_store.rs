@@ -1,6 +1,6 @@
 //! How do I keep conversations somewhere else?
 //!
-//! A store implements seven traits and [`Store`]. This one keeps card numbers out of conversations and leaves the rest to
+//! A store implements eight traits and [`Store`]. This one keeps card numbers out of conversations and leaves the rest to
 //! another store. `store_conformance!` holds it to every promise: `cargo test --example own_store`.
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used)]
@@ -104,6 +104,17 @@ impl ShortIds for Redacting {
     delegate! {
         fn short_id(&self, kind: IdKind, id: &str) -> Stored<'_, String>;
         fn by_short_id(&self, short: &str) -> Stored<'_, Option<(IdKind, String)>>;
+    }
+}
+
+impl Tickets for Redacting {
+    delegate! {
+        fn create_ticket(&self, new: NewTicket) -> Stored<'_, Ticket>;
+        fn ticket(&self, id: u64) -> Stored<'_, Option<Ticket>>;
+        fn tickets(&self, state: Option<TicketState>) -> Stored<'_, Vec<Ticket>>;
+        fn move_ticket(&self, seen: &Ticket, to: TicketMove) -> Stored<'_, Option<Ticket>>;
+        fn delete_ticket(&self, id: u64) -> Stored<'_, bool>;
+        fn reputation(&self, assignee: &str) -> Stored<'_, Reputation>;
     }
 }
 

@@ -27,8 +27,11 @@ pub enum Containment {
 }
 
 impl Containment {
-    /// How a process of this zone is held, wider by these grants; or why it cannot be.
-    pub(crate) fn confine(&self, zone: Zone, grants: &[Grant]) -> Result<Confinement, String> {
+    /// How a process of this zone is held, wider by these grants.
+    ///
+    /// # Errors
+    /// Why it cannot be.
+    pub fn confine(&self, zone: Zone, grants: &[Grant]) -> Result<Confinement, String> {
         let rights = match zone {
             Zone::Safe => Rights::Safe,
             Zone::Workspace => Rights::Workspace,

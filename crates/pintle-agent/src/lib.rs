@@ -25,6 +25,7 @@ mod run;
 mod schema;
 pub mod store;
 pub mod testing;
+mod tickets;
 mod tool;
 mod toolbox;
 
@@ -48,5 +49,8 @@ pub use prompt::{PreviewError, PromptPart, PromptPreview, SAFETY_PRELUDE};
 pub use rule::{ApprovalRule, StandingRule};
 pub use run::{Finding, Finished, JudgedStep, PermittedCall, Run, RunRequest, delegate_spec};
 pub use store::{Claim, NewMessage, NewSession, Session, Store, StoreError, StoredMessage};
+pub use tickets::{
+    CheckCommand, Completion, TICKET_VERIFIER, TicketBoard, TicketError, TicketVerifier,
+};
 pub use tool::{Progress, SandboxLog, Tool, ToolCx, ToolError};
 pub use toolbox::DuplicateTool;

@@ -7,7 +7,7 @@ use pintle_policy::ToolSpec;
 use pintle_sandbox::Grant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{PermittedCall, event::SandboxUse};
+use crate::{PermittedCall, event::SandboxUse, tickets::TicketBoard};
 
 /// Something the model can ask for.
 ///
@@ -38,6 +38,8 @@ pub struct ToolCx {
     pub progress: Progress,
     /// Where it is recorded how a process was held.
     pub sandbox: SandboxLog,
+    /// The ticket board, under the name of the run's personality.
+    pub tickets: TicketBoard,
 }
 
 type RecordSandbox = Arc<dyn Fn(SandboxUse) + Send + Sync>;

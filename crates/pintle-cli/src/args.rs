@@ -4,6 +4,7 @@ mod approvals;
 mod gateway;
 mod hooks;
 mod sessions;
+mod tickets;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ pub(crate) use self::{
     gateway::{Messages, MessagesCommand, Serve},
     hooks::{Explain, Hooks, HooksCommand},
     sessions::{Sessions, SessionsCommand},
+    tickets::{Tickets, TicketsCommand},
 };
 use crate::in_force::Found;
 
@@ -75,6 +77,7 @@ pub(crate) enum Command {
     Trace(Trace),
     Doctor(Doctor),
     Sessions(Sessions),
+    Tickets(Tickets),
     Completions(Completions),
     Man(Man),
 }
@@ -84,7 +87,7 @@ pub(crate) const GROUPS: [(&str, &[&str]); 4] = [
     ("Start", &["demo", "init", "chat"]),
     ("Guard", &["explain", "hooks", "trust", "approvals"]),
     ("Look", &["runs", "trace"]),
-    ("Manage", &["serve", "messages", "doctor", "sessions", "completions", "man"]),
+    ("Manage", &["serve", "messages", "doctor", "sessions", "tickets", "completions", "man"]),
 ];
 
 impl Command {
@@ -102,6 +105,9 @@ impl Command {
                     HooksCommand::Explain(explain) => Some(&mut explain.who),
                     HooksCommand::Lint { .. } | HooksCommand::Schema { .. } => None,
                 }
+            }
+            Self::Tickets(Tickets { command: Some(TicketsCommand::Complete { who, .. }) }) => {
+                Some(who)
             }
             Self::Approvals(Approvals {
                 command:

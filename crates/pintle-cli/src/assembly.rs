@@ -6,14 +6,17 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::BoxFuture;
 use pintle::{Event, Hooks, points::SubagentEnded};
 use pintle_actions::{BUILT_IN, Bound, Host, LogLevel, NO_BYTECODE, Webhooks, trust::Trust};
-use pintle_agent::{Agent, Approver, HandlerWatch, Llm, Store, SwitchError, Tool, ToolSpec};
+use pintle_agent::{
+    Agent, Approver, HandlerWatch, Llm, Policy, Store, SwitchError, TicketVerifier, Tool, ToolSpec,
+};
 use pintle_consumers as consumers;
 use pintle_exec::{EndpointStats, KeptWebhooks};
 use pintle_gateway::GatewayApprover;
 use pintle_policy::Zone;
-use pintle_profile::{Operator, Profile, variable_of};
+use pintle_profile::{Consumer, Operator, Profile, variable_of};
 use pintle_tools::{Background, McpLimits, McpServer, McpTransport, TerminalConfig};
 
 use crate::{
@@ -228,6 +231,9 @@ impl Assembled {
             }
         }
         let policy = held.applied_to(plan.policy);
+        if plan.operator.consumers.is_on(Consumer::TicketVerifier) {
+            bind_verifier(&hooks, environment, &policy, &store, &llm)?;
+        }
         let mut builder = Agent::builder(hooks, llm, store.clone(), plan.personalities, policy)
             .limits(plan.limits)
             .approver(approver)
@@ -323,6 +329,33 @@ fn end_with_sub_agents(hooks: &Hooks, background: &Background) -> Result<(), Pro
     };
     let registrar = hooks.named("background processes").source("built-in");
     registrar.register_void(end).map(drop).map_err(Problem::new)
+}
+
+/// How long the check of a ticket may run.
+const CHECK_LIMIT: Duration = Duration::from_secs(600);
+
+/// The ticket verifier. The check of a ticket runs in the workspace, as a command of zone `build`; where the kernel cannot
+/// hold it there, it does not run, and the completion is rejected.
+fn bind_verifier(
+    hooks: &Hooks,
+    environment: &Environment,
+    policy: &Policy,
+    store: &Arc<dyn Store>,
+    llm: &Arc<dyn Llm>,
+) -> Result<(), Problem> {
+    let (env, policy) = (environment.passed_on(), policy.clone());
+    let check = move |command: String| -> BoxFuture<'static, Result<(), String>> {
+        let (env, folder) = (env.clone(), policy.workspace.clone());
+        let held = policy.containment.confine(Zone::Build, &[]);
+        Box::pin(async move {
+            let held = (Zone::Build, held?);
+            let ran = pintle_tools::run_check(&env, command, folder, held, CHECK_LIMIT).await;
+            ran.map(drop).map_err(|failed| failed.to_string())
+        })
+    };
+    let (store, llm) = (store.clone(), llm.clone());
+    let verifier = TicketVerifier { store, llm, check: Arc::new(check) };
+    verifier.register(hooks).map(drop).map_err(Problem::new)
 }
 
 /// Prints a line of the `log` action.

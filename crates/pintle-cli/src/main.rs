@@ -152,6 +152,7 @@ async fn run(cli: Cli, environment: &Environment) -> Result<ExitCode, Problem> {
         Command::Trace(trace) => commands::trace::run(environment, trace).await,
         Command::Doctor(doctor) => commands::doctor::run(environment, doctor).await,
         Command::Sessions(sessions) => commands::sessions::run(environment, sessions).await,
+        Command::Tickets(tickets) => commands::tickets::run(environment, tickets).await,
         Command::Completions(completions) => commands::completions::run(&completions),
         Command::Man(man) => commands::completions::man(&man),
     }

@@ -23,17 +23,25 @@ type Register = fn(&Host<'_>, &Hooks) -> Result<(), RegisterError>;
 const CONSUMERS: &[(Consumer, &str, Register)] =
     &[(Consumer::TerminalGuard, terminal_guard::NAME, terminal_guard::register)];
 
+/// Those that the program binds itself: they need its store and its model.
+const BOUND_BY_PROGRAM: &[(Consumer, &str)] = &[(Consumer::TicketVerifier, "ticket verifier")];
+
+fn all() -> impl Iterator<Item = (Consumer, &'static str)> {
+    let here = CONSUMERS.iter().map(|(consumer, name, _)| (*consumer, *name));
+    here.chain(BOUND_BY_PROGRAM.iter().copied())
+}
+
 /// The names of their handlers, which no hook of a profile can take.
 pub fn names() -> Vec<&'static str> {
-    CONSUMERS.iter().map(|(_, name, _)| *name).collect()
+    all().map(|(_, name)| name).collect()
 }
 
 /// The consumers that are switched off: the name of their handlers, and their switch.
 pub fn switched_off(
     settings: &ConsumerSettings,
 ) -> impl Iterator<Item = (&'static str, Consumer)> + '_ {
-    let off = CONSUMERS.iter().filter(|(consumer, ..)| !settings.is_on(*consumer));
-    off.map(|(consumer, name, _)| (*name, *consumer))
+    let off = all().filter(|(consumer, _)| !settings.is_on(*consumer));
+    off.map(|(consumer, name)| (name, consumer))
 }
 
 /// Binds every consumer that is on.

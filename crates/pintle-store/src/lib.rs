@@ -22,6 +22,7 @@ mod rules;
 mod sessions;
 mod short_ids;
 mod store;
+mod tickets;
 mod worker;
 
 pub use store::{Options, SqliteStore};

@@ -7,6 +7,7 @@
 //! | `write_file` | workspace | writes a whole file, atomically |
 //! | `edit_file` | workspace | replaces one exact piece of text, atomically |
 //! | `list_dir` | safe | lists a folder |
+//! | `ticket_create`, `ticket_take`, `ticket_complete`, `ticket_list` | safe | the ticket board |
 //! | `mcp__SERVER__TOOL` | external | whatever an [`McpServer`] offers |
 //!
 //! A tool does not judge: by the time it runs, guards, zones and gates have had their say about the same
@@ -21,6 +22,7 @@ mod nofollow;
 mod terminal;
 #[cfg(test)]
 mod testing;
+mod tickets;
 
 use std::sync::Arc;
 
@@ -28,18 +30,21 @@ use pintle_agent::Tool;
 
 pub use files::FileTool;
 pub use mcp::{McpError, McpLimits, McpServer, McpTransport};
-pub use terminal::{Background, Processes, Terminal, TerminalConfig};
+pub use terminal::{Background, Processes, Terminal, TerminalConfig, run_check};
+pub use tickets::TicketTool;
 
 /// The tools that every agent has. Commands that go on are kept in `background`.
 pub fn builtin(terminal: TerminalConfig, background: &Background) -> Vec<Arc<dyn Tool>> {
-    vec![
+    let mut tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(Terminal::new(terminal, background.clone())),
         Arc::new(Processes::new(background.clone())),
         Arc::new(FileTool::read()),
         Arc::new(FileTool::write()),
         Arc::new(FileTool::edit()),
         Arc::new(FileTool::list()),
-    ]
+    ];
+    tools.extend(TicketTool::all().map(|tool| Arc::new(tool) as Arc<dyn Tool>));
+    tools
 }
 
 #[cfg(test)]
@@ -62,6 +67,10 @@ mod tests {
                 ("write_file", Zone::Workspace),
                 ("edit_file", Zone::Workspace),
                 ("list_dir", Zone::Safe),
+                ("ticket_create", Zone::Safe),
+                ("ticket_take", Zone::Safe),
+                ("ticket_complete", Zone::Safe),
+                ("ticket_list", Zone::Safe),
             ]
         );
     }

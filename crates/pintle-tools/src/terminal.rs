@@ -11,7 +11,7 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use pintle_agent::{PermittedCall, Tool, ToolCx, ToolError, ToolSpec};
+use pintle_agent::{PermittedCall, Progress, SandboxLog, Tool, ToolCx, ToolError, ToolSpec};
 use pintle_policy::{Reach, Zone};
 use pintle_sandbox::{Command, Confinement, Folder, HeadTail, Output, Process, Refused, Stdin};
 use serde_json::{Value, json};
@@ -20,6 +20,7 @@ use tokio::{
     net::unix::pipe::Receiver,
     time::{Instant, sleep_until},
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::{Args, failed, schema},
@@ -153,7 +154,7 @@ impl Tool for Terminal {
             let how = Hold { zone: call.zone(), confinement: call.confinement()?.clone() };
             match job.background {
                 true => background.start(&config.env, how, job, &cx).await,
-                false => execute(&config.env, how, job, cx).await,
+                false => execute(&config.env, how, job, cx.into()).await,
             }
         })
     }
@@ -195,6 +196,39 @@ impl Job {
     }
 }
 
+/// Runs a command that a person wrote down, as `terminal` would run it in this folder: the check of a ticket.
+///
+/// # Errors
+/// When it did not exit with 0; the text has its output and how it ended.
+pub async fn run_check(
+    env: &[(String, String)],
+    command: String,
+    folder: PathBuf,
+    (zone, confinement): (Zone, Confinement),
+    timeout: Duration,
+) -> Result<String, ToolError> {
+    let job = Job { command, cwd: folder, timeout, background: false };
+    let unwatched = Watch {
+        cancel: CancellationToken::new(),
+        progress: Progress::default(),
+        sandbox: SandboxLog::default(),
+    };
+    execute(env, Hold { zone, confinement }, job, unwatched).await
+}
+
+/// Who hears of a running command, and who can stop it.
+struct Watch {
+    cancel: CancellationToken,
+    progress: Progress,
+    sandbox: SandboxLog,
+}
+
+impl From<ToolCx> for Watch {
+    fn from(cx: ToolCx) -> Self {
+        Self { cancel: cx.cancel, progress: cx.progress, sandbox: cx.sandbox }
+    }
+}
+
 /// Why we stopped waiting for the command.
 enum End {
     Exited(ExitStatus),
@@ -206,7 +240,7 @@ async fn execute(
     env: &[(String, String)],
     how: Hold,
     job: Job,
-    cx: ToolCx,
+    cx: Watch,
 ) -> Result<String, ToolError> {
     let deadline = Instant::now() + job.timeout;
     let sweep = how.sweep();

@@ -6,7 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pintle_agent::{Progress, ToolCx};
+use pintle::{Cx, Hooks};
+use pintle_agent::{Progress, TicketBoard, ToolCx, testing::MemoryStore};
 use rustix::process::{Pid, test_kill_process};
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +19,7 @@ pub(crate) fn cx(workspace: &Path) -> ToolCx {
         cancel: CancellationToken::new(),
         progress: Progress::default(),
         sandbox: Default::default(),
+        tickets: TicketBoard::for_agent(Arc::new(MemoryStore::default()), Hooks::new(), Cx::test()),
     }
 }
 

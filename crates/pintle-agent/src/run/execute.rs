@@ -13,6 +13,7 @@ use super::{
 use crate::{
     call::FinalCall,
     event::{RunEvent, RunEventKind},
+    tickets::TicketBoard,
     tool::{Progress, SandboxLog, ToolCx, ToolError},
     toolbox::ToolKind,
 };
@@ -60,6 +61,11 @@ async fn run_tool(ctx: &RunContext, permit: PermittedCall, output: OutputTail) -
         cancel: ctx.over.child_token(),
         progress: progress_of(ctx, permit.id(), output),
         sandbox: sandbox_log_of(ctx, permit.id()),
+        tickets: TicketBoard::for_agent(
+            ctx.agent().store.clone(),
+            ctx.agent().hooks.clone(),
+            ctx.hook_cx(),
+        ),
     };
     let ran = AssertUnwindSafe(async move { tool.run(permit, cx).await }).catch_unwind().await;
     let ended = match ran {

@@ -1,7 +1,7 @@
 //! Where an agent keeps what must outlive it, as traits.
 //!
-//! A store implements [`Sessions`], [`Claims`], [`Approvals`], [`Rules`], [`Ledger`], [`Records`] and [`ShortIds`], and then
-//! [`Store`].
+//! A store implements [`Sessions`], [`Claims`], [`Approvals`], [`Rules`], [`Ledger`], [`Records`], [`ShortIds`] and
+//! [`Tickets`], and then [`Store`].
 //! The agent and the program hold an `Arc<dyn Store>` and name no implementation.
 //!
 //! **Writes take the claim.** A run holds a [`Claim`] on its session and passes it to every write. The store compares
@@ -19,6 +19,7 @@ mod records;
 mod rules;
 mod session;
 mod short_ids;
+mod tickets;
 
 use futures_util::future::{BoxFuture, FutureExt};
 
@@ -36,6 +37,7 @@ pub use records::{NewEvent, NewRun, Record, RecordLoss, Records, RunEnd, StoredE
 pub use rules::{Program, Rules, SessionRule};
 pub use session::{NewMessage, NewSession, Session, Sessions, StoredMessage};
 pub use short_ids::{IdKind, ShortIds, short_id_candidates};
+pub use tickets::{NewTicket, Reputation, Ticket, TicketMove, TicketState, Tickets};
 
 /// What every method of a store answers with.
 pub type Stored<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
@@ -43,7 +45,9 @@ pub type Stored<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 /// Everything that an agent keeps.
 ///
 /// A returned `Ok` is a promise: the change survives a `kill -9` right after. [`Records`] are the exception.
-pub trait Store: Sessions + Claims + Approvals + Rules + Ledger + Records + ShortIds {
+pub trait Store:
+    Sessions + Claims + Approvals + Rules + Ledger + Records + ShortIds + Tickets
+{
     /// Reads everything and looks for damage.
     ///
     /// # Errors

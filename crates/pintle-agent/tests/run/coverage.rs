@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::{World, calls, done, personality, play, rest, says};
 
-/// Points that no run can fire: they belong to channels and to the ticket board, and are driven by their tests.
+/// Points that no run can fire: they belong to channels and to the ticket board, and are driven by their tests (`tickets.rs`).
 const NOT_OF_THE_LOOP: [&str; 7] = [
     // Channels.
     "message_received",

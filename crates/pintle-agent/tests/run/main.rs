@@ -30,3 +30,4 @@ mod rules;
 mod sharing;
 mod slow_store;
 mod support;
+mod tickets;

@@ -13,5 +13,6 @@ pub(crate) mod messages;
 pub(crate) mod overview;
 pub(crate) mod serve;
 pub(crate) mod sessions;
+pub(crate) mod tickets;
 pub(crate) mod trace;
 pub(crate) mod trust;

@@ -45,5 +45,6 @@ mod streaming;
 mod support;
 mod surroundings;
 mod terminal;
+mod tickets;
 mod tiers;
 mod trace;

@@ -27,6 +27,8 @@ pub enum Consumer {
     TerminalGuard,
     /// Screens who may write to the agent over a channel, and sends nothing twice.
     ChannelSafety,
+    /// Checks the criteria of a ticket before it is done.
+    TicketVerifier,
 }
 
 impl Consumer {
@@ -36,6 +38,7 @@ impl Consumer {
         match self {
             Self::TerminalGuard => "terminal_guard",
             Self::ChannelSafety => "channel_safety",
+            Self::TicketVerifier => "ticket_verifier",
         }
     }
 }

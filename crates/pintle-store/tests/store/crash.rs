@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use pintle_agent::store::{
-    AnswerResult, Approval, ApprovalState, Approvals, Begun, Claim, Ledger, Sessions,
+    AnswerResult, Approval, ApprovalState, Approvals, Begun, Claim, Ledger, NewTicket, Sessions,
+    TicketMove, TicketState, Tickets,
 };
 use pintle_store::SqliteStore;
 use uuid::Uuid;
@@ -162,6 +163,52 @@ async fn an_approval_survives_kill_9_between_any_two_steps_and_is_used_once() {
             uses(&store, &claim, &last).await,
         ];
         assert_eq!(used.iter().filter(|used| **used).count(), 1, "round {round}");
+    }
+    assert_eq!(integrity(&place.db()), "ok");
+}
+
+async fn create_take_and_complete_for_ever(store: SqliteStore) {
+    loop {
+        let new = NewTicket { title: "it".to_owned(), ..NewTicket::default() };
+        let todo = store.create_ticket(new).await.unwrap();
+        tell(&format!("todo {}", todo.id));
+        let take = TicketMove::Take { assignee: "main".to_owned() };
+        let running = store.move_ticket(&todo, take).await.unwrap().unwrap();
+        tell(&format!("running {}", todo.id));
+        let accept = TicketMove::Accept { summary: "did it".to_owned() };
+        store.move_ticket(&running, accept).await.unwrap().unwrap();
+        tell(&format!("done {}", todo.id));
+    }
+}
+
+// §14
+#[tokio::test]
+async fn a_ticket_survives_kill_9_between_any_two_steps_and_can_go_on() {
+    if let Some(db) = role() {
+        return create_take_and_complete_for_ever(SqliteStore::open(db).await.unwrap()).await;
+    }
+    let (place, mut random) = (Place::new(), Random::new());
+    for round in 0..KILLS {
+        let test = "crash::a_ticket_survives_kill_9_between_any_two_steps_and_can_go_on";
+        let told = kill_at_a_random_moment(test, &place, &mut random);
+        let store = place.open().await;
+        for step in &told {
+            let (reached, id) = step.split_once(' ').unwrap();
+            let ticket = store.ticket(id.parse().unwrap()).await.unwrap().unwrap();
+            let place = |name| TicketState::ALL.iter().position(|it| it.name() == name).unwrap();
+            assert!(place(ticket.state.name()) >= place(reached), "round {round}: {step}");
+        }
+        // What was not done when it died is done now; a completion counts once.
+        for ticket in store.tickets(None).await.unwrap() {
+            let take = TicketMove::Take { assignee: "main".to_owned() };
+            let taken = store.move_ticket(&ticket, take).await.unwrap().unwrap_or(ticket);
+            let accept = TicketMove::Accept { summary: "did it".to_owned() };
+            let _ = store.move_ticket(&taken, accept).await.unwrap();
+        }
+        let done = store.tickets(Some(TicketState::Done)).await.unwrap().len();
+        assert_eq!(store.tickets(None).await.unwrap().len(), done, "round {round}");
+        let accepted = store.reputation("main").await.unwrap().accepted;
+        assert_eq!(accepted, u64::try_from(done).unwrap(), "round {round}");
     }
     assert_eq!(integrity(&place.db()), "ok");
 }

@@ -27,7 +27,7 @@ fn job(command: &str, workspace: &Path) -> Job {
 
 async fn execute(config: &TerminalConfig, job: Job, cx: ToolCx) -> Result<String, ToolError> {
     let how = Hold { zone: Zone::Machine, confinement: Unconfined::by("this test").into() };
-    super::execute(&config.env, how, job, cx).await
+    super::execute(&config.env, how, job, cx.into()).await
 }
 
 async fn run(command: &str, workspace: &Path) -> Result<String, ToolError> {

@@ -12,6 +12,7 @@ pub mod rules;
 pub mod sessions;
 pub mod short_ids;
 mod support;
+pub mod tickets;
 
 use std::sync::Arc;
 
@@ -130,6 +131,15 @@ macro_rules! store_conformance {
             rules {
                 a_rule_stands_in_its_session_and_the_sub_agents_of_it
                 the_rules_of_a_program_that_has_ended_are_not_listed
+            }
+            tickets {
+                a_ticket_is_the_same_after_reopening
+                tickets_are_listed_newest_first_and_by_state
+                a_ticket_moves_only_along_the_board
+                a_ticket_that_moved_meanwhile_does_not_move_again
+                of_many_completions_at_once_exactly_one_is_accepted
+                every_completion_makes_a_reputation_and_deleting_a_ticket_does_not_unmake_it
+                no_number_is_given_twice
             }
         }
     };

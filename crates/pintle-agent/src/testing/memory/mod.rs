@@ -7,6 +7,7 @@ mod records;
 mod rules;
 mod sessions;
 mod short_ids;
+mod tickets;
 
 pub use queues::MemoryQueues;
 
@@ -23,8 +24,9 @@ use tokio::{sync::Notify, time::Instant};
 use crate::{
     run::now_ms,
     store::{
-        Approval, Claim, Claims, FencingToken, IdKind, NewMessage, RecordLoss, Session,
+        Approval, Claim, Claims, FencingToken, IdKind, NewMessage, RecordLoss, Reputation, Session,
         SessionRule, Store, StoreError, Stored, StoredCall, StoredEvent, StoredMessage, StoredRun,
+        Ticket,
     },
 };
 
@@ -90,6 +92,10 @@ struct Tables {
     events: HashMap<String, Vec<StoredEvent>>,
     loss: RecordLoss,
     short_ids: HashMap<String, (IdKind, String)>,
+    tickets: Vec<Ticket>,
+    last_ticket: u64,
+    /// By assignee.
+    reputations: HashMap<String, Reputation>,
 }
 
 struct ClaimRow {
