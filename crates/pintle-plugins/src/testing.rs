@@ -1,5 +1,8 @@
 //! What every kind of plugin has to pass, as one suite (R13.2): see [`plugin_conformance!`](crate::plugin_conformance).
 
+// These are tests: a broken promise is a panic.
+#![allow(clippy::indexing_slicing)]
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pintle::{
