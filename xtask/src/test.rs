@@ -1,5 +1,7 @@
 //! `cargo xtask test`: the one command that says whether the repository is sound.
 
+use std::time::SystemTime;
+
 use crate::{
     dist, install,
     step::{Failed, Step, Steps, root},
@@ -69,8 +71,10 @@ pub(crate) fn run() -> Result<(), Failed> {
     if !missing.is_empty() {
         tests.extend(["-E", &without]);
     }
+    // Shown with the command: the same seed makes every random test try the same things again.
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     for step in [
-        Step::cargo(&tests),
+        Step::cargo(&tests).env("PROPTEST_RNG_SEED", since.as_millis().to_string()),
         Step::cargo(&["test", "--workspace", "--doc"]),
         Step::cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"),
         built("examples/tour", &[]),

@@ -8,6 +8,8 @@
     missing_docs
 )]
 
+#[path = "architecture/public_api.rs"]
+mod public_api;
 #[path = "architecture/publishing.rs"]
 mod publishing;
 
@@ -217,6 +219,23 @@ fn the_program_names_its_store_in_one_file() {
     };
     let files: Vec<String> = sources().filter(names_it).collect();
     assert_eq!(files, ["crates/pintle-cli/src/store.rs"]);
+}
+
+/// Of two places a reader would have to try both.
+#[test]
+fn the_architecture_page_answers_each_question_with_one_file_or_folder() {
+    let page = read("ARCHITECTURE.md");
+    let table = page.split("## Where is…").nth(1).unwrap().split("\n## ").next().unwrap();
+    let rows: Vec<&str> = table.lines().filter(|line| line.contains("? |")).collect();
+    assert!(rows.len() > 50, "the table is found: {} rows", rows.len());
+    for row in rows {
+        let cell = row.split('|').nth(2).unwrap().trim();
+        let path = cell.strip_prefix('`').and_then(|cell| cell.strip_suffix('`'));
+        let path = path.filter(|path| !path.contains('`'));
+        let path = path.unwrap_or_else(|| panic!("one path in backticks, and nothing else: {row}"));
+        assert!(root().join(path).exists(), "there is no {path}: {row}");
+        assert_eq!(root().join(path).is_dir(), path.ends_with('/'), "{row}");
+    }
 }
 
 #[test]

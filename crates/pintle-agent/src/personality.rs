@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use glob::Pattern;
-use pintle::{PluginFilter, points::PersonalityConfig};
+use pintle::{PluginFilter, points::PersonalityConfig, similar::nearest};
 use pintle_policy::ToolSpec;
 
 /// A personality: its prompt, the tools it may use, the plugins whose handlers fire for it.
@@ -108,13 +108,4 @@ impl Personalities {
             known: self.names().map(str::to_string).collect(),
         })
     }
-}
-
-/// The most similar name, if any is similar at all.
-pub(crate) fn nearest<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .map(|name| (strsim::damerau_levenshtein(asked, name), name))
-        .filter(|(distance, name)| *distance <= name.len().max(3) / 2)
-        .min()
-        .map(|(_, name)| name)
 }

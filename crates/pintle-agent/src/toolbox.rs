@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use pintle_policy::{ToolSpec, tool_meant};
 use serde_json::Value;
 
-use crate::{personality::nearest, schema::Schema, tool::Tool};
+use crate::{schema::Schema, tool::Tool};
 
 /// A tool, or the one thing that only the loop itself can do: delegate.
 #[derive(Clone)]
@@ -62,7 +62,6 @@ impl ToolBox {
     pub(crate) fn check(&self, tool: &str, args: &Value) -> Result<&RegisteredTool, String> {
         let Some(known) = self.0.get(tool) else {
             let hint = tool_meant(tool, self.iter().map(|known| &known.spec))
-                .or_else(|| nearest(tool, self.0.keys().map(String::as_str)))
                 .map(|name| format!("; did you mean `{name}`?"))
                 .unwrap_or_default();
             return Err(format!("there is no tool `{tool}`{hint}"));

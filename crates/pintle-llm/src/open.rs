@@ -3,6 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use genai::adapter::AdapterKind;
+use pintle::similar::nearest;
 use pintle_agent::Llm;
 
 use crate::{
@@ -108,7 +109,7 @@ pub fn open(model: &str, settings: &Settings) -> Result<Arc<dyn Llm>, OpenError>
     let Some(kind) = AdapterKind::from_lower_str(provider) else {
         return Err(OpenError::UnknownProvider {
             provider: provider.to_owned(),
-            nearest: nearest(provider, providers()),
+            nearest: nearest(provider, providers()).map(str::to_owned),
         });
     };
     if name.is_empty() {
@@ -183,19 +184,9 @@ fn nearest_model(model: &str) -> Option<String> {
     }
     match AdapterKind::from_model(model) {
         // The client library's answer for every name that it does not know.
-        Ok(AdapterKind::Ollama) | Err(_) => nearest(model, ["offline"]),
+        Ok(AdapterKind::Ollama) | Err(_) => nearest(model, ["offline"]).map(str::to_owned),
         Ok(kind) => Some(format!("{}/{model}", kind.as_lower_str())),
     }
-}
-
-fn nearest(given: &str, known: impl IntoIterator<Item = &'static str>) -> Option<String> {
-    let given = given.to_lowercase();
-    known
-        .into_iter()
-        .map(|name| (strsim::damerau_levenshtein(&given, name), name))
-        .filter(|(distance, name)| *distance <= (name.len() / 3).max(1))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, name)| name.to_owned())
 }
 
 fn did_you_mean(nearest: &Option<String>) -> String {

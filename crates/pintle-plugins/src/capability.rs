@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
-use pintle_policy::{Zone, nearest};
+use pintle::similar::nearest;
+use pintle_policy::Zone;
 use serde::{Deserialize, Serialize};
 
 /// A right that a manifest asks for and the operator grants.

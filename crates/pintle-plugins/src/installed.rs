@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use pintle_policy::nearest;
+use pintle::similar::nearest;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 

@@ -6,8 +6,9 @@ use std::{
     path::{Component, Path},
 };
 
+use pintle::similar::nearest;
 use pintle::{Hooks, ModelKind, PointInfo};
-use pintle_policy::{Zone, nearest};
+use pintle_policy::Zone;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::Value;
 

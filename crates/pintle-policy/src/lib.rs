@@ -13,6 +13,6 @@ pub use guard::{Denial, Guard, GuardKind};
 pub use level::{Floor, Level};
 pub use paths::{is_inside, normal, resolve};
 pub use reach::{Reach, Unresolved};
-pub use suggest::{nearest, tool_meant};
+pub use suggest::tool_meant;
 pub use tool::ToolSpec;
 pub use zone::{Judged, Restricted, Zone, zone_of};

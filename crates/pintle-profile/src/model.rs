@@ -3,7 +3,7 @@
 use super::document::Node;
 use super::report::Problem;
 use super::{Profile, Warning, written_at};
-use pintle_policy::nearest;
+use pintle::similar::nearest;
 
 impl Profile {
     /// What is wrong with its model, for where another one is asked: then it need not be right.

@@ -4,7 +4,8 @@ use super::action::actions;
 use super::document::{Field, Node};
 use super::report::Problem;
 use super::{ActionKind, BUCKETS};
-use pintle_policy::{Guard, GuardKind, nearest};
+use pintle::similar::nearest;
+use pintle_policy::{Guard, GuardKind};
 use std::collections::BTreeSet;
 use std::ops::Range;
 

@@ -4,7 +4,7 @@ use super::document::{Field, Kind, Node};
 use super::report::Problem;
 use super::schema::IDENTITIES;
 use super::{ActionKind, Bucket, formats, suggestions};
-use pintle_policy::nearest;
+use pintle::similar::nearest;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! What is meant by a name that other tools use, or that stands in another place.
 
 use super::document::{Kind, Node};
-use pintle_policy::nearest;
+use pintle::similar::nearest;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

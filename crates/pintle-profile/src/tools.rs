@@ -6,7 +6,8 @@ use super::read::read_text;
 use super::report::{Problem, ProfileErrors, place};
 use super::{AGENT_FILE, Profile, guard_lints, written_at};
 use pintle::points::PersonalityConfig;
-use pintle_policy::{ToolSpec, nearest, tool_meant};
+use pintle::similar::{edits, nearest};
+use pintle_policy::{ToolSpec, tool_meant};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -150,7 +151,7 @@ fn nearest_glob<'t>(glob: &str, names: impl Iterator<Item = &'t str>) -> Option<
                 (before, start, format!("{start}{inner}"), joins_before),
                 (after, end, format!("{outer}{end}"), joins_after),
             ] {
-                let slips = strsim::damerau_levenshtein(&written.to_lowercase(), valid);
+                let slips = edits(&written.to_lowercase(), valid);
                 let fits = glob::Pattern::new(&meant).is_ok_and(|meant| meant.matches(name));
                 let few = slips <= (written.len() / PER_SLIP).max(1);
                 if written.len() >= SHORTEST_PART && few && fits {

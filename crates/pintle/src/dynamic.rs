@@ -12,6 +12,7 @@ use crate::{
     PointInfo, RegisterError, Registrar, Staged,
     envelope::ENVELOPE_FIELDS,
     model::{Run, from_object},
+    similar::nearest,
 };
 
 /// A handler that takes and returns JSON, for a type of your own; a closure needs no such type.
@@ -272,29 +273,6 @@ impl Hooks {
             nearest: nearest(point, self.points().iter().map(|known| known.info().name)),
         })
     }
-}
-
-fn nearest(asked: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
-    known
-        .map(|name| (edits(asked, name), name))
-        .filter(|(edits, name)| *edits <= name.len() / 3)
-        .min()
-        .map(|(_, name)| name)
-}
-
-/// How many letters it takes to get from one name to the other: one more, one less, another.
-fn edits(from: &str, to: &str) -> usize {
-    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
-    for (above, a) in from.chars().enumerate() {
-        let mut diagonal = above;
-        let mut left = above + 1;
-        for (cell, b) in row.iter_mut().skip(1).zip(to.chars()) {
-            let cheapest = (diagonal + usize::from(a != b)).min(left + 1).min(*cell + 1);
-            diagonal = std::mem::replace(cell, cheapest);
-            left = cheapest;
-        }
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 /// A point without its type.

@@ -50,6 +50,7 @@
 //! - [`Hooks`]: register, fire, list. [`Registrar`]: names, priorities, deadlines, tools.
 //! - [`Cx`]: what a fire needs to know: its [`Envelope`], its [`PluginFilter`], a cancellation token.
 //! - [`FireRecord`]: what happened, for a [`RecordSink`].
+//! - [`similar`]: "did you mean", for names that a person wrote.
 //! - [`DynHandler`], [`Hooks::fire_dyn`]: the by-name face, JSON in and out, for plugins and config.
 //!
 //! Deadlines need a tokio runtime with time enabled; without deadlines any executor will do. A handler runs in the
@@ -75,6 +76,7 @@ mod point;
 pub mod points;
 mod record;
 mod registry;
+pub mod similar;
 
 pub use catalogue::PointInfo;
 pub use cx::Cx;

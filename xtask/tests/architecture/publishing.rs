@@ -1,5 +1,4 @@
-//! What a published crate needs, and what its dependencies may be. `cargo deny` would check the licences and versions too;
-//! building it takes longer than all of these tests.
+//! What a published crate needs, and what its dependencies may be: deny.toml says it, for these tests and for cargo-deny.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,31 +6,38 @@ use serde_json::Value;
 
 use super::{OUTSIDE, files, output, read, root};
 
-/// Licences under which a dependency may be linked.
-const LICENCES: [&str; 10] = [
-    "Apache-2.0",
-    "Apache-2.0 WITH LLVM-exception",
-    "BSD-3-Clause",
-    "BSL-1.0",
-    "ISC",
-    "MIT",
-    "MIT-0",
-    "Unicode-3.0",
-    "Unlicense",
-    "Zlib",
-];
+/// What deny.toml says.
+struct Deny(toml::Table);
 
-/// Crates that may have another licence. `directories` brings `option-ext`, unchanged, which is all that MPL-2.0 asks; the
-/// certificates of the other are linked on Android only.
-/// The WTFPL of the Bot API's types asks for nothing.
-const EXCEPTIONS: [(&str, &str); 3] = [
-    ("frankenstein", "WTFPL"),
-    ("option-ext", "MPL-2.0"),
-    ("webpki-root-certs", "CDLA-Permissive-2.0"),
-];
+impl Deny {
+    fn read() -> Self {
+        Self(read("deny.toml").parse().unwrap())
+    }
 
-/// A second TLS stack or a C build of minutes.
-const BANNED: [&str; 5] = ["aws-lc-rs", "aws-lc-sys", "native-tls", "openssl", "openssl-sys"];
+    fn list(&self, table: &str, key: &str) -> &[toml::Value] {
+        self.0[table][key].as_array().unwrap()
+    }
+
+    /// Whether one of the alternatives consists of allowed licences. Parentheses stand around alternatives only.
+    fn allows(&self, expression: &str) -> bool {
+        let flat = expression.replace(['(', ')'], "").replace('/', " OR ");
+        let allowed = self.list("licenses", "allow");
+        match flat.split_once(" AND ") {
+            Some((left, right)) => self.allows(left) && self.allows(right),
+            None => flat
+                .split(" OR ")
+                .any(|term| allowed.iter().any(|name| name.as_str() == Some(term.trim()))),
+        }
+    }
+
+    fn excepts(&self, package: &str, licence: &str) -> bool {
+        self.list("licenses", "exceptions").iter().any(|one| {
+            let licences = one["allow"].as_array().unwrap();
+            one["crate"].as_str() == Some(package)
+                && licences.iter().all(|name| name.as_str() == Some(licence))
+        })
+    }
+}
 
 /// What the program links in more than one version, until those who bring the older one update it.
 const TWICE: [&str; 2] = ["getrandom", "io-lifetimes"];
@@ -87,34 +93,31 @@ fn no_source_includes_a_file_of_another_folder() {
 
 #[test]
 fn every_dependency_has_a_licence_that_is_allowed() {
+    let deny = Deny::read();
     for package in metadata(&[]) {
         let licence = package["license"].as_str().unwrap_or_default();
-        let excepted = EXCEPTIONS.contains(&(name(&package), licence));
-        assert!(excepted || allows(licence), "{} is licensed `{licence}`", name(&package));
-    }
-}
-
-/// Whether one of the alternatives consists of allowed licences. Parentheses stand around alternatives only.
-fn allows(expression: &str) -> bool {
-    let flat = expression.replace(['(', ')'], "").replace('/', " OR ");
-    let is_allowed = |term: &str| LICENCES.contains(&term.trim());
-    match flat.split_once(" AND ") {
-        Some((left, right)) => allows(left) && allows(right),
-        None => flat.split(" OR ").any(is_allowed),
+        let allowed = deny.allows(licence) || deny.excepts(name(&package), licence);
+        assert!(allowed, "{} is licensed `{licence}`", name(&package));
     }
 }
 
 #[test]
 fn an_expression_is_allowed_only_if_each_of_its_necessary_parts_is() {
-    assert!(allows("GPL-3.0 OR MIT") && allows("(MIT OR GPL-3.0) AND Unicode-3.0"));
-    assert!(!allows("GPL-3.0") && !allows("MIT AND GPL-3.0") && !allows(""));
+    let deny = Deny::read();
+    assert!(deny.allows("GPL-3.0 OR MIT") && deny.allows("(MIT OR GPL-3.0) AND Unicode-3.0"));
+    assert!(!deny.allows("GPL-3.0") && !deny.allows("MIT AND GPL-3.0") && !deny.allows(""));
+    assert!(deny.excepts("option-ext", "MPL-2.0") && !deny.excepts("serde", "MPL-2.0"));
 }
 
 #[test]
 fn no_banned_crate_is_in_the_lock_file() {
-    let lock = read("Cargo.lock");
-    let found = BANNED.iter().find(|name| lock.contains(&format!("name = \"{name}\"")));
-    assert_eq!(found, None);
+    let (lock, deny) = (read("Cargo.lock"), Deny::read());
+    let banned = deny.list("bans", "deny");
+    assert!(!banned.is_empty());
+    for banned in banned {
+        let name = banned["crate"].as_str().unwrap();
+        assert!(!lock.contains(&format!("name = \"{name}\"")), "{name}");
+    }
 }
 
 #[test]

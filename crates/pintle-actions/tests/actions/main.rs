@@ -8,6 +8,8 @@
 )]
 
 mod own_action;
+#[path = "../../../pintle/tests/engine/common/random.rs"]
+mod random;
 mod scrubbing;
 mod trust;
 

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use pintle_actions::{SCRUBBED, Scrubber};
-use proptest::prelude::{ProptestConfig, prop_assert, proptest};
+use proptest::prelude::{prop_assert, proptest};
 use serde_json::json;
 
 const SECRET: &str = "p\"ss w/rd+é=1";
@@ -86,7 +86,7 @@ fn a_secret_of_several_lines_is_found_line_by_line_and_the_longer_secret_first()
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::random::cases(200))]
 
     #[test]
     fn no_secret_survives_in_any_of_the_forms(secret in "[!-~]{6,24}") {

@@ -1,7 +1,5 @@
 //! Many sessions at once, and many runs in one.
 
-use std::hash::BuildHasher;
-
 use futures_util::future::join_all;
 use pintle_agent::{
     Agent, Limits, LlmRequest, Message, NewMessage, NewSession, RunRequest, ToolCall, ToolResult,
@@ -129,11 +127,11 @@ async fn stopping_a_run_that_waits_for_its_turn_disturbs_nobody() {
 async fn runs_stopped_at_random_moments_leave_sessions_that_can_be_resumed() {
     let (world, agent) = writer().await;
     let ends = Ends::watch(&world.hooks);
+    let mut random = crate::random::Random::new();
     let mut stopped = 0;
-    for n in 0..150_u64 {
+    for n in 0..150 {
         let run = agent.run(RunRequest::new("cli:test", format!("note-{n}")));
-        let moment = std::hash::RandomState::new().hash_one(n) % 6000;
-        tokio::time::sleep(std::time::Duration::from_micros(moment)).await;
+        tokio::time::sleep(std::time::Duration::from_micros(random.below(6000))).await;
         if n % 3 == 0 {
             drop(run)
         } else {

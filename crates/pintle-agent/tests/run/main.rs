@@ -15,6 +15,7 @@ mod coverage;
 mod delegation;
 mod endings;
 mod events;
+mod examples;
 mod frozen;
 mod gates;
 mod golden;
@@ -23,6 +24,8 @@ mod interrupted;
 mod judging;
 mod opening;
 mod permit;
+#[path = "../../../pintle/tests/engine/common/random.rs"]
+mod random;
 mod reminders;
 mod results;
 mod retries;

@@ -116,7 +116,7 @@ pub(super) async fn run(
             talk.goes = Goes::OnWith(found.id.clone());
         }
         _ => {
-            let nearest = pintle_policy::nearest(command, COMMANDS.map(|(name, _)| name));
+            let nearest = pintle::similar::nearest(command, COMMANDS.map(|(name, _)| name));
             let problem = Problem::new(format!("no command `{command}`"));
             return Err(match nearest {
                 Some(nearest) => problem.fix(format!("did you mean `{nearest}`?")),

@@ -7,11 +7,11 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use pintle::similar::nearest;
 use pintle::{
     Cx, DynOutcome, Envelope, FireRecord, HandlerOutcome, HandlerRecord, PluginFilter, Point,
     PointInfo, RecordSink, points::ToolPre,
 };
-use pintle_policy::nearest;
 use serde_json::{Map, Value, json};
 
 use crate::{

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use pintle::similar::nearest;
 use pintle::{HandlerInfo, Hooks as Registry, ModelKind, PointInfo};
-use pintle_policy::nearest;
 use pintle_profile::{BUCKETS, Bucket, Hook, Profile};
 use serde_json::json;
 

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use pintle::similar::nearest;
 use pintle_agent::{Message, Session, Store, StoredMessage, store::IdKind};
-use pintle_policy::nearest;
 use serde_json::json;
 
 use crate::{

@@ -8,13 +8,16 @@
     missing_docs
 )]
 
+mod approvals;
 mod files;
+mod guarding;
 mod hostile;
 mod kills;
 mod ledger;
 mod observers;
 mod programs;
 mod reload;
+mod run;
 mod second_look;
 mod secrets;
 mod served;

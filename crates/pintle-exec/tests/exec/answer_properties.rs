@@ -30,7 +30,7 @@ fn near_answers() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 4000, ..ProptestConfig::default() })]
+    #![proptest_config(crate::random::cases(1000))]
 
     #[test]
     fn whatever_the_bytes_the_parser_keeps_its_invariants(
@@ -62,7 +62,7 @@ proptest! {
 
 proptest! {
     // Each case is a process.
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(crate::random::cases(60))]
 
     #[test]
     fn no_stdout_loosens_an_exit_that_is_not_0(stdout in near_answers(), code in 1..=255_i32) {

@@ -82,12 +82,6 @@ impl Redirect {
         self.operator.contains('>') && !self.is_duplicate()
     }
 
-    /// Whether the target names a file at all (not `2>&1`, not a here-string).
-    #[must_use]
-    pub fn names_a_file(&self) -> bool {
-        self.operator != "<<<" && !self.is_duplicate()
-    }
-
     fn is_duplicate(&self) -> bool {
         let digits =
             |t: &str| t == "-" || t.trim_end_matches('-').bytes().all(|b| b.is_ascii_digit());

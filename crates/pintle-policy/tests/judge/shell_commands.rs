@@ -1,6 +1,7 @@
 //! What the shell walker finds, row by row (R11.1).
 
 use pintle_policy::shell::{ShellError, Word, simple_commands};
+use proptest::strategy::Strategy as _;
 use serde_json::Value;
 
 /// The programs found, in one line: `?` for one decided at run time, `!` when the command is refused, `-` for a bare
@@ -134,25 +135,28 @@ fn a_long_line_with_many_words_that_may_be_options_is_judged_all_the_same() {
 }
 
 proptest::proptest! {
-    #![proptest_config(proptest::prelude::ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(crate::random::cases(400))]
 
+    // R11.1
     #[test]
-    fn no_input_makes_the_walker_panic(command in "\\PC{0,80}") {
-        let _ = simple_commands(&command);
-    }
-
-    #[test]
-    fn no_character_outside_ascii_reaches_the_scanner(
-        open in proptest::sample::select(vec!["${", "$((", "<<", "[[ a =~ ", "case x in ", "${x:", "@(", "x["]),
+    fn no_character_outside_ascii_hides_the_command_after_it(
+        open in proptest::sample::select(vec!["", "${", "$((", "[[ a =~ ", "case x in ", "${x:", "@(", "x["]),
         letters in "[\\x{80}-\\x{10FFFF}]{1,6}",
-        close in proptest::sample::select(vec!["", "}", "))", "]]", "\n", ")"]),
+        close in proptest::sample::select(vec!["", "}", "))", "]]", ")"]),
     ) {
-        let _ = simple_commands(&format!("echo {open}{letters}{close}"));
+        let line = format!("echo {open}{letters}{close}\nrm x");
+        if let Ok(commands) = simple_commands(&line) {
+            let found = commands.iter().any(|command| command.program() == Some("rm"));
+            proptest::prop_assert!(found, "{line:?}: {commands:?}");
+        }
     }
 
     #[test]
     fn no_shell_like_input_makes_the_walker_panic(
-        parts in proptest::collection::vec(proptest::sample::select(PIECES), 0..24)
+        parts in proptest::collection::vec(
+            proptest::prop_oneof![proptest::sample::select(PIECES).prop_map(str::to_owned), "\\PC{0,6}"],
+            0..24,
+        )
     ) {
         let _ = simple_commands(&parts.concat());
     }

@@ -1,9 +1,7 @@
 //! The reader of JSON reads on after a slip, and lets none pass.
 
 use pintle_profile::read_json;
-use proptest::prelude::{
-    Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof, proptest,
-};
+use proptest::prelude::{Just, Strategy, any, prop_assert_eq, prop_oneof, proptest};
 use serde_json::Value;
 
 /// What an independent reader makes of it.
@@ -50,7 +48,7 @@ fn document() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::random::cases(4000))]
 
     // R10.4: to forgive is to read on, never to let pass.
     #[test]

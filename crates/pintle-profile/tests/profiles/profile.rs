@@ -76,16 +76,17 @@ fn an_empty_object_is_a_profile_named_after_its_folder() {
 }
 
 #[test]
-fn a_byte_order_mark_or_deep_nesting_never_panics() {
+fn a_byte_order_mark_is_named_and_so_is_deep_nesting() {
     let folder = tempfile::tempdir().unwrap();
-    for text in [
-        "\u{feff}{}".to_owned(),
-        "[".repeat(100_000),
-        "{\"a\":".repeat(300),
-        format!("{}1{}", "[".repeat(200), "]".repeat(200)),
+    for (text, said) in [
+        ("\u{feff}{}".to_owned(), "byte order mark"),
+        ("[".repeat(100_000), "nested more than 64 deep"),
+        ("{\"a\":".repeat(300), "nested more than 64 deep"),
+        (format!("{}1{}", "[".repeat(200), "]".repeat(200)), "nested more than 64 deep"),
     ] {
         std::fs::write(folder.path().join("agent.json"), text).unwrap();
-        let _ = crate::load(folder.path()).map_err(|e| e.render(true));
+        let error = crate::load(folder.path()).unwrap_err().render(false);
+        assert!(error.contains(said), "{error}");
     }
 }
 
@@ -135,7 +136,7 @@ fn the_schema_in_the_repository_is_the_one_of_the_types() {
 }
 
 proptest::proptest! {
-    #![proptest_config(proptest::prelude::ProptestConfig { cases: 150, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(crate::random::cases(150))]
 
     #[test]
     fn no_damage_to_a_profile_makes_the_loader_panic(

@@ -51,6 +51,8 @@ fn built_backwards(value: &Value) -> Value {
 }
 
 proptest! {
+    #![proptest_config(crate::random::cases(256))]
+
     // R11.4
     #[test]
     fn the_hash_does_not_depend_on_key_order_or_white_space(value in any_json()) {

@@ -10,31 +10,10 @@ use pintle_store::SqliteStore;
 use uuid::Uuid;
 
 use crate::child::{Other, role, tell};
+use crate::random::Random;
 use crate::support::{Place, claimed, integrity, intent, question, said, session, texts, yes};
 
 const KILLS: usize = 20;
-
-/// Random numbers from a seed. A failing test prints it; `PINTLE_TEST_SEED` repeats its numbers.
-struct Random(u64);
-
-impl Random {
-    fn new() -> Self {
-        let given = std::env::var("PINTLE_TEST_SEED").ok();
-        let seed =
-            given.map_or_else(|| Uuid::now_v7().as_u128() as u64, |seed| seed.parse().unwrap());
-        println!("PINTLE_TEST_SEED={seed}");
-        Self(seed)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        // splitmix64
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (z ^ (z >> 31)) % limit
-    }
-}
 
 /// Lets the child do a random number of steps, then kills it wherever it is; what it told in all.
 fn kill_at_a_random_moment(test: &str, place: &Place, random: &mut Random) -> Vec<String> {

@@ -1,7 +1,9 @@
 //! Several processes, one file.
 
+use std::time::Duration;
+
 use pintle_agent::store::{AnswerResult, ApprovalFilter, Approvals, Claims, Sessions};
-use pintle_store::SqliteStore;
+use pintle_store::{Options, SqliteStore};
 
 use crate::child::{Other, role, tell, wait_for_parent};
 use crate::support::{Place, claimed, integrity, question, said, session, texts, yes};
@@ -34,7 +36,9 @@ async fn processes_that_start_together_share_one_new_database() {
 #[tokio::test]
 async fn two_processes_take_turns_in_one_session_while_a_third_reads() {
     if let Some(db) = role() {
-        let store = SqliteStore::open(db).await.unwrap();
+        // Turns are not given out in order: one of two may wait for all of the other's.
+        let options = Options { claim_timeout: Duration::from_secs(60), ..Options::default() };
+        let store = SqliteStore::open_with(db, options).await.unwrap();
         let session = session(&store).await;
         tell("ready");
         wait_for_parent();

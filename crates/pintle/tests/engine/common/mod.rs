@@ -1,9 +1,10 @@
 //! What several test files need: contexts, payloads, a sink that keeps what it gets.
 
-use std::{
-    hash::{BuildHasher, RandomState},
-    sync::{Arc, Mutex},
-};
+mod random;
+
+use std::sync::{Arc, Mutex};
+
+pub(crate) use random::cases;
 
 use pintle::{
     Cx, Envelope, FireRecord, HandlerRecord, Hooks, PluginFilter, RecordSink,
@@ -12,7 +13,6 @@ use pintle::{
         UserPromptSubmit,
     },
 };
-use proptest::test_runner::{Config, RngSeed};
 use serde_json::{Value, json};
 
 pub(crate) fn envelope() -> Envelope {
@@ -124,14 +124,4 @@ pub(crate) fn tool(name: &str) -> ToolPre {
         .tool_name(name)
         .tool_input(json!({ "path": "a.txt" }))
         .zone(1)
-}
-
-/// Settings for a random test. Its seed is printed when it fails; in PROPTEST_RNG_SEED it repeats the same cases.
-#[allow(clippy::print_stdout, reason = "the test harness shows it when the test fails")]
-pub(crate) fn cases(cases: u32) -> Config {
-    let random = || RandomState::new().hash_one(0);
-    let given = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed: u64 = given.unwrap_or_else(random);
-    println!("PROPTEST_RNG_SEED={seed} repeats this");
-    Config { cases, rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..Config::default() }
 }

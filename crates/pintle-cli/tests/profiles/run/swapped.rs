@@ -16,8 +16,8 @@ use pintle_policy::{Guard, GuardKind, Level, Zone};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::real;
-use crate::support::{World, calls, of_type, play, results, says};
+use super::real;
+use super::support::{World, calls, of_type, play, results, says};
 
 const ELSEWHERE: &str = "leads somewhere else now than when it was judged";
 

@@ -6,7 +6,7 @@ use pintle_agent::{
 use pintle_llm::Offline;
 use serde_json::{Value, json};
 
-use crate::{events, request, user};
+use super::{events, request, user};
 
 async fn response(request: LlmRequest) -> LlmResponse {
     let mut events = events(&Offline, request).await;

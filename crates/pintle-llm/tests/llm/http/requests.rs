@@ -3,7 +3,7 @@
 use pintle_agent::{LlmRequest, Message, ToolCall, ToolResult};
 use serde_json::{Value, json};
 
-use crate::{
+use super::{
     KEY, ask,
     dialect::{ALL, Dialect, GEMINI, OPENAI, Say, Stop},
     model, outcome,
@@ -152,8 +152,8 @@ async fn a_path_in_the_base_url_is_kept() {
         ("/proxy/v2", "POST /proxy/v2/chat/completions"),
         ("/proxy/v2/", "POST /proxy/v2/chat/completions"),
     ] {
-        let settings = crate::settings(&OPENAI, &format!("{}{suffix}", server.url));
-        outcome(&*crate::model_with(&OPENAI, &settings), ask("hi")).await.result.unwrap();
+        let settings = super::settings(&OPENAI, &format!("{}{suffix}", server.url));
+        outcome(&*super::model_with(&OPENAI, &settings), ask("hi")).await.result.unwrap();
         assert_eq!(server.seen().last().unwrap().target, target);
     }
 }
@@ -163,8 +163,8 @@ async fn a_key_is_sent_without_the_line_break_it_came_with() {
     let server =
         Server::start(vec![Reply::ok(OPENAI.pieces(&[Say::Text("ok")], Stop::Normally, 999))])
             .await;
-    let mut settings = crate::settings(&OPENAI, &server.url);
+    let mut settings = super::settings(&OPENAI, &server.url);
     settings.providers.get_mut("openai").unwrap().api_key = Some(format!("{KEY}\n"));
-    outcome(&*crate::model_with(&OPENAI, &settings), ask("hi")).await.result.unwrap();
+    outcome(&*super::model_with(&OPENAI, &settings), ask("hi")).await.result.unwrap();
     assert_eq!(server.seen()[0].header("authorization"), Some(format!("Bearer {KEY}").as_str()));
 }

@@ -1,18 +1,13 @@
 //! Runs with what the loop's own tests have doubles for: SQLite, the built-in tools, MCP servers, hooks that are programs, and
 //! processes that die.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    missing_docs
-)]
 
 mod crash;
 mod mcp;
 mod outside;
+#[path = "../../../../pintle/tests/engine/common/random.rs"]
+mod random;
 mod stopping;
-#[path = "../../../pintle-agent/tests/run/support.rs"]
+#[path = "../../../../pintle-agent/tests/run/support.rs"]
 #[allow(dead_code, reason = "the loop's tests need more of it")]
 mod support;
 mod swapped;

@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use pintle_agent::LlmEvent;
 use pintle_llm::Settings;
 
-use crate::{
+use super::{
     ask,
     dialect::{ALL, ANTHROPIC, Say, Stop},
     failure, model, model_with, outcome, response,

@@ -6,7 +6,7 @@ use pintle_agent::LlmError;
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::{
+use super::{
     KEY, ask,
     dialect::{ALL, ANTHROPIC, Dialect, GEMINI, OPENAI, Say, Stop},
     failure, model, model_with, outcome,

@@ -7,7 +7,7 @@ use pintle_llm::Scripted;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::{events, request};
+use super::{events, request};
 
 fn script(text: &str) -> Scripted {
     Scripted::from_json("test.json", text).unwrap()

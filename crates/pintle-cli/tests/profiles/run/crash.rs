@@ -1,7 +1,6 @@
 //! `kill -9` at random moments of runs: nothing acknowledged is lost, no call is without a result, the next run works.
 
 use std::{
-    hash::{BuildHasher, RandomState},
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -15,18 +14,16 @@ use pintle_store::SqliteStore;
 use pintle_tools::{Background, TerminalConfig, builtin};
 use serde_json::{Value, json};
 
-use crate::support::{assert_whole, calls, done, messages, personality, rest, says, scripted};
+use super::random::Random;
+use super::support::{assert_whole, calls, done, messages, personality, rest, says, scripted};
 
 const KILLS: usize = 50;
 const RUNS: usize = 40;
-const TEST: &str = "crash::a_run_that_is_killed_at_any_moment_loses_nothing_and_can_be_resumed";
+const TEST: &str =
+    "run::crash::a_run_that_is_killed_at_any_moment_loses_nothing_and_can_be_resumed";
 const FOLDER: &str = "PINTLE_RUN_TEST_FOLDER";
 const KEY: &str = "PINTLE_RUN_TEST_KEY";
 const MARK: &str = "@ ";
-
-fn random(below: u64) -> u64 {
-    RandomState::new().hash_one(0) % below
-}
 
 async fn agent(folder: &Path, script: Vec<Value>) -> (Agent, Arc<dyn Store>) {
     let store = Arc::new(SqliteStore::open(folder.join("pintle.db")).await.unwrap());
@@ -85,7 +82,7 @@ async fn converse(folder: PathBuf, key: String) {
 }
 
 /// Starts a child, lets it tell a random number of things, and kills it a random moment later; what it told in all.
-fn kill_at_a_random_moment(folder: &Path, key: &str) -> Vec<String> {
+fn kill_at_a_random_moment(folder: &Path, key: &str, random: &mut Random) -> Vec<String> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", TEST, "--nocapture"])
         .env(FOLDER, folder)
@@ -97,9 +94,9 @@ fn kill_at_a_random_moment(folder: &Path, key: &str) -> Vec<String> {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut told =
         lines.map_while(Result::ok).filter_map(|line| line.strip_prefix(MARK).map(str::to_owned));
-    let enough = usize::try_from(random(8)).unwrap();
+    let enough = usize::try_from(random.below(8)).unwrap();
     let mut all: Vec<String> = told.by_ref().take(1 + enough).collect();
-    std::thread::sleep(std::time::Duration::from_micros(random(15_000)));
+    std::thread::sleep(std::time::Duration::from_micros(random.below(15_000)));
     child.kill().unwrap();
     all.extend(told);
     child.wait().unwrap();
@@ -111,11 +108,11 @@ async fn a_run_that_is_killed_at_any_moment_loses_nothing_and_can_be_resumed() {
     if let (Some(folder), Ok(key)) = (std::env::var_os(FOLDER), std::env::var(KEY)) {
         return converse(folder.into(), key).await;
     }
-    let folder = tempfile::tempdir().unwrap();
+    let (folder, mut random) = (tempfile::tempdir().unwrap(), Random::new());
     let (mut interrupted, mut acknowledged) = (0, 0);
     for round in 0..KILLS {
         let key = format!("cli:{round}");
-        let told = kill_at_a_random_moment(folder.path(), &key);
+        let told = kill_at_a_random_moment(folder.path(), &key, &mut random);
         assert_eq!(told.first().map(String::as_str), Some("ready"), "round {round}");
 
         let (agent, store) = agent(folder.path(), vec![says("Back again.")]).await;

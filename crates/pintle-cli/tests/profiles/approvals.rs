@@ -1,51 +1,35 @@
 //! Questions to people, through the program: written down before they are asked, answered from anywhere, alive after a
 //! crash, acted on exactly once.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    missing_docs
-)]
 
 use std::{
-    path::PathBuf,
+    ops::Deref,
     process::{Child, Command, Output, Stdio},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use serde_json::Value;
-use tempfile::TempDir;
+use serde_json::{Value, json};
 
-struct World {
-    folder: TempDir,
+use crate::support::{self, id};
+
+/// One in which every command is asked about, and no profile is in force.
+struct World(support::World);
+
+impl Deref for World {
+    type Target = support::World;
+
+    fn deref(&self) -> &support::World {
+        &self.0
+    }
 }
 
 impl World {
     fn new() -> Self {
-        let world = Self { folder: TempDir::new().unwrap() };
-        std::fs::create_dir_all(world.workspace()).unwrap();
-        world.operator("");
-        world
-    }
-
-    fn workspace(&self) -> PathBuf {
-        self.folder.path().join("workspace")
-    }
-
-    fn pintle(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pintle"));
-        command.args(arguments).current_dir(self.workspace()).env_clear();
-        command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", self.folder.path());
-        command.env("PINTLE_DATA", self.folder.path().join("data")).stdin(Stdio::null());
-        command
+        Self(support::World::strict(&json!({})))
     }
 
     /// What the operator says, beside that every command is asked about.
     fn operator(&self, file: &str) {
-        let data = self.folder.path().join("data");
-        std::fs::create_dir_all(&data).unwrap();
-        std::fs::write(data.join("pintle.toml"), format!("level = \"strict\"\n{file}")).unwrap();
+        std::fs::write(self.data("pintle.toml"), format!("level = \"strict\"\n{file}")).unwrap();
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
@@ -68,24 +52,9 @@ impl World {
         serde_json::from_slice(&output.stdout).expect("a JSON list")
     }
 
-    fn pending(&self) -> Value {
-        let until = Instant::now() + Duration::from_secs(60);
-        loop {
-            if let Some(found) = self.approvals(false).pop() {
-                return found;
-            }
-            assert!(Instant::now() < until, "nobody asked");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
     fn times_run(&self) -> usize {
-        std::fs::read_to_string(self.workspace().join("marker")).unwrap_or_default().lines().count()
+        self.read("marker").lines().count()
     }
-}
-
-fn id(approval: &Value) -> String {
-    approval["id"].as_str().unwrap().to_string()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -155,9 +124,9 @@ fn without_a_terminal_there_is_no_one_to_ask_and_it_says_so_at_once() {
 #[test]
 fn who_wants_the_answer_alone_is_told_of_each_call_that_nobody_was_asked_about() {
     let world = World::new();
-    let call = |id: &str| serde_json::json!({"id": id, "name": "terminal", "input": {"command": "echo ran >> marker"}});
-    let script = serde_json::json!([{"toolCalls": [call("a"), call("b")]}, {"text": "done"}]);
-    std::fs::write(world.workspace().join("../quiet.json"), script.to_string()).unwrap();
+    let call = |id: &str| json!({"id": id, "name": "terminal", "input": {"command": "echo ran >> marker"}});
+    let script = json!([{"toolCalls": [call("a"), call("b")]}, {"text": "done"}]);
+    std::fs::write(world.path("../quiet.json"), script.to_string()).unwrap();
     let quiet = ["chat", "-q", "go", "--model", "scripted:../quiet.json"];
     let output = world.run(&quiet);
     assert_eq!(text(&output.stdout), "done\n");
@@ -312,10 +281,8 @@ fn of_two_answers_at_once_one_counts_and_the_other_is_told() {
 #[test]
 fn a_question_that_lapses_blocks_and_a_late_answer_changes_nothing() {
     let world = World::new();
-    let profile = world.workspace().join("hasty");
-    std::fs::create_dir(&profile).unwrap();
     let agent = r#"{ "name": "hasty", "security": { "approvalTimeoutMs": 300 } }"#;
-    std::fs::write(profile.join("agent.json"), agent).unwrap();
+    world.write("hasty/agent.json", agent);
     let question = "run echo ran >> marker";
     let output = world.run(&["chat", "--profile", "hasty", "-q", question, "--wait-for-approval"]);
     assert!(text(&output.stdout).contains("nobody answered in time"), "{}", text(&output.stdout));
@@ -376,7 +343,7 @@ fn a_kill_at_any_moment_never_runs_the_tool_twice() {
 fn tamper(world: &World, command: &str) {
     let write = "import json, sqlite3, sys; c = sqlite3.connect(sys.argv[1], timeout=30); \
                  c.execute('UPDATE approvals SET args = ?', [json.dumps({'command': sys.argv[2]})]); c.commit()";
-    let database = world.folder.path().join("data/pintle.db");
+    let database = world.data("pintle.db");
     let done = Command::new("python3").args(["-c", write]).arg(database).arg(command).status();
     assert!(done.unwrap().success());
 }

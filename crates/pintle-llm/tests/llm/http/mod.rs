@@ -1,13 +1,5 @@
 //! The providers, over real HTTP, against a server that speaks each one's streaming protocol.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    missing_docs
-)]
-
 mod answers;
 mod broken_off;
 mod dialect;
@@ -22,7 +14,7 @@ use pintle_agent::{Llm, LlmError, LlmEvent, LlmRequest, LlmResponse, Message, To
 use pintle_llm::{ProviderConfig, Settings, open};
 use serde_json::json;
 
-use crate::{dialect::Dialect, server::Server};
+use self::{dialect::Dialect, server::Server};
 
 pub(crate) const KEY: &str = "sk-secret-key";
 

@@ -4,7 +4,7 @@ use pintle::{Event, Verdict, points::ToolPre};
 use pintle_agent::RunRequest;
 use serde_json::json;
 
-use crate::{
+use super::{
     real,
     support::{Ends, assert_whole, calls, done, of_type, play, rest, says, until},
 };

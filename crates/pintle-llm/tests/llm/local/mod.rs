@@ -1,13 +1,5 @@
 //! The models that need no network, and how models are opened.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    missing_docs
-)]
-
 mod offline;
 mod opening;
 mod scripted;

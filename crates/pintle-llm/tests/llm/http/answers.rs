@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use pintle_agent::{FinishReason, Message, ToolCall};
 use serde_json::json;
 
-use crate::{
+use super::{
     ask,
     dialect::{ALL, ANTHROPIC, GEMINI, OLLAMA, OPENAI, Say, Stop},
     model, outcome, response,

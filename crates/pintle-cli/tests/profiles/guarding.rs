@@ -1,97 +1,30 @@
 //! A profile guards an agent, through the program: what it may do, what the operator allows, and what happens when a
 //! guard is missing, changed or broken. The witness is a file that must not be there.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    missing_docs
-)]
-
-use std::{
-    io::Write,
-    os::unix::fs::PermissionsExt,
-    path::PathBuf,
-    process::{Command, Output, Stdio},
-    time::{Duration, Instant},
-};
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-struct World {
-    folder: TempDir,
-    operator: Vec<(&'static str, &'static str)>,
-}
+use crate::support::World;
 
-impl World {
-    fn new(agent: &Value) -> Self {
-        let world = Self { folder: TempDir::new().unwrap(), operator: Vec::new() };
-        std::fs::create_dir_all(world.path("profile/hooks")).unwrap();
-        world.write("profile/agent.json", &agent.to_string());
-        world
-    }
-
-    fn operator(mut self, name: &'static str, value: &'static str) -> Self {
-        self.operator.push((name, value));
-        self
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join("workspace").join(name)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.path(name), text).unwrap();
-    }
-
-    fn script(&self, text: &str) {
-        self.write("profile/hooks/check.sh", text);
-        let path = self.path("profile/hooks/check.sh");
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    }
-
-    fn pintle(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pintle"));
-        command.args(arguments).current_dir(self.path("")).env_clear().stdin(Stdio::null());
-        command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", self.folder.path());
-        command.env("PINTLE_DATA", self.folder.path().join("data")).envs(self.operator.clone());
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.pintle(arguments).output().unwrap()
-    }
-
-    fn ask(&self, question: &str) -> Output {
-        self.run(&["chat", "--profile", "profile", "-q", question])
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+/// Its script lets everything through; nothing allows it to run.
+fn with_forbidden_command() -> World {
+    let hook = json!({ "action": "command", "argv": ["hooks/check.sh"], "name": "check" });
+    let world = World::new(&json!({ "hooks": { "onToolCall": [hook] } }));
+    world.script("profile/hooks/check.sh", "#!/bin/sh\ncat >/dev/null\n");
+    world
 }
 
 fn with_command() -> World {
-    let hook = json!({ "action": "command", "argv": ["hooks/check.sh"], "name": "check" });
-    let world = World::new(&json!({ "hooks": { "onToolCall": [hook] } }));
-    world.script("#!/bin/sh\ncat >/dev/null\n");
-    world.operator("PINTLE_ALLOW_COMMAND_HOOKS", "1")
+    with_forbidden_command().allowing_programs()
 }
 
 // R10.8
 #[test]
 fn a_profile_that_runs_programs_says_how_to_allow_it() {
-    let mut world = with_command();
-    world.operator.clear();
+    let world = with_forbidden_command();
     let output = world.ask("write a.txt: x");
-    assert!(!output.status.success());
-    assert!(
-        text(&output.stderr).contains("PINTLE_ALLOW_COMMAND_HOOKS=1"),
-        "{}",
-        text(&output.stderr)
-    );
-    assert!(!world.run(&["hooks", "lint", "profile"]).status.success());
+    assert!(!output.ok);
+    assert!(output.err.contains("PINTLE_ALLOW_COMMAND_HOOKS=1"), "{}", output.err);
+    assert!(!world.run(&["hooks", "lint", "profile"]).ok);
     assert!(!world.path("a.txt").exists());
 }
 
@@ -100,22 +33,18 @@ fn a_profile_that_runs_programs_says_how_to_allow_it() {
 fn a_script_runs_only_as_it_was_trusted() {
     let world = with_command();
     let untrusted = world.ask("write a.txt: x");
-    assert!(text(&untrusted.stdout).contains("not trusted"), "{}", text(&untrusted.stdout));
+    assert!(untrusted.out.contains("not trusted"), "{}", untrusted.out);
     assert!(!world.path("a.txt").exists());
 
     let shown = world.run(&["trust", "profile"]);
-    assert!(text(&shown.stdout).contains("hooks/check.sh"), "{}", text(&shown.stdout));
-    assert!(world.run(&["trust", "profile", "--accept"]).status.success());
+    assert!(shown.out.contains("hooks/check.sh"), "{}", shown.out);
+    assert!(world.run(&["trust", "profile", "--accept"]).ok);
     world.ask("write a.txt: x");
     assert!(world.path("a.txt").exists());
 
-    world.script("#!/bin/sh\n# now somebody else's\ncat >/dev/null\n");
+    world.script("profile/hooks/check.sh", "#!/bin/sh\n# now somebody else's\ncat >/dev/null\n");
     let changed = world.ask("write b.txt: x");
-    assert!(
-        text(&changed.stdout).contains("changed since it was trusted"),
-        "{}",
-        text(&changed.stdout)
-    );
+    assert!(changed.out.contains("changed since it was trusted"), "{}", changed.out);
     assert!(!world.path("b.txt").exists());
 
     std::fs::remove_file(world.path("profile/hooks/check.sh")).unwrap();
@@ -134,13 +63,12 @@ fn a_script_that_says_no_crashes_hangs_or_talks_nonsense_blocks() {
         ("exit 127", "127"),
     ] {
         let hook = json!({ "action": "command", "argv": ["hooks/check.sh"], "timeoutMs": 500 });
-        let world = World::new(&json!({ "hooks": { "onToolCall": [hook] } }))
-            .operator("PINTLE_ALLOW_COMMAND_HOOKS", "1");
-        world.script(&format!("#!/bin/sh\n{script}\n"));
+        let world = World::new(&json!({ "hooks": { "onToolCall": [hook] } })).allowing_programs();
+        world.script("profile/hooks/check.sh", &format!("#!/bin/sh\n{script}\n"));
         world.run(&["trust", "profile", "--accept"]);
         let output = world.ask("write a.txt: x");
         assert!(!world.path("a.txt").exists(), "{script}");
-        assert!(text(&output.stdout).contains(reason), "{script}: {}", text(&output.stdout));
+        assert!(output.out.contains(reason), "{script}: {}", output.out);
     }
 }
 
@@ -156,9 +84,9 @@ fn observers_can_be_switched_off_and_gates_stay_on() {
     });
     let world = World::new(&agent).operator("PINTLE_DISABLE_HOOKS", "1");
     let output = world.ask("write a.txt: x");
-    assert!(text(&output.stderr).contains("switches off"), "{}", text(&output.stderr));
+    assert!(output.err.contains("switches off"), "{}", output.err);
     assert!(world.path("a.txt").exists() && !world.path("profile/log").exists());
-    assert!(text(&world.ask("list .").stdout).contains("no one to ask"));
+    assert!(world.ask("list .").out.contains("no one to ask"));
     world.ask("write secret: x");
     assert!(!world.path("secret").exists());
 }
@@ -168,11 +96,7 @@ fn observers_can_be_switched_off_and_gates_stay_on() {
 fn a_profile_cannot_loosen_the_floor() {
     let world = World::new(&json!({ "security": { "level": "permissive" } }));
     let output = world.ask("write a.txt: x");
-    assert!(
-        text(&output.stderr).contains("looser than the operator's"),
-        "{}",
-        text(&output.stderr)
-    );
+    assert!(output.err.contains("looser than the operator's"), "{}", output.err);
     assert!(!world.path("a.txt").exists());
 }
 
@@ -212,12 +136,11 @@ fn explain_shows_each_step_and_where_the_rule_is_written() {
             "--json",
         ];
         let output = world.run(&arguments);
-        serde_json::from_slice::<Value>(&output.stdout)
-            .unwrap_or_else(|_| panic!("{}", text(&output.stderr)))
+        serde_json::from_str::<Value>(&output.out).unwrap_or_else(|_| panic!("{}", output.err))
     };
     let denied = explain(r#"{"command": "touch ran; git push origin main"}"#);
     let last = denied["steps"].as_array().unwrap().last().unwrap().clone();
-    assert_eq!((&last["step"], &last["source"]), (&json!("guards"), &json!("agent.json:1")));
+    assert_eq!((&last["step"], &last["source"]), (&json!("guards"), &json!("agent.json:7")));
     assert_eq!(denied["verdict"], "refuse");
 
     let runs = explain(r#"{"command": "touch ran"}"#);
@@ -249,15 +172,14 @@ fn explain_says_where_the_level_and_the_selection_of_tools_are_written() {
             &args,
             "--json",
         ];
-        let said: Value = serde_json::from_slice(&world.run(&arguments).stdout).unwrap();
+        let said: Value = serde_json::from_str(&world.run(&arguments).out).unwrap();
         let steps = said["steps"].as_array().unwrap().clone();
         let found = steps.iter().find(|found| found["step"] == step).unwrap();
         (found["source"].as_str().unwrap_or_default().to_string(), found["finding"].clone())
     };
     let world = World::new(&json!({}));
     assert_eq!(source(&world, "zone", "a").0, "the default level");
-    std::fs::create_dir_all(world.folder.path().join("data")).unwrap();
-    std::fs::write(world.folder.path().join("data/pintle.toml"), "level = \"strict\"\n").unwrap();
+    std::fs::write(world.data("pintle.toml"), "level = \"strict\"\n").unwrap();
     assert_eq!(source(&world, "zone", "a").0, "pintle.toml:1");
     world
         .write("profile/agent.json", "{\n  \"security\": {\n    \"level\": \"paranoid\"\n  }\n}\n");
@@ -269,24 +191,21 @@ fn explain_says_where_the_level_and_the_selection_of_tools_are_written() {
 #[test]
 fn fire_shows_who_ran_and_what_was_decided() {
     let world = with_command();
-    world.script("#!/bin/sh\ncat >/dev/null; echo 'closed' >&2; exit 1\n");
+    world
+        .script("profile/hooks/check.sh", "#!/bin/sh\ncat >/dev/null; echo 'closed' >&2; exit 1\n");
     world.run(&["trust", "profile", "--accept"]);
     let call = json!({ "toolCallId": "1", "toolName": "write_file", "toolInput": {}, "zone": 1 });
     world.write("call.json", &call.to_string());
     let arguments =
         ["hooks", "fire", "tool.pre", "--payload", "call.json", "--profile", "profile", "--json"];
     let output = world.run(&arguments);
-    assert!(!output.status.success(), "a block is a failure of the command");
-    let fired: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(!output.ok, "a block is a failure of the command");
+    let fired: Value = serde_json::from_str(&output.out).unwrap();
     assert_eq!(fired["handlers"][0]["name"], "check");
     assert_eq!(fired["outcome"]["blocks"][0]["reason"], "closed");
 
     let unknown = world.run(&["hooks", "fire", "tool.pree", "--payload", "call.json"]);
-    assert!(
-        text(&unknown.stderr).contains("did you mean `tool.pre`?"),
-        "{}",
-        text(&unknown.stderr)
-    );
+    assert!(unknown.err.contains("did you mean `tool.pre`?"), "{}", unknown.err);
 }
 
 // P6
@@ -295,7 +214,7 @@ fn list_shows_the_state_of_every_hook() {
     let world = with_command();
     let state = |name: &str| {
         let output = world.run(&["hooks", "list", "--profile", "profile", "--json"]);
-        let rows: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+        let rows: Vec<Value> = serde_json::from_str(&output.out).unwrap();
         let row = rows.iter().find(|row| row["name"] == name).unwrap().clone();
         row["state"].as_str().unwrap().to_string()
     };
@@ -310,38 +229,18 @@ fn list_shows_the_state_of_every_hook() {
 #[test]
 fn a_changed_profile_is_in_force_for_the_next_run_and_a_broken_one_is_not() {
     let world = World::new(&json!({}));
-    let mut chat = world
-        .pintle(&["chat", "--profile", "profile"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = chat.stdin.take().unwrap();
-    let mut say = |line: &str| writeln!(stdin, "{line}").unwrap();
-    let appears = |name: &str| {
-        let until = Instant::now() + Duration::from_secs(60);
-        while !world.path(name).exists() {
-            assert!(Instant::now() < until, "{name} did not appear");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    };
-    say("write a.txt: x");
-    appears("a.txt");
+    let mut chat = world.talk(&[]);
+    chat.settle("a.txt");
     let policy =
         json!({ "policies": [{ "tool": "write_file", "kind": "path", "deny": ["denied-*"] }] });
     world.write("profile/agent.json", &policy.to_string());
-    say("write denied-1.txt: x");
-    say("write b.txt: x");
-    appears("b.txt");
+    chat.say("write denied-1.txt: x");
+    chat.settle("b.txt");
     world.write("profile/agent.json", "{ broken");
-    say("write denied-2.txt: x");
-    say("write c.txt: x");
-    appears("c.txt");
-    drop(stdin);
-    let output = chat.wait_with_output().unwrap();
+    chat.say("write denied-2.txt: x");
+    chat.settle("c.txt");
+    let said = chat.end().err;
     assert!(!world.path("denied-1.txt").exists() && !world.path("denied-2.txt").exists());
-    let said = text(&output.stderr);
     assert!(
         said.contains("the new one is in force") && said.contains("the old one stays in force"),
         "{said}"
@@ -354,10 +253,6 @@ fn a_profile_cannot_start_an_mcp_server_that_the_operator_has_not_allowed() {
     let server = json!({ "command": "touch", "args": ["started"] });
     let world = World::new(&json!({ "mcpServers": { "sneaky": server } }));
     let output = world.ask("list .");
-    assert!(
-        text(&output.stderr).contains("PINTLE_ALLOW_COMMAND_HOOKS=1"),
-        "{}",
-        text(&output.stderr)
-    );
+    assert!(output.err.contains("PINTLE_ALLOW_COMMAND_HOOKS=1"), "{}", output.err);
     assert!(!world.path("profile/started").exists() && !world.path("started").exists());
 }

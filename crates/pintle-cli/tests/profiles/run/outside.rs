@@ -6,8 +6,8 @@ use pintle::{DynHandler, ModelKind};
 use pintle_exec::{CommandHook, CommandSpec, Program, Worker, WorkerSpec};
 use serde_json::json;
 
-use crate::real;
-use crate::support::{calls, of_type, play, says};
+use super::real;
+use super::support::{calls, of_type, play, says};
 
 /// Longer than a process needs to fail by itself on a busy machine.
 const PATIENT: Duration = Duration::from_secs(60);

@@ -12,8 +12,8 @@ use pintle_policy::{Guard, GuardKind, Level};
 use pintle_tools::{McpLimits, McpServer, McpTransport};
 use serde_json::json;
 
-use crate::real;
-use crate::support::{World, assert_whole, calls, of_type, play, results, says};
+use super::real;
+use super::support::{World, assert_whole, calls, of_type, play, results, says};
 
 const ECHO: &str = "mcp__everything__echo";
 

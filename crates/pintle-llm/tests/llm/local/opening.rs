@@ -86,7 +86,10 @@ fn keys_in_the_environment_are_not_looked_up() {
     let keys =
         providers().filter_map(key_variable).map(|variable| (variable, "sk-from-the-environment"));
     let run = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "opening::every_provider_that_needs_a_key_says_so_by_its_variable"])
+        .args([
+            "--exact",
+            "local::opening::every_provider_that_needs_a_key_says_so_by_its_variable",
+        ])
         .envs(keys)
         .output()
         .unwrap();
