@@ -30,13 +30,17 @@ const DEBIAN_PACKAGES: [(&str, &str); 15] = [
 /// npm packages that the tests need.
 const TEST_NPM_FOLDER: &str = "crates/pintle-tools/tests/mcp";
 
+/// Python packages that the tests need: a fuzzer of HTTP APIs.
+const TEST_PYTHON_FOLDER: &str = "crates/pintle-cli/tests/schemathesis";
+
 /// What `cargo xtask test` needs.
 pub(crate) fn for_tests(steps: &mut Steps) -> Result<(), Failed> {
     debian(&DEBIAN_PACKAGES, steps)?;
     if !Step::cargo(&["nextest", "--version"]).works() {
         steps.run(Step::cargo(&["install", "cargo-nextest", "--locked"]))?;
     }
-    npm(TEST_NPM_FOLDER, steps)
+    npm(TEST_NPM_FOLDER, steps)?;
+    python(TEST_PYTHON_FOLDER, "schemathesis", steps)
 }
 
 /// What the benchmarks of the sandbox need.
@@ -59,13 +63,18 @@ fn debian(packages: &[(&str, &str)], steps: &mut Steps) -> Result<(), Failed> {
 pub(crate) fn peers(folder: &str, steps: &mut Steps) -> Result<(), Failed> {
     debian(&[("node", "nodejs"), ("npm", "npm"), ("python3", "python3")], steps)?;
     npm(folder, steps)?;
+    python(folder, "pluggy", steps)
+}
+
+/// A virtual environment in `.venv` of the folder with what its `requirements.txt` asks for.
+fn python(folder: &str, module: &str, steps: &mut Steps) -> Result<(), Failed> {
     let folder = root().join(folder);
     let python = folder.join(".venv/bin/python");
     let in_venv = |arguments: &[&str]| {
         Step::new(python.display().to_string(), arguments).inside(folder.clone())
     };
     let fresh = !is_newer(&folder.join("requirements.txt"), &python);
-    if fresh && in_venv(&["-c", "import pluggy"]).works() {
+    if fresh && in_venv(&["-c", &format!("import {module}")]).works() {
         return Ok(());
     }
     // Debian's python3 cannot make virtual environments by itself.

@@ -5,6 +5,7 @@
 mod bench;
 mod dist;
 mod install;
+mod soak;
 mod step;
 mod test;
 
@@ -20,6 +21,7 @@ Usage: cargo xtask <COMMAND>
 Commands:
   test    Installs what the tests need, then checks everything: format, lints, tests, docs, examples
   bench   Measures the engine beside other hook systems and writes docs/benchmarks.md
+  soak    Sends 20,000 messages to a gateway that is killed in the middle, and counts
   dist    Packs the program for others: binary, completions, man pages, licences, checksums
   update  Rewrites the generated files (schemas, the page of points, the list of the public API)
   pictures  Draws the pictures of the README from what the program prints
@@ -71,6 +73,8 @@ fn run(arguments: &[&str]) -> Result<(), Failed> {
         ["update", "--help" | "-h"] => help(UPDATE_HELP),
         ["test"] => test::run(),
         ["bench", options @ ..] => bench::run(&bench::Options::parse(options)?),
+        ["soak", "--help" | "-h"] => help(soak::HELP),
+        ["soak", options @ ..] => soak::run(options),
         ["dist"] => dist::run(None),
         ["dist", "--help" | "-h"] => help(dist::HELP),
         ["dist", "--program", program] => dist::run(Some(program)),

@@ -2,20 +2,24 @@
 //! parked meanwhile (R11.4–R11.6, R12.5).
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, OnceLock, Weak},
+    time::Duration,
 };
 
 use crate::{
+    clock::utc,
     gateway::{Gateway, Inner, lock},
     questions::{button_key, question_key},
 };
 use futures_util::future::{BoxFuture, FutureExt};
 use pintle_agent::{
-    ApprovalOutcome, ApprovalRequest, Approver, ButtonPress, Prepared, StandingRule, Store,
+    ApprovalOutcome, ApprovalRequest, Approver, ButtonPress, Prepared, SendError, StandingRule,
+    Store,
     store::{
         Answer, AnswerResult, Approval, ApprovalFilter, ApprovalState, Claim, Decision,
-        NewApproval, Origin, OutgoingFilter, OutgoingMessage, OutgoingState, Scope, StoreError,
+        NewApproval, NewOutgoing, Origin, OutgoingFilter, OutgoingMessage, OutgoingState, Scope,
+        StoreError,
     },
 };
 
@@ -39,6 +43,8 @@ struct State {
     rules: Option<Arc<dyn RuleBook>>,
     gateway: OnceLock<Weak<Inner>>,
     runs: Mutex<HashMap<String, Waiting>>,
+    /// Questions whose runs wait in place: they may be stopped at any time.
+    in_place: Mutex<HashSet<String>>,
 }
 
 /// What is known about a run under way.
@@ -53,16 +59,23 @@ struct Waiting {
 impl GatewayApprover {
     /// Asks these people, by identity: `telegram:42`, or a user of this machine.
     pub fn new(store: Arc<dyn Store>, approvers: Vec<String>) -> Self {
-        let (gateway, runs) = (OnceLock::new(), Mutex::default());
-        Self(Arc::new(State { store, approvers, rules: None, gateway, runs }))
+        Self::with(store, approvers, None)
     }
 
     /// With rules that outlive one call.
     #[must_use]
     pub fn rule_book(self, rules: Arc<dyn RuleBook>) -> Self {
         let (store, approvers) = (self.0.store.clone(), self.0.approvers.clone());
-        let (gateway, runs) = (OnceLock::new(), Mutex::default());
-        Self(Arc::new(State { store, approvers, rules: Some(rules), gateway, runs }))
+        Self::with(store, approvers, Some(rules))
+    }
+
+    fn with(
+        store: Arc<dyn Store>,
+        approvers: Vec<String>,
+        rules: Option<Arc<dyn RuleBook>>,
+    ) -> Self {
+        let (runs, in_place) = (Mutex::default(), Mutex::default());
+        Self(Arc::new(State { store, approvers, rules, gateway: OnceLock::new(), runs, in_place }))
     }
 
     pub(crate) fn connect(&self, gateway: &Gateway) {
@@ -168,12 +181,10 @@ impl State {
             // Tools of this run, or of the one that delegated to it, are under way: it waits in place.
             let gateway = self.gateway.get().and_then(Weak::upgrade).map(|inner| Gateway { inner });
             if let Some(gateway) = &gateway {
+                lock(&self.in_place).insert(id.clone());
                 gateway.ask_approvers(&approval).await?;
             }
             approval = self.store.wait_for_answer(id).await?;
-            if let Some(gateway) = &gateway {
-                gateway.close_questions(id).await?;
-            }
         }
         if let (Some(rules), ApprovalState::Approved) = (&self.rules, approval.state) {
             rules.keep(&request, &approval).await;
@@ -241,7 +252,8 @@ pub(crate) fn settled_words(approval: &Approval) -> String {
     let by = approval.answered_by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
     let reason = approval.answer_reason.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
     let (state, tool) = (approval.state.as_str(), &approval.tool);
-    format!("{tool} was {state}{by}{reason}.")
+    let at = approval.answered_at.map(|at| format!(" at {}", utc(at))).unwrap_or_default();
+    format!("{tool} was {state}{by}{at}{reason}.")
 }
 
 impl Gateway {
@@ -337,19 +349,44 @@ impl Gateway {
             ..OutgoingFilter::default()
         };
         for sent in self.inner.queues.outgoing(filter).await? {
-            let (Some(channel), Some(message_id)) =
-                (self.inner.channels.get(&sent.new.platform), &sent.platform_id)
-            else {
-                continue;
-            };
-            let text = format!("{}\n\n{}", sent.new.text, settled_words(&approval));
-            if let Err(error) = channel.edit(&sent.new.chat_id, message_id, &text).await {
-                self.inner
-                    .hub
-                    .trouble(channel.platform(), &format!("a question stays open: {error}"));
+            if let Some(message_id) = &sent.platform_id {
+                self.close_question(&sent.new, message_id, &approval);
             }
         }
         Ok(())
+    }
+
+    /// The same in one chat. A platform that cannot do it now is asked again.
+    pub(crate) fn close_question(&self, sent: &NewOutgoing, message_id: &str, approval: &Approval) {
+        let Some(channel) = self.inner.channels.get(&sent.platform).cloned() else { return };
+        // What was decided comes first: a platform that cuts the text cuts the question.
+        let text = format!("{}\n\n{}", settled_words(approval), sent.text);
+        let (chat_id, message_id) = (sent.chat_id.clone(), message_id.to_string());
+        let gateway = self.clone();
+        self.spawn(async move {
+            let mut pause = Duration::from_secs(1);
+            for _ in 0..gateway.inner.config.send_attempts {
+                let edited = tokio::select! {
+                    () = gateway.inner.stop.cancelled() => return,
+                    edited = channel.edit(&chat_id, &message_id, &text) => edited,
+                };
+                let wait = match edited {
+                    Ok(()) => return,
+                    Err(SendError::Rejected(reason)) => {
+                        let trouble = format!("a question stays open: {reason}");
+                        return gateway.inner.hub.trouble(channel.platform(), &trouble);
+                    }
+                    Err(SendError::RetryAfter(wait)) => wait,
+                    Err(SendError::Temporary(_) | SendError::Unknown(_)) => pause,
+                };
+                pause *= 2;
+                tokio::select! {
+                    () = gateway.inner.stop.cancelled() => return,
+                    () = tokio::time::sleep(wait) => {}
+                }
+            }
+            gateway.inner.hub.trouble(channel.platform(), "a question stays open");
+        });
     }
 
     /// Wakes runs whose question was answered elsewhere or has expired.
@@ -358,12 +395,29 @@ impl Gateway {
             tokio::select! {
                 () = self.inner.stop.cancelled() => return,
                 () = self.inner.store.approvals_changed() => {}
-                () = tokio::time::sleep(std::time::Duration::from_secs(1)) => {}
+                () = tokio::time::sleep(Duration::from_secs(1)) => {}
             }
-            if let Err(error) = self.wake_answered().await {
+            let looked = async {
+                self.close_in_place().await?;
+                self.wake_answered().await
+            };
+            if let Err(error) = looked.await {
                 self.inner.hub.trouble("approvals", &error.to_string());
             }
         }
+    }
+
+    /// Closes questions that were waited for in place, also when their run was stopped.
+    async fn close_in_place(&self) -> Result<(), StoreError> {
+        let in_place = &self.inner.approver.0.in_place;
+        let open: Vec<String> = lock(in_place).iter().cloned().collect();
+        for id in open {
+            if !self.is_pending(&id).await? {
+                self.close_questions(&id).await?;
+                lock(in_place).remove(&id);
+            }
+        }
+        Ok(())
     }
 
     async fn wake_answered(&self) -> Result<(), StoreError> {

@@ -2,7 +2,7 @@
 
 use pintle_agent::{
     NewSession, Session,
-    store::{ApprovalFilter, ApprovalState, Decision, Scope, StoreError},
+    store::{ApprovalFilter, ApprovalState, Decision, Scope, Stopped, StoreError},
 };
 
 use crate::{
@@ -54,15 +54,17 @@ impl Gateway {
 
     /// Ends the run of this lane and its open question.
     pub(crate) async fn stop_lane(&self, lane: &str) -> Result<String, StoreError> {
-        let running = lock(&self.inner.running).get(lane).cloned();
-        if let Some(run) = running {
-            run.cancel();
-            return Ok("Stopping.".into());
-        }
-        let Some(message) = self.inner.queues.stop_lane(lane).await? else {
-            return Ok("Nothing is running here.".into());
+        let message = match self.inner.queues.stop_lane(lane).await? {
+            Stopped::Nothing => return Ok("Nothing is running here.".into()),
+            Stopped::Claimed(message) => {
+                lock(&self.inner.running).entry(message.run_id).or_default().cancel();
+                return Ok("Stopping.".into());
+            }
+            Stopped::Ended(message) => message,
         };
-        if let Some(session) = self.inner.store.session(&message.session_id).await? {
+        if message.waiting_on.is_some()
+            && let Some(session) = self.inner.store.session(&message.session_id).await?
+        {
             let claim = self.inner.store.claim(&session).await?;
             self.inner.store.withdraw_approvals(&claim, "the run was stopped").await?;
         }
@@ -71,7 +73,10 @@ impl Gateway {
         }
         self.has_settled();
         self.inner.work.notify_one();
-        Ok("The run was stopped, and its question withdrawn.".into())
+        Ok(match message.waiting_on {
+            Some(_) => "The run was stopped, and its question withdrawn.".into(),
+            None => "The message was taken back before its run began.".into(),
+        })
     }
 
     async fn new_session(&self, session: &Session) -> Result<String, StoreError> {

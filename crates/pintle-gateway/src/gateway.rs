@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use pintle::{Cx, Envelope, Hooks, PluginFilter};
+use pintle::{Cx, Envelope, Hooks, PluginFilter, points::OutboundMessage};
 use pintle_agent::{
     Agent, Channel, Personality, Session, Store,
     store::{NewOutgoing, OutgoingKind, Queues, StoreError},
@@ -67,10 +67,12 @@ pub(crate) struct Inner {
     pub(crate) approver: GatewayApprover,
     pub(crate) config: GatewayConfig,
     pub(crate) hub: EventHub,
-    /// What stops the run of each lane.
+    /// What stops each run, by its id.
     pub(crate) running: Mutex<HashMap<String, CancellationToken>>,
     /// Messages of one lane are received one after the other.
     pub(crate) arriving: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    /// What hooks made of messages that the platform has not been given yet.
+    pub(crate) prepared: Mutex<HashMap<String, OutboundMessage>>,
     /// Rung when a lane may be ready.
     pub(crate) work: Notify,
     /// Rung when a message may be due to be sent.
@@ -133,6 +135,7 @@ impl GatewayBuilder {
             hub: self.hub,
             running: Mutex::default(),
             arriving: Mutex::default(),
+            prepared: Mutex::default(),
             work: Notify::new(),
             sends: Notify::new(),
             settled: watch::Sender::new(0),

@@ -1,7 +1,10 @@
 //! The way of a message in (R12.1): deduplicate, channel safety, lane and personality, `message_received`,
 //! `inbound_claim`, commands, the lane.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use futures_util::future::{BoxFuture, FutureExt};
 use pintle::points::{InboundClaim, InboundMessage, MessageReceived};
@@ -18,6 +21,7 @@ use crate::{
 
 /// How long to wait before a channel that failed receives again: doubled up to a minute.
 const RESTART: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// A chat that is full is told so once in this time.
 const BUSY_PAUSE_MS: u64 = 5_000;
@@ -212,8 +216,9 @@ impl Gateway {
         session: Option<&Session>,
         reason: String,
     ) -> Result<Received, StoreError> {
+        // Its key is not noted: delivered again, it may pass.
         let text = format!("This message was not taken: {reason}");
-        self.note(arrival, vec![arrival.answer(session, text)]).await?;
+        self.enqueue(vec![arrival.answer(session, text)]).await?;
         Ok(Received::Refused { reason })
     }
 
@@ -232,13 +237,18 @@ impl Gateway {
         let stop = self.inner.stop.clone();
         while !stop.is_cancelled() {
             let inbox: Arc<dyn Inbox> = Arc::new(self.clone());
+            let began = Instant::now();
             match channel.receive(inbox, stop.clone()).await {
                 Ok(()) => return,
                 Err(error) => self.inner.hub.trouble(channel.platform(), &error.to_string()),
             }
+            // It worked for a while, so this is another trouble than the last one.
+            if began.elapsed() > LONGEST_PAUSE {
+                pause = RESTART;
+            }
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = tokio::time::sleep(pause) => pause = (pause * 2).min(Duration::from_secs(60)),
+                () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
             }
         }
     }

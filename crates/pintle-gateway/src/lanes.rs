@@ -76,15 +76,15 @@ impl Gateway {
             self.settle(&claim, &message, Ended::Failed(error)).await;
             return;
         }
-        let cancel = CancellationToken::new();
-        lock(&self.inner.running).insert(claim.lane.clone(), cancel.clone());
+        // `/stop` may have come first.
+        let cancel = lock(&self.inner.running).entry(message.run_id.clone()).or_default().clone();
         let renewing = self.keep_lease(claim.clone(), cancel.clone());
         let mut running = std::pin::pin!(self.run(&claim, &message, &cancel));
         tokio::select! {
             () = &mut running => {}
             () = renewing => running.await,
         }
-        lock(&self.inner.running).remove(&claim.lane);
+        lock(&self.inner.running).remove(&message.run_id);
         drop(slot);
         self.inner.work.notify_one();
     }
@@ -155,9 +155,10 @@ impl Gateway {
         if done.is_some() {
             return;
         }
-        let ended = match parked.is_empty() {
-            false => Ended::Parked(parked),
-            true => Ended::Failed("the run ended without an answer".into()),
+        let ended = match (parked.is_empty(), stopping) {
+            (false, _) => Ended::Parked(parked),
+            (true, true) => Ended::Stopping,
+            (true, false) => Ended::Failed("the run ended without an answer".into()),
         };
         self.settle(claim, message, ended).await;
     }
@@ -165,7 +166,7 @@ impl Gateway {
     /// What became of the message and what is said about it are one write.
     async fn settle(&self, claim: &LaneClaim, message: &QueuedMessage, ended: Ended) {
         let (end, outgoing) = match ended {
-            Ended::Stopping => return,
+            Ended::Stopping => (MessageEnd::Released, Vec::new()),
             Ended::Done { text, outcome } => {
                 let text =
                     if text.trim().is_empty() { "(The answer is empty.)".into() } else { text };
@@ -225,12 +226,14 @@ impl Gateway {
     /// # Errors
     /// When the queues cannot be used.
     pub async fn retry_dead(&self, run_id: &str) -> Result<bool, pintle_agent::StoreError> {
+        lock(&self.inner.running).remove(run_id);
         let is_back = self.inner.queues.retry_dead(run_id).await?;
         self.inner.work.notify_one();
         Ok(is_back)
     }
 
-    /// Waits until a message is settled and what is said about it was sent. `None` when there is no such message.
+    /// Waits until a message is settled and the text of what is said about it is final. `None` when there is no such
+    /// message.
     ///
     /// # Errors
     /// When the queues cannot be read.
@@ -245,7 +248,7 @@ impl Gateway {
             let is_over = message.as_ref().is_none_or(|message| {
                 matches!(message.state, MessageState::Done | MessageState::Dead)
             });
-            if is_over && self.is_sent(run_id).await? {
+            if is_over && self.is_said(run_id).await? {
                 return Ok(message);
             }
             tokio::select! {

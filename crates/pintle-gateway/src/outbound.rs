@@ -9,15 +9,15 @@ use pintle::{
 use pintle_agent::{
     Attachment, Channel, ChannelMessage, SendError,
     store::{
-        NewOutgoing, OutgoingFilter, OutgoingKind, OutgoingMessage, OutgoingState, SendEnd,
-        StoreError,
+        ApprovalState, NewOutgoing, OutgoingFilter, OutgoingKind, OutgoingMessage, OutgoingState,
+        SendEnd, StoreError,
     },
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{
     clock::{millis, now_ms},
-    gateway::Gateway,
+    gateway::{Gateway, lock},
 };
 
 /// How many messages are sent at once.
@@ -50,18 +50,48 @@ impl Gateway {
     }
 
     async fn send_one(self, message: OutgoingMessage, _slot: OwnedSemaphorePermit) {
-        match self.dispatch(&message).await {
-            Ok(end) => {
-                let settled = self.inner.queues.settle_outgoing(&message.id, &message.claim, end);
-                if let Err(error) = settled.await {
-                    self.inner.hub.trouble("queue", &error.to_string());
-                }
-            }
-            // Its lease runs out, and it is looked at again.
-            Err(error) => self.inner.hub.trouble("queue", &error.to_string()),
+        let sent = tokio::select! {
+            sent = self.send_and_settle(&message) => sent,
+            // Another process has it now.
+            () = self.keep_claim(&message) => Ok(()),
+        };
+        // Its lease runs out, and it is looked at again.
+        if let Err(error) = sent {
+            self.inner.hub.trouble("queue", &error.to_string());
         }
         self.has_settled();
         self.inner.sends.notify_one();
+    }
+
+    async fn send_and_settle(&self, message: &OutgoingMessage) -> Result<(), StoreError> {
+        let end = self.dispatch(message).await?;
+        let sent_id = match &end {
+            SendEnd::Settled { platform_id, .. } => platform_id.clone(),
+            SendEnd::Later { .. } => None,
+        };
+        self.inner.queues.settle_outgoing(&message.id, &message.claim, end).await?;
+        lock(&self.inner.prepared).remove(&message.id);
+        // It was answered while it was on its way.
+        if let OutgoingKind::Question { approval_id, .. } = &message.new.kind
+            && let Some(sent_id) = sent_id
+            && let Some(approval) = self.inner.store.approval(approval_id).await?
+            && approval.state != ApprovalState::Pending
+        {
+            self.close_question(&message.new, &sent_id, &approval);
+        }
+        Ok(())
+    }
+
+    /// Renews the lease for as long as hooks and the platform take. Ends when the claim was lost.
+    async fn keep_claim(&self, message: &OutgoingMessage) {
+        let lease = self.inner.config.lease;
+        loop {
+            tokio::time::sleep(lease / 3).await;
+            let renewed = self.inner.queues.renew_outgoing(&message.id, &message.claim, lease);
+            if let Ok(false) = renewed.await {
+                return;
+            }
+        }
     }
 
     async fn dispatch(&self, message: &OutgoingMessage) -> Result<SendEnd, StoreError> {
@@ -87,14 +117,20 @@ impl Gateway {
                 }
             }
         } else if message.attempts == 0 {
-            match self.prepare(&cx, new, out).await {
-                Ok(prepared) => out = prepared,
-                Err(end) => return Ok(end),
-            }
+            let before = lock(&self.inner.prepared).get(&message.id).cloned();
+            out = match before {
+                Some(prepared) => prepared,
+                None => match self.prepare(&cx, new, out).await {
+                    Ok(prepared) => prepared,
+                    Err(end) => return Ok(end),
+                },
+            };
+            lock(&self.inner.prepared).insert(message.id.clone(), out.clone());
         }
         if !self.inner.queues.begin_outgoing(&message.id, &message.claim, &out).await? {
             return Ok(unknown("another process has it".into()));
         }
+        self.has_settled();
         let sent = channel.send(for_channel(&*channel, message, out)).await;
         Ok(self.outcome(&cx, &*channel, message, sent).await)
     }
@@ -202,14 +238,18 @@ impl Gateway {
         }
     }
 
-    /// Whether everything that is said about a run has been sent, or is not sent any more.
-    pub(crate) async fn is_sent(&self, run_id: &str) -> Result<bool, StoreError> {
+    /// Whether hooks have seen everything that is said about a run. That a platform does not take it yet delays nobody
+    /// who waits for the text.
+    pub(crate) async fn is_said(&self, run_id: &str) -> Result<bool, StoreError> {
         let open = OutgoingFilter {
             run_id: Some(run_id.to_string()),
             state: Some(OutgoingState::Prepared),
             ..OutgoingFilter::default()
         };
-        Ok(self.inner.queues.outgoing(open).await?.is_empty())
+        let waits = |it: &OutgoingMessage| {
+            it.attempts == 0 && !matches!(it.new.kind, OutgoingKind::Question { .. })
+        };
+        Ok(!self.inner.queues.outgoing(open).await?.iter().any(waits))
     }
 }
 

@@ -16,6 +16,10 @@ const A_DAY_MS: u64 = 24 * 60 * 60 * 1000;
 impl Gateway {
     /// Asks about a call of a run that is not parked.
     pub(crate) async fn ask_approvers(&self, approval: &Approval) -> Result<(), StoreError> {
+        // A run that goes on after a restart asks the same question.
+        if self.was_asked(&approval.id).await {
+            return Ok(());
+        }
         let questions = self.to_approvers(approval).await;
         self.enqueue(questions).await
     }

@@ -12,7 +12,7 @@ mod samples;
 use std::fs;
 
 use crate::{
-    install,
+    install, soak,
     step::{Failed, Step, Steps, root},
 };
 use rows::Row;
@@ -156,7 +156,8 @@ fn write(rounds: usize, samples: &Samples, rows: &[Row]) -> Result<(), Failed> {
             .map_err(|error| Failed::because(path.display(), error))
     };
     save("benchmarks.svg", chart::draw(samples))?;
-    save("benchmarks.md", report::page(rounds, samples, rows))?;
+    let before = fs::read_to_string(docs.join("benchmarks.md")).unwrap_or_default();
+    save("benchmarks.md", report::page(rounds, samples, rows, soak::kept(&before)))?;
     println!("Written: docs/benchmarks.md, docs/benchmarks.svg");
     Ok(())
 }

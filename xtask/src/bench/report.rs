@@ -68,7 +68,7 @@ pub(crate) fn amount(value: f64, unit: &str) -> String {
 }
 
 /// `docs/benchmarks.md`.
-pub(crate) fn page(rounds: usize, samples: &Samples, rows: &[Row]) -> String {
+pub(crate) fn page(rounds: usize, samples: &Samples, rows: &[Row], soak: &str) -> String {
     let not_held = rows.iter().filter(|row| row.holds() == Some(false)).count();
     let verdict = match not_held {
         0 => "Every figure holds.".to_string(),
@@ -101,6 +101,7 @@ at the first answer. pluggy: plain calls, `firstresult` for Claiming and Gate, a
 returns for Modifying; its calls are synchronous. Pintle's calls are those of an application: a new payload for each
 fire, panics caught, deadlines kept. The bare loop does none of that.
 
+{soak}
 ## The machine
 
 {}

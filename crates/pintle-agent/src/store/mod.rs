@@ -32,6 +32,7 @@ pub use ledger::{Begun, CallEnd, CallFilter, Intent, Ledger, StoredCall};
 pub use queues::{
     Accepted, ClaimedMessage, LaneClaim, MessageEnd, MessageState, NewInbound, NewOutgoing,
     OutgoingFilter, OutgoingKind, OutgoingMessage, OutgoingState, QueuedMessage, Queues, SendEnd,
+    Stopped,
 };
 pub use records::{NewEvent, NewRun, Record, RecordLoss, Records, RunEnd, StoredEvent, StoredRun};
 pub use rules::{Program, Rules, SessionRule};

@@ -42,8 +42,8 @@ pub trait Queues: Send + Sync + 'static {
     /// Makes the lane ready whose message waits for this approval. `false` when none does.
     fn wake(&self, approval_id: &str) -> Stored<'_, bool>;
 
-    /// Ends the message at the head of the lane if it waits for a person; returns it if it waits or is claimed.
-    fn stop_lane(&self, lane: &str) -> Stored<'_, Option<QueuedMessage>>;
+    /// Ends the message at the head of the lane, unless it is claimed: then its owner has to stop.
+    fn stop_lane(&self, lane: &str) -> Stored<'_, Stopped>;
 
     /// One message by the id of its run.
     fn message(&self, run_id: &str) -> Stored<'_, Option<QueuedMessage>>;
@@ -59,6 +59,9 @@ pub trait Queues: Send + Sync + 'static {
 
     /// Claims a message to be sent: the first of its lane that is not settled, when it is due.
     fn claim_outgoing(&self, lease: Duration) -> Stored<'_, Option<OutgoingMessage>>;
+
+    /// Makes the lease of a message to be sent longer. `false` when the claim was lost.
+    fn renew_outgoing(&self, id: &str, claim: &str, lease: Duration) -> Stored<'_, bool>;
 
     /// Notes the final message right before the platform gets it: after a crash it is known that it may have arrived.
     /// `false` when the claim was lost.
@@ -207,6 +210,19 @@ pub enum MessageEnd {
         /// Why.
         error: String,
     },
+    /// Its owner gives it back undone, because the program stops. This is no failed try.
+    Released,
+}
+
+/// What [`Queues::stop_lane`] found.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stopped {
+    /// Nothing waits in the lane.
+    Nothing,
+    /// The message is claimed, and nothing was written.
+    Claimed(QueuedMessage),
+    /// The message waited and has ended. This is how it was before.
+    Ended(QueuedMessage),
 }
 
 /// A message to be sent.

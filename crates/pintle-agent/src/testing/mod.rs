@@ -2,7 +2,7 @@
 //!
 //! [`ScriptedLlm`] gives prepared answers; [`tool_fn`], [`approver_fn`] and [`llm_fn`] make a tool, an approver and a model of a
 //! closure. [`MemoryStore`] is a whole [`Store`](crate::store::Store) in memory. [`store_conformance!`](crate::store_conformance)
-//! tests a store of your own.
+//! tests a store of your own, [`queues_conformance!`](crate::queues_conformance) its queues.
 
 mod closures;
 #[doc(hidden)]
@@ -11,6 +11,6 @@ mod llm;
 mod memory;
 
 pub use closures::{approver_fn, tool_fn};
-pub use conformance::StorePlace;
+pub use conformance::{QueuesPlace, StorePlace};
 pub use llm::{Answer, ScriptedLlm, llm_fn};
 pub use memory::{Access, MemoryQueues, MemoryStore};

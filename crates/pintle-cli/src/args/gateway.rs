@@ -9,11 +9,21 @@ use super::Who;
 #[command(after_help = "Examples:
   pintle serve
   pintle serve --addr 127.0.0.1:4000 --profile my-agent
+  pintle serve --host bot.example.org
 
-The token is in the file `token` of the data folder, which only you can read. An
-address that other machines reach needs it too, and a host that requests may name
-(`--host`). Ctrl-C stops; what was accepted and is not done is processed after
-the next start.
+HTTP works at once. The token is in the file `token` of the data folder, which
+only you can read:
+  curl http://127.0.0.1:7437/v1/messages -H 'Content-Type: application/json' \\
+    -H \"Authorization: Bearer $(cat DATA/token)\" \\
+    -d '{\"chat\": \"c\", \"messageId\": \"1\", \"sender\": \"me\", \"text\": \"list .\"}'
+
+Telegram: get a token from @BotFather, then in agent.json
+  \"channels\": { \"telegram\": { \"token\": \"${TELEGRAM_TOKEN}\" } }
+and pair yourself with the code that `pintle messages pair` prints.
+
+Ctrl-C stops; what was accepted and is not done is processed after the next
+start. Messages and tool calls whose outcome is not known are listed by
+`pintle messages unknown`.
 
 See also: pintle messages, pintle approvals")]
 pub(crate) struct Serve {
@@ -62,7 +72,7 @@ See also: pintle messages dead")]
         /// Its id, or the start or end of it
         id: String,
     },
-    /// List messages that may have arrived and are not sent again
+    /// List messages that may have arrived, and tool calls that may have run: neither is repeated
     #[command(after_help = "Examples:
   pintle messages unknown
   pintle messages unknown --json

@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use pintle_agent::store::{MessageState, OutgoingFilter, OutgoingState, QueuedMessage};
+use pintle::points::ToolOutcome;
+use pintle_agent::store::{CallFilter, MessageState, OutgoingFilter, OutgoingState, QueuedMessage};
 use serde_json::json;
 
 use crate::{
@@ -48,16 +49,25 @@ pub(crate) async fn run(
         MessagesCommand::Unknown => {
             let state = Some(OutgoingState::Unknown);
             let unknown = queues.outgoing(OutgoingFilter { state, ..Default::default() }).await?;
+            let outcome = Some(ToolOutcome::Unknown);
+            let calls = store.calls(CallFilter { outcome, ..Default::default() }).await?;
             if environment.json {
                 let view = |it: &pintle_agent::store::OutgoingMessage| {
                     json!({ "id": it.id, "runId": it.new.run_id, "platform": it.new.platform,
                             "chatId": it.new.chat_id, "text": it.new.text, "reason": it.reason })
                 };
-                say_pretty_json(&unknown.iter().map(view).collect::<Vec<_>>())?;
+                let messages: Vec<_> = unknown.iter().map(view).collect();
+                say_pretty_json(&json!({ "messages": messages, "calls": calls }))?;
+            } else if unknown.is_empty() && calls.is_empty() {
+                say!("nothing: every message and every tool call has a known outcome");
             }
             for sent in unknown.iter().filter(|_| !environment.json) {
                 let to = text!("{}:{}", sent.new.platform, sent.new.chat_id);
                 say!("{}  {}", cyan(to), sent.new.text);
+            }
+            for call in calls.iter().filter(|_| !environment.json) {
+                let what = text!("tool {} of run {}", call.tool, call.run_id);
+                say!("{}  {}", cyan(what), dim("the program ended while it ran"));
             }
         }
         MessagesCommand::Pair => {

@@ -8,11 +8,12 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
     sync::{Arc, OnceLock},
+    time::{Duration, Instant},
 };
 
 use pintle_agent::Channel;
 use pintle_gateway::{
-    ChannelSafety, Gateway, GatewayConfig, SafetyRules,
+    ChannelSafety, Gateway, GatewayConfig, LiveEvent, SafetyRules,
     api::{self, ApiConfig, Server, Token},
     channels::{
         ConsoleChannel, HttpChannel, TelegramChannel, TelegramConfig, TelegramMode,
@@ -21,7 +22,10 @@ use pintle_gateway::{
 };
 use pintle_profile::{Channels, Consumer, variable_of};
 use rustix::fs::{FlockOperation, flock};
-use tokio::io::BufReader;
+use tokio::{
+    io::BufReader,
+    sync::broadcast::{self, error::RecvError},
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -38,7 +42,7 @@ use crate::{
 pub(crate) async fn run(environment: &Environment, serve: Serve) -> Result<ExitCode, Problem> {
     let mut interrupts = Interrupts::listen();
     let data = environment.create_data_dir()?;
-    let _only_one = lock(&data)?;
+    let _only_one = lock(&data).await?;
     let (token, token_file) = token(&data)?;
     let (store, queues) = store::open_with_queues(environment).await?;
     let approver = Arc::new(OnceLock::new());
@@ -78,6 +82,7 @@ pub(crate) async fn run(environment: &Environment, serve: Serve) -> Result<ExitC
         builder = builder.channel(channel);
     }
     let gateway = builder.start().await?;
+    let telling = tokio::spawn(tell_trouble(gateway.events().subscribe()));
     let config = ApiConfig {
         token,
         operator: environment.names(),
@@ -99,8 +104,27 @@ pub(crate) async fn run(environment: &Environment, serve: Serve) -> Result<ExitC
     stop.cancel();
     gateway.stop().await;
     let _ = listening.await;
+    telling.abort();
     assembled.close().await;
     Ok(wish.code().into())
+}
+
+/// What is wrong with a channel or the queues; the same is told once in a row.
+async fn tell_trouble(mut events: broadcast::Receiver<LiveEvent>) {
+    let mut last = String::new();
+    loop {
+        let event = match events.recv().await {
+            Ok(event) if event.kind == "error" && event.run_id.is_none() => event,
+            Ok(_) | Err(RecvError::Lagged(_)) => continue,
+            Err(RecvError::Closed) => return,
+        };
+        let event: serde_json::Value = serde_json::from_str(&event.json).unwrap_or_default();
+        let message = event["message"].as_str().unwrap_or_default();
+        if message != last {
+            tell!("warning: {}", message);
+            last = message.to_string();
+        }
+    }
 }
 
 /// The hooks of the profile that do not run.
@@ -114,16 +138,21 @@ fn idle_hooks(assembled: &Assembled) -> Vec<api::IdleHook> {
 }
 
 /// One gateway for each data folder: it takes over what the one before left.
-fn lock(data: &Path) -> Result<File, Problem> {
+async fn lock(data: &Path) -> Result<File, Problem> {
     let path = data.join("gateway.lock");
     let file = File::options().create(true).truncate(false).write(true).open(&path);
     let file = file
         .map_err(|error| Problem::new(format!("{} cannot be opened: {error}", path.display())))?;
-    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
-        let data = data.display();
-        Problem::new(format!("another `pintle serve` uses the data folder {data}"))
-            .fix("stop it, or use another folder: `--data DIR`")
-    })?;
+    // What a killed one was about to start may hold its lock for a moment longer.
+    let began = Instant::now();
+    while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if began.elapsed() > Duration::from_secs(1) {
+            let data = data.display();
+            let what = format!("another `pintle serve` uses the data folder {data}");
+            return Err(Problem::new(what).fix("stop it, or use another folder: `--data DIR`"));
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     Ok(file)
 }
 

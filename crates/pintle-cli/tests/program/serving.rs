@@ -24,12 +24,12 @@ impl Served {
         let mut process = world.start(&arguments);
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let said: Value = serde_json::from_str(&line).unwrap_or_else(|_| {
+        let said: Value = serde_json::from_str(&line).unwrap_or_default();
+        let address = said["address"].as_str().map(str::to_string).unwrap_or_else(|| {
             let mut told = String::new();
             process.stderr.take().unwrap().read_to_string(&mut told).unwrap();
             panic!("it did not start: {line}{told}")
         });
-        let address = said["address"].as_str().unwrap().to_string();
         let token = std::fs::read_to_string(world.data().join("token")).unwrap();
         Self { process, address, token }
     }
@@ -151,5 +151,46 @@ fn after_kill_9_everything_accepted_is_answered_in_order_and_no_tool_runs_twice(
         assert_eq!(ran, once, "chat {chat}: a tool ran twice");
         assert!(ran.is_sorted(), "chat {chat}: {ran:?}");
     }
+    served.kill();
+}
+
+/// A fuzzer that reads `/openapi.json`: whatever it sends, no call answers with a server error, and every answer has the
+/// shape that the document promises.
+#[test]
+fn no_request_that_the_description_allows_or_forbids_is_a_server_error() {
+    let world = World::new();
+    let served = Served::start(&world);
+    // Something to find: a run with events.
+    served.say("c", "1", "run echo hello", "");
+    let fuzzer = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/schemathesis/.venv/bin/schemathesis");
+    let fuzzed = std::process::Command::new(&fuzzer)
+        .current_dir(world.data())
+        .args(["run", &format!("http://{}/openapi.json", served.address)])
+        .args(["-H", &format!("Authorization: Bearer {}", served.token)])
+        .args(["--seed", "1", "--max-examples", "5", "--phases", "coverage,fuzzing"])
+        .args([
+            "--checks",
+            "not_a_server_error,response_schema_conformance,status_code_conformance",
+        ])
+        // It never ends.
+        .args(["--exclude-path", "/v1/events"])
+        .args([
+            "--workers",
+            "2",
+            "--no-shrink",
+            "--request-timeout",
+            "30",
+            "--suppress-health-check",
+            "all",
+            "--no-color",
+        ])
+        .output()
+        .unwrap_or_else(|error| {
+            panic!("{}: {error}; `cargo xtask test` installs it", fuzzer.display())
+        });
+    let told = String::from_utf8_lossy(&fuzzed.stdout);
+    assert!(fuzzed.status.success(), "{told}");
+    assert_eq!(served.call("GET", "/healthz", "", None).0, 200);
     served.kill();
 }

@@ -7,10 +7,11 @@ use futures_util::stream;
 use pintle::points::{InboundMessage, Sender};
 use pintle_agent::{
     Received,
-    store::{MessageState, OutgoingFilter, OutgoingKind, OutgoingState, QueuedMessage},
+    store::{MessageState, OutgoingFilter, OutgoingKind, QueuedMessage},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::{
@@ -19,7 +20,7 @@ use super::{
     runs,
     sse::{self, SseEvent},
 };
-use crate::channels::HTTP;
+use crate::{channels::HTTP, clock::now_ms};
 
 /// How long a caller waits for the answer before it gets the run's id instead.
 const LONGEST_WAIT: Duration = Duration::from_secs(10 * 60);
@@ -52,7 +53,7 @@ pub(crate) struct MessageReply {
     /// What the agent says; absent while it does not, or when a hook suppressed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     reply: Option<String>,
-    /// How the run ended, or `queued`, `parked` or `handled`.
+    /// How the run ended, or `queued`, `parked`, `dead` or `handled`.
     outcome: String,
 }
 
@@ -70,6 +71,11 @@ pub(super) async fn post(
         if value.is_empty() || value.len() > 200 {
             return Err(ApiError::bad_request(format!("`{name}` has 1 to 200 bytes")));
         }
+    }
+    if let Some(asked) = &personality
+        && let Err(unknown) = api.gateway.agent().personalities().get(asked)
+    {
+        return Err(ApiError::bad_request(unknown.to_string()));
     }
     let message = InboundMessage::default()
         .id(id)
@@ -93,9 +99,20 @@ pub(super) async fn post(
         }
     };
     if wants_stream {
-        let response = match is_new {
-            true => sse::response(of_run(api, live, run_id)),
-            false => runs::stream_of(api, run_id, 0),
+        let response = match is_new || api.gateway.queues().message(&run_id).await?.is_some() {
+            true if is_new => sse::response(of_run(api, live, run_id)),
+            true => runs::stream_of(api, run_id, 0),
+            // A command or a hook answered: there is no run.
+            false => {
+                api.gateway.wait_until_settled(&run_id).await?;
+                let handled = settled(&api, run_id.clone(), None).await?;
+                let (id, kind) = (String::new(), "done".to_string());
+                let data = json!({
+                    "type": kind, "ts": now_ms(), "runId": run_id, "platform": HTTP,
+                    "text": handled.reply, "outcome": handled.outcome,
+                });
+                sse::response(stream::iter([SseEvent { id, kind, data: data.to_string() }]))
+            }
         };
         return Ok(Reply::Other(response));
     }
@@ -106,12 +123,7 @@ pub(super) async fn post(
         }
     }
     let message = api.gateway.queues().message(&run_id).await?;
-    let state = message.map_or(MessageState::Done, |message| message.state);
-    let outcome = match state {
-        MessageState::Parked => "parked",
-        _ => "queued",
-    };
-    let reply = MessageReply { run_id, reply: None, outcome: outcome.into() };
+    let reply = MessageReply { run_id, reply: None, outcome: progress(message.as_ref()) };
     Ok(Reply::Json(StatusCode::ACCEPTED, reply))
 }
 
@@ -119,29 +131,33 @@ fn prefers_async<Q, B>(call: &Call<Q, B>) -> bool {
     call.header("prefer").is_some_and(|prefer| prefer.contains("respond-async"))
 }
 
-/// The answer as it was sent: hooks may have rewritten or suppressed it.
+/// How far a message has come, or how its run ended.
+pub(super) fn progress(message: Option<&QueuedMessage>) -> String {
+    let Some(message) = message else { return "handled".into() };
+    match message.state {
+        MessageState::Queued => "queued".into(),
+        MessageState::Parked => "parked".into(),
+        MessageState::Dead => "dead".into(),
+        MessageState::Done => message.outcome.clone().unwrap_or_else(|| "unknown".into()),
+    }
+}
+
+/// The answer as hooks left it: they may have rewritten or suppressed it.
 async fn settled(
     api: &Api,
     run_id: String,
     message: Option<QueuedMessage>,
 ) -> Result<MessageReply, ApiError> {
-    let filter = OutgoingFilter {
-        run_id: Some(run_id.clone()),
-        state: Some(OutgoingState::Accepted),
-        ..OutgoingFilter::default()
-    };
+    let filter = OutgoingFilter { run_id: Some(run_id.clone()), ..OutgoingFilter::default() };
     let sent = api.gateway.queues().outgoing(filter).await?;
     let kind = if message.is_some() { OutgoingKind::Reply } else { OutgoingKind::Notice };
     let said: Vec<String> = sent
         .into_iter()
-        .filter(|sent| sent.new.kind == kind && sent.new.platform == HTTP)
+        // What a hook suppressed was never handed over.
+        .filter(|sent| sent.new.kind == kind && sent.new.platform == HTTP && sent.attempts > 0)
         .map(|sent| sent.new.text)
         .collect();
-    let outcome = match message {
-        Some(QueuedMessage { state: MessageState::Dead, .. }) => "dead".into(),
-        Some(message) => message.outcome.unwrap_or_else(|| "unknown".into()),
-        None => "handled".into(),
-    };
+    let outcome = progress(message.as_ref());
     let reply = (!said.is_empty()).then(|| said.join("\n"));
     Ok(MessageReply { run_id, reply, outcome })
 }
@@ -159,7 +175,18 @@ fn of_run(
         loop {
             let event = match live.recv().await {
                 Ok(event) if event.run_id.as_ref() == Some(&run_id) => event,
-                Ok(_) | Err(RecvError::Lagged(_)) => continue,
+                Ok(_) => continue,
+                // Its last event may be among those that were missed.
+                Err(RecvError::Lagged(_)) => {
+                    let message = api.gateway.queues().message(&run_id).await.ok()?;
+                    let is_open = |it: &QueuedMessage| {
+                        matches!(it.state, MessageState::Queued | MessageState::Parked)
+                    };
+                    match message.is_some_and(|message| is_open(&message)) {
+                        true => continue,
+                        false => return None,
+                    }
+                }
                 Err(RecvError::Closed) => return None,
             };
             let over = event.kind == "done";

@@ -14,7 +14,7 @@ mod status;
 
 use std::{net::SocketAddr, sync::Arc};
 
-use axum::Router;
+use axum::{Router, http::StatusCode};
 use serde_json::Value;
 
 pub use error::ApiError;
@@ -82,6 +82,10 @@ pub fn router(
     guarded
         .merge(open)
         .fallback(async || ApiError::not_found("there is no such address"))
+        .method_not_allowed_fallback(async || {
+            let message = "this address takes another method";
+            ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method", message)
+        })
         .layer(axum::middleware::from_fn_with_state(api.clone(), guard::screen))
         .with_state(api)
 }

@@ -12,6 +12,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::{
     Api, ApiError,
+    messages::progress,
     routes::{Call, Nothing, Reply},
     sse::{self, SseEvent},
 };
@@ -35,12 +36,16 @@ pub(crate) struct Limit {
 pub(crate) struct RunView {
     run_id: String,
     session_id: String,
-    model: String,
-    /// In milliseconds since 1970.
-    started_at: u64,
+    /// Absent before it begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    /// In milliseconds since 1970; absent before it begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started_at: Option<u64>,
     /// Absent while it goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     ended_at: Option<u64>,
+    /// How it ended; `queued` before it begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<String>,
     input_tokens: u64,
@@ -55,8 +60,8 @@ impl From<StoredRun> for RunView {
         Self {
             run_id: run.run_id,
             session_id: run.session_id,
-            model: run.model,
-            started_at: run.started_at,
+            model: Some(run.model),
+            started_at: Some(run.started_at),
             ended_at: run.ended_at,
             outcome: run.outcome,
             input_tokens: run.input_tokens,
@@ -74,12 +79,38 @@ pub(super) async fn list(api: Api, call: Call<Limit>) -> Result<Reply<Vec<RunVie
 }
 
 pub(super) async fn show(api: Api, call: Call<Nothing>) -> Result<Reply<RunView>, ApiError> {
-    Ok(RunView::from(known(&api, &call.id).await?).into())
+    if let Some(run) = api.gateway.store().run(&call.id).await? {
+        return Ok(RunView::from(run).into());
+    }
+    // Its message was accepted, and waits for its turn.
+    let message = api.gateway.queues().message(&call.id).await?;
+    let message = message.ok_or_else(|| unknown(&call.id))?;
+    let view = RunView {
+        outcome: Some(progress(Some(&message))),
+        run_id: message.run_id,
+        session_id: message.session_id,
+        model: None,
+        started_at: None,
+        ended_at: None,
+        input_tokens: 0,
+        output_tokens: 0,
+        cost_usd: 0.0,
+        dropped_events: 0,
+    };
+    Ok(view.into())
 }
 
-async fn known(api: &Api, id: &str) -> Result<StoredRun, ApiError> {
-    let run = api.gateway.store().run(id).await?;
-    run.ok_or_else(|| ApiError::not_found(format!("there is no run `{id}`")))
+fn unknown(id: &str) -> ApiError {
+    ApiError::not_found(format!("there is no run `{id}`"))
+}
+
+/// Whether there is such a run, or will be.
+async fn known(api: &Api, id: &str) -> Result<(), ApiError> {
+    let is_run = api.gateway.store().run(id).await?.is_some();
+    match is_run || api.gateway.queues().message(id).await?.is_some() {
+        true => Ok(()),
+        false => Err(unknown(id)),
+    }
 }
 
 /// Something that happened in a run.

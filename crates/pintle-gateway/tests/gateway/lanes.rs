@@ -99,11 +99,8 @@ async fn stop_ends_a_run_and_the_next_message_is_processed() {
     let gateway = world.start().await;
     let Received::Queued { run_id } = say(&gateway, "c", "1", "long").await else { panic!() };
     say(&gateway, "c", "2", "next").await;
-    tokio::time::timeout(Duration::from_secs(20), async {
-        while say(&gateway, "c", &pintle_agent_id(), "/stop").await.is_idle(&world) {}
-    })
-    .await
-    .unwrap();
+    begun(&world).await;
+    say(&gateway, "c", "3", "/stop").await;
     let stopped = gateway.wait_until_settled(&run_id).await.unwrap().unwrap();
     assert_eq!(stopped.outcome.as_deref(), Some("aborted"));
     gate.add_permits(1);
@@ -113,21 +110,58 @@ async fn stop_ends_a_run_and_the_next_message_is_processed() {
         .await;
 }
 
-fn pintle_agent_id() -> String {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    format!("stop {}", NEXT.fetch_add(1, Ordering::SeqCst))
+async fn begun(world: &World) {
+    let waiting = async {
+        while !world.fired.points().contains(&"session.start".to_string()) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), waiting).await.expect("the run begins");
 }
 
-trait IsIdle {
-    fn is_idle(&self, world: &World) -> bool;
+/// A message that has not begun is stopped too, and so is one that was claimed a moment ago.
+#[tokio::test]
+async fn stop_takes_back_a_message_that_waits_for_a_free_slot() {
+    let mut world = World::echo();
+    world.config = GatewayConfig { max_runs: 1, ..world.config };
+    let gate = hold(&world);
+    let gateway = world.start().await;
+    say(&gateway, "busy", "1", "long").await;
+    begun(&world).await;
+    let Received::Queued { run_id } = say(&gateway, "c", "1", "waits").await else { panic!() };
+    say(&gateway, "c", "2", "/stop").await;
+    let stopped = gateway.wait_until_settled(&run_id).await.unwrap().unwrap();
+    assert_eq!(stopped.outcome.as_deref(), Some("aborted"));
+    say(&gateway, "c", "3", "next").await;
+    gate.add_permits(2);
+    world.channel.until("the others are answered", |it| it.texts().len() == 3).await;
+    let texts = world.channel.texts_to("c");
+    assert_eq!(texts, ["The message was taken back before its run began.", "echo: next"]);
 }
 
-impl IsIdle for Received {
-    /// The run has not begun yet: `/stop` has nothing to stop.
-    fn is_idle(&self, world: &World) -> bool {
-        !world.fired.points().contains(&"session.start".to_string())
-            && !world.channel.texts().contains(&"Stopping.".to_string())
+/// A gateway that is stopped in the middle of a run has not failed at it.
+#[tokio::test]
+async fn restarts_in_the_middle_of_a_run_do_not_make_its_message_a_dead_letter() {
+    let world = World::echo();
+    let gate = hold(&world);
+    let gateway = world.start().await;
+    let Received::Queued { run_id } = say(&gateway, "c", "1", "hello").await else { panic!() };
+    begun(&world).await;
+    gateway.stop().await;
+    for _ in 0..5 {
+        let gateway = world.start().await;
+        let claimed = async {
+            while world.queues.message(&run_id).await.unwrap().unwrap().attempts == 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), claimed).await.expect("it is claimed");
+        gateway.stop().await;
+        assert_eq!(world.queues.message(&run_id).await.unwrap().unwrap().attempts, 0);
     }
+    gate.add_permits(10);
+    let _gateway = world.start().await;
+    world.channel.until("it is answered", |it| it.texts() == ["echo: hello"]).await;
 }
 
 /// A message whose processing ends the program each time does not do so for ever.

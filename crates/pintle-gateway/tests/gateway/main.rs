@@ -10,11 +10,14 @@
 
 mod api;
 mod approvals;
+mod crashes;
 mod inbound;
 mod lanes;
 mod outbound;
 mod points;
 mod safety;
+mod soak;
 mod support;
 mod telegram;
 mod telegram_server;
+mod webhook;

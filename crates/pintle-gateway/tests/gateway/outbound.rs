@@ -166,3 +166,33 @@ async fn a_long_answer_is_sent_in_parts_in_order() {
     assert_eq!(parts.concat(), "line of text\n".repeat(20));
     assert!(texts.iter().all(|text| text.len() <= 100));
 }
+
+/// A platform may take longer than the lease, and hooks too: the message is still sent once.
+#[tokio::test]
+async fn a_send_that_takes_longer_than_its_lease_is_not_begun_twice() {
+    let mut world = World::echo();
+    world.config.lease = Duration::from_millis(90);
+    world
+        .hooks
+        .register_modifying(|_: Event<MessageSending>| async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            None::<MessagePatch>
+        })
+        .unwrap();
+    let gateway = world.start().await;
+    say(&gateway, "c", "1", "hello").await;
+    assert_eq!(settled(&world).await, [OutgoingState::Accepted]);
+    assert_eq!(world.channel.texts(), ["echo: hello"]);
+}
+
+#[tokio::test]
+async fn a_message_that_never_leaves_is_failed_after_the_last_attempt() {
+    let mut world = World::echo();
+    world.config.send_attempts = 2;
+    let down = || Err(SendError::Temporary("down".into()));
+    *world.channel.results.lock().unwrap() = [down(), down(), down()].into();
+    let gateway = world.start().await;
+    say(&gateway, "c", "1", "hello").await;
+    assert_eq!(settled(&world).await, [OutgoingState::Failed]);
+    assert!(world.channel.texts().is_empty());
+}

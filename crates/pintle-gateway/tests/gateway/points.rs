@@ -1,7 +1,16 @@
-//! P1: every channel point fires on the path of every adapter.
+//! P1: every point of the catalogue fires on the path of every adapter.
 
-use std::{io::Cursor, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    io::Cursor,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
+use futures_util::{
+    StreamExt,
+    stream::{self, BoxStream},
+};
 use pintle::{
     Event,
     points::{
@@ -9,9 +18,14 @@ use pintle::{
         MessageSent, PersonalityPatch, PersonalitySwitched, Suppressed,
     },
 };
+use pintle_agent::{
+    FinishReason, Llm, LlmError, LlmEvent, LlmRequest, LlmResponse, Message, ToolCall,
+};
 use pintle_gateway::{MessageScreening, Refused, channels::ConsoleChannel};
+use serde_json::json;
+use tokio::io::{AsyncWriteExt, BufReader};
 
-use crate::support::*;
+use crate::{api::Client, support::*, telegram, telegram_server::said};
 
 const PATH: [&str; 6] = [
     "message_screening",
@@ -131,4 +145,107 @@ async fn a_plugins_handler_fires_only_for_a_personality_that_lists_it() {
         heard,
         ["sending This is coder now.", "received as coder", "sending echo: as coder"]
     );
+}
+
+/// Points that no message fires by itself: the tools of the ticket board do, and their tests drive them.
+const OF_TICKETS: [&str; 2] = ["before_ticket_complete", "after_ticket_revision"];
+
+/// What a person says: together it needs every point.
+const SAID: [&str; 3] = ["/personality coder", "look", "fail"];
+
+/// Looks itself and through a sub-agent, and fails when it is told to.
+struct EveryPoint;
+
+impl Llm for EveryPoint {
+    fn name(&self) -> &str {
+        "every point"
+    }
+
+    fn stream(&self, request: LlmRequest) -> BoxStream<'static, Result<LlmEvent, LlmError>> {
+        let call = |id: &str, name: &str, input| ToolCall {
+            id: id.into(),
+            name: name.into(),
+            input,
+            malformed: None,
+        };
+        let peek = || call("p", "peek", json!({ "path": "." }));
+        let calls = match request.messages.last() {
+            Some(Message::User { text }) if text.contains("deeper") => vec![peek()],
+            Some(Message::User { text }) if text.contains("look") => {
+                vec![peek(), call("d", "delegate", json!({ "task": "deeper" }))]
+            }
+            Some(Message::User { text }) if text.contains("fail") => {
+                let error = LlmError {
+                    code: "auth".into(),
+                    message: "no key".into(),
+                    retryable: false,
+                    retry_after: None,
+                };
+                return stream::iter([Err(error)]).boxed();
+            }
+            _ => Vec::new(),
+        };
+        let finish = if calls.is_empty() { FinishReason::EndTurn } else { FinishReason::ToolUse };
+        let response = LlmResponse { tool_calls: calls, finish, ..says("looked") };
+        stream::iter([Ok(LlmEvent::End(response))]).boxed()
+    }
+}
+
+#[tokio::test]
+async fn every_point_of_the_catalogue_fires_over_the_console_http_and_telegram() {
+    for channel in ["console", "http", "telegram"] {
+        let mut world = World::echo();
+        world.llm = Arc::new(EveryPoint);
+        let mut expected: BTreeSet<String> =
+            world.hooks.known_points().iter().map(|point| point.name.to_string()).collect();
+        for point in OF_TICKETS {
+            assert!(expected.remove(point), "{point} is an exception and is no point");
+        }
+        expected.insert("message_screening".into());
+        let _gateway = match channel {
+            "console" => over_the_console(&world).await,
+            "http" => over_http(&world).await,
+            _ => over_telegram(&world).await,
+        };
+        let last = Mutex::new(Vec::new());
+        let all = async {
+            loop {
+                let fired: BTreeSet<String> = world.fired.points().into_iter().collect();
+                let missing: Vec<_> = expected.difference(&fired).cloned().collect();
+                if missing.is_empty() {
+                    return;
+                }
+                *last.lock().unwrap() = missing;
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(20), all).await;
+        assert!(waited.is_ok(), "{channel} did not fire {:?}", last.lock().unwrap());
+    }
+}
+
+async fn over_the_console(world: &World) -> pintle_gateway::Gateway {
+    let (mut typed, lines) = tokio::io::duplex(1024);
+    let console = ConsoleChannel::new(BufReader::new(lines), "ann", |_: &str| {});
+    let gateway = world.builder().channel(Arc::new(console)).start().await.unwrap();
+    for said in SAID {
+        typed.write_all(format!("{said}\n").as_bytes()).await.unwrap();
+    }
+    gateway
+}
+
+async fn over_http(world: &World) -> pintle_gateway::Gateway {
+    let client = Client::new(world).await;
+    for (n, said) in SAID.iter().enumerate() {
+        assert_eq!(client.say(&n.to_string(), said).await.0, 200);
+    }
+    client.gateway
+}
+
+async fn over_telegram(world: &World) -> pintle_gateway::Gateway {
+    let (server, gateway) = telegram::polling(world).await;
+    for (n, text) in (1..).zip(SAID) {
+        server.says(n, said(i32::try_from(n).unwrap(), 7, 7, text));
+    }
+    gateway
 }

@@ -22,6 +22,7 @@ use pintle_agent::{
     Agent, Channel, ChannelError, ChannelFeatures, ChannelMessage, FinishReason, Inbox, Llm,
     LlmError, LlmEvent, LlmRequest, LlmResponse, Message, PermittedCall, Personalities,
     Personality, Policy, Received, SendError, Store, Tool, ToolCall, ToolCx, ToolError, ToolSpec,
+    Zone,
     store::Queues,
     testing::{MemoryQueues, MemoryStore},
 };
@@ -96,7 +97,7 @@ impl World {
             policy,
         )
         .approver(Arc::new(approver.clone()))
-        .tools([Arc::new(Deploy { runs }) as Arc<dyn Tool>])
+        .tools([Arc::new(Deploy { runs }) as Arc<dyn Tool>, Arc::new(Peek)])
         .build()
         .unwrap();
         if !self.is_guarded.swap(true, Ordering::SeqCst) {
@@ -127,6 +128,20 @@ impl Tool for Deploy {
     fn run(&self, _: PermittedCall, _: ToolCx) -> BoxFuture<'static, Result<String, ToolError>> {
         self.runs.fetch_add(1, Ordering::SeqCst);
         std::future::ready(Ok("deployed".to_string())).boxed()
+    }
+}
+
+/// A tool that runs unasked and names a path.
+struct Peek;
+
+impl Tool for Peek {
+    fn spec(&self) -> ToolSpec {
+        let schema = json!({ "type": "object", "properties": { "path": { "type": "string" } } });
+        ToolSpec::new("peek", "Looks.", schema).in_zone(Zone::Safe).with_paths(["path"])
+    }
+
+    fn run(&self, _: PermittedCall, _: ToolCx) -> BoxFuture<'static, Result<String, ToolError>> {
+        std::future::ready(Ok("seen".to_string())).boxed()
     }
 }
 

@@ -22,7 +22,7 @@ fn bot(address: &str, mode: TelegramMode) -> Arc<TelegramChannel> {
     Arc::new(TelegramChannel::new(config).unwrap().polling_for(Duration::from_secs(1)))
 }
 
-async fn polling(world: &World) -> (Arc<BotServer>, Gateway) {
+pub(crate) async fn polling(world: &World) -> (Arc<BotServer>, Gateway) {
     let (server, address) = BotServer::start().await;
     let channel = bot(&address, TelegramMode::Polling);
     (server, world.builder().channel(channel).start().await.unwrap())
@@ -243,4 +243,55 @@ async fn a_webhook_needs_its_secret_and_is_answered_after_the_message_is_stored(
     assert_eq!(send(Some("hush"), update.to_string()).await.0, 200);
     server.until("it is answered", |it| !it.texts().is_empty()).await;
     assert_eq!(server.texts(), ["echo: hello"]);
+}
+
+/// A question that Telegram is too busy to edit is edited later; one with a file has a caption in place of a text.
+#[tokio::test]
+async fn buttons_go_away_also_when_telegram_is_busy_and_under_a_file() {
+    let mut world = World::new(|request| {
+        let mut response = deploys(request);
+        for call in &mut response.tool_calls {
+            call.input = serde_json::json!({ "to": "x".repeat(5000) });
+        }
+        response
+    });
+    world.approvers = vec!["telegram:7".into()];
+    let (server, _gateway) = polling(&world).await;
+    server.faults.lock().unwrap().push_back(("editMessageText", Fault::TooManyRequests(0)));
+    server.faults.lock().unwrap().push_back(("editMessageCaption", Fault::TooManyRequests(0)));
+    server.says(1, said(1, 9, 9, "deploy"));
+    server.until("the file is sent", |it| it.files.lock().unwrap().len() == 1).await;
+    let file = server.files.lock().unwrap()[0].clone();
+    let token = file.split("callback_data\":\"").nth(2).unwrap().split('"').next().unwrap();
+    server.presses(2, 7, token);
+    server.until("the caption is edited", |it| it.captions.lock().unwrap().len() == 1).await;
+    let edit = server.captions.lock().unwrap()[0].clone();
+    assert!(edit.reply_markup.is_none());
+    let caption = edit.caption.unwrap();
+    assert!(caption.starts_with("deploy was denied by telegram:7 at 20"), "{caption}");
+    assert_eq!(world.tool_runs.load(std::sync::atomic::Ordering::SeqCst), 0);
+}
+
+/// Nothing is silent: what is wrong with a bot is among the events, without its token.
+#[tokio::test]
+async fn a_wrong_bot_token_is_told() {
+    let world = World::echo();
+    let (_server, address) = BotServer::start().await;
+    let config =
+        TelegramConfig { token: "42:wrong".into(), base_url: address, mode: TelegramMode::Polling };
+    let channel = Arc::new(TelegramChannel::new(config).unwrap());
+    let gateway = world.builder().channel(channel).start().await.unwrap();
+    let told = async {
+        loop {
+            let hub = gateway.events();
+            let events = hub.since(&hub.wire_id(0)).unwrap();
+            if let Some(error) = events.iter().find(|event| event.kind == "error") {
+                return error.json.to_string();
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let told = tokio::time::timeout(Duration::from_secs(20), told).await.unwrap();
+    assert!(told.contains("Unauthorized") && !told.contains("42:wrong"), "{told}");
+    gateway.stop().await;
 }

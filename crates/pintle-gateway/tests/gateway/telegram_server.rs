@@ -52,6 +52,8 @@ pub(crate) struct BotServer {
     pub(crate) faults: Mutex<VecDeque<(&'static str, Fault)>>,
     pub(crate) sent: Mutex<Vec<SendMessageParams>>,
     pub(crate) files: Mutex<Vec<String>>,
+    /// The ids of messages that are files.
+    documents: Mutex<Vec<i32>>,
     pub(crate) edited: Mutex<Vec<EditMessageTextParams>>,
     pub(crate) captions: Mutex<Vec<EditMessageCaptionParams>>,
     pub(crate) answered: Mutex<Vec<AnswerCallbackQueryParams>>,
@@ -187,10 +189,17 @@ async fn answer(server: &BotServer, method: &str, body: &[u8]) -> Response {
         }
         "sendDocument" => {
             server.files.lock().unwrap().push(String::from_utf8(body.to_vec()).unwrap());
-            done(server.message(ChatId::Integer(7)))
+            let message = server.message(ChatId::Integer(7));
+            server.documents.lock().unwrap().push(message.message_id);
+            done(message)
         }
         "editMessageText" => {
-            server.edited.lock().unwrap().push(params(body));
+            let edit: EditMessageTextParams = params(body);
+            let id = edit.message_id.unwrap();
+            if server.documents.lock().unwrap().contains(&id) {
+                return refused(400, "Bad Request: there is no text in the message to edit", None);
+            }
+            server.edited.lock().unwrap().push(edit);
             done(true)
         }
         "editMessageCaption" => {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pintle_agent::store::{
     Accepted, ClaimedMessage, LaneClaim, MessageEnd, MessageState, NewInbound, QueuedMessage,
+    Stopped,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use uuid::Uuid;
@@ -132,7 +133,9 @@ pub(super) fn settle(
         }
         MessageEnd::Retry { error, at } => ("queued", None, Some(error), None, to_sql(*at)),
         MessageEnd::Dead { error } => ("dead", None, Some(error), None, now),
+        MessageEnd::Released => ("queued", None, None, None, now),
     };
+    let is_released = *end == MessageEnd::Released;
     // The fence comes first: an owner that lost its claim writes nothing.
     let held = conn
         .prepare_cached(
@@ -143,11 +146,12 @@ pub(super) fn settle(
         return Ok(false);
     }
     conn.prepare_cached(
-        "UPDATE inbox SET state = ?2, outcome = ?3, error = COALESCE(?4, error), waiting_on = ?5
+        "UPDATE inbox SET state = ?2, outcome = ?3, error = COALESCE(?4, error),
+             waiting_on = IIF(?6, waiting_on, ?5), attempts = MAX(0, attempts - ?6)
          WHERE lane = ?1 AND seq = (
              SELECT MIN(seq) FROM inbox WHERE lane = ?1 AND state IN ('queued', 'parked'))",
     )?
-    .execute(params![claim.lane, state, outcome, error, waiting_on])?;
+    .execute(params![claim.lane, state, outcome, error, waiting_on, is_released])?;
     be_ready(conn, &claim.lane, ready_at)?;
     Ok(true)
 }
@@ -172,7 +176,7 @@ pub(super) fn wake(conn: &Connection, approval_id: &str) -> Result<bool, Fault> 
     Ok(woken > 0)
 }
 
-pub(super) fn stop(conn: &Connection, lane: &str) -> Result<Option<QueuedMessage>, Fault> {
+pub(super) fn stop(conn: &Connection, lane: &str) -> Result<Stopped, Fault> {
     let now = to_sql(now_ms());
     let head = conn
         .prepare_cached(&format!(
@@ -180,22 +184,19 @@ pub(super) fn stop(conn: &Connection, lane: &str) -> Result<Option<QueuedMessage
         ))?
         .query_row([lane], message_from)
         .optional()?;
-    let Some(head) = head else { return Ok(None) };
+    let Some(head) = head else { return Ok(Stopped::Nothing) };
     let is_claimed = conn
         .prepare_cached("SELECT 1 FROM lanes WHERE key = ?1 AND lease_until > ?2")?
         .exists(params![lane, now])?;
     if is_claimed {
-        return Ok(Some(head));
-    }
-    if head.state != MessageState::Parked {
-        return Ok(None);
+        return Ok(Stopped::Claimed(head));
     }
     conn.prepare_cached(
         "UPDATE inbox SET state = 'done', outcome = 'aborted', waiting_on = NULL WHERE run_id = ?1",
     )?
     .execute([&head.run_id])?;
     be_ready(conn, lane, now)?;
-    Ok(Some(head))
+    Ok(Stopped::Ended(head))
 }
 
 pub(super) fn by_run(conn: &Connection, run_id: &str) -> Result<Option<QueuedMessage>, Fault> {

@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use pintle::points::OutboundMessage;
 use pintle_agent::store::{
     Accepted, ClaimedMessage, LaneClaim, MessageEnd, MessageState, NewInbound, NewOutgoing,
-    OutgoingFilter, OutgoingMessage, QueuedMessage, Queues, SendEnd, Stored,
+    OutgoingFilter, OutgoingMessage, QueuedMessage, Queues, SendEnd, Stopped, Stored,
 };
 
 use crate::store::SqliteStore;
@@ -74,7 +74,7 @@ impl Queues for SqliteStore {
         on_thread!(self, write, "waking a lane", |conn| inbox::wake(conn, &id))
     }
 
-    fn stop_lane(&self, lane: &str) -> Stored<'_, Option<QueuedMessage>> {
+    fn stop_lane(&self, lane: &str) -> Stored<'_, Stopped> {
         let lane = lane.to_owned();
         on_thread!(self, write, "stopping a lane", |conn| inbox::stop(conn, &lane))
     }
@@ -99,6 +99,11 @@ impl Queues for SqliteStore {
 
     fn claim_outgoing(&self, lease: Duration) -> Stored<'_, Option<OutgoingMessage>> {
         on_thread!(self, write, "claiming a message to send", |conn| outbox::claim(conn, lease))
+    }
+
+    fn renew_outgoing(&self, id: &str, claim: &str, lease: Duration) -> Stored<'_, bool> {
+        let (id, claim) = (id.to_owned(), claim.to_owned());
+        on_thread!(self, write, "renewing a lease", |conn| outbox::renew(conn, &id, &claim, lease))
     }
 
     fn begin_outgoing(&self, id: &str, claim: &str, message: &OutboundMessage) -> Stored<'_, bool> {

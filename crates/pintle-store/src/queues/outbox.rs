@@ -54,6 +54,19 @@ pub(super) fn claim(conn: &Connection, lease: Duration) -> Result<Option<Outgoin
     Ok(statement.query_row(params![claim, until, to_sql(now)], message_from).optional()?)
 }
 
+pub(super) fn renew(
+    conn: &Connection,
+    id: &str,
+    claim: &str,
+    lease: Duration,
+) -> Result<bool, Fault> {
+    let until = to_sql(now_ms().saturating_add(millis(lease)));
+    let renewed = conn
+        .prepare_cached("UPDATE outbox SET lease_until = ?3 WHERE id = ?1 AND claim = ?2")?
+        .execute(params![id, claim, until])?;
+    Ok(renewed > 0)
+}
+
 pub(super) fn begin(
     conn: &Connection,
     id: &str,

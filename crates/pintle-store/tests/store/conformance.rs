@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
-use pintle_agent::Store;
-use pintle_agent::testing::StorePlace;
+use pintle_agent::testing::{QueuesPlace, StorePlace};
+use pintle_agent::{Store, store::Queues};
 use pintle_store::{Options, SqliteStore};
 
 use crate::support::Place;
@@ -26,4 +26,15 @@ impl StorePlace for Place {
     }
 }
 
+impl QueuesPlace for Place {
+    fn fresh() -> Self {
+        Place::new()
+    }
+
+    fn open(&self) -> BoxFuture<'_, Arc<dyn Queues>> {
+        async move { Arc::new(Place::open(self).await) as Arc<dyn Queues> }.boxed()
+    }
+}
+
 pintle_agent::store_conformance!(Place);
+pintle_agent::queues_conformance!(Place);

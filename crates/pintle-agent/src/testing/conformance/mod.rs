@@ -7,6 +7,8 @@ pub mod answers;
 pub mod approvals;
 pub mod claims;
 pub mod ledger;
+pub mod outbox;
+pub mod queues;
 pub mod records;
 pub mod rules;
 pub mod sessions;
@@ -18,7 +20,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use crate::store::Store;
+use crate::store::{Queues, Store};
 
 /// Where a store keeps things: how the conformance tests get one.
 pub trait StorePlace: Send + Sync {
@@ -33,12 +35,36 @@ pub trait StorePlace: Send + Sync {
     fn open(&self) -> BoxFuture<'_, Arc<dyn Store>>;
 }
 
+/// Where queues keep things, as [`StorePlace`] is for a store.
+pub trait QueuesPlace: Send + Sync {
+    /// A place of its own with nothing in it.
+    fn fresh() -> Self
+    where
+        Self: Sized;
+
+    /// Opens the queues in this place. Each call gives another handle, as another process would have one.
+    fn open(&self) -> BoxFuture<'_, Arc<dyn Queues>>;
+}
+
 /// Runs one test on a place of its own.
 #[doc(hidden)]
 pub fn run<P: StorePlace>(test: impl for<'a> FnOnce(&'a dyn StorePlace) -> BoxFuture<'a, ()>) {
     let place = P::fresh();
+    block_on(test(&place));
+}
+
+/// Runs one test of queues on a place of its own.
+#[doc(hidden)]
+pub fn run_queues<P: QueuesPlace>(
+    test: impl for<'a> FnOnce(&'a dyn QueuesPlace) -> BoxFuture<'a, ()>,
+) {
+    let place = P::fresh();
+    block_on(test(&place));
+}
+
+fn block_on(test: BoxFuture<'_, ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    runtime.block_on(test(&place));
+    runtime.block_on(test);
 }
 
 /// Tests a store: `store_conformance!(Place)`, where `Place` is a [`StorePlace`](crate::testing::StorePlace).
@@ -66,7 +92,7 @@ pub fn run<P: StorePlace>(test: impl for<'a> FnOnce(&'a dyn StorePlace) -> BoxFu
 #[macro_export]
 macro_rules! store_conformance {
     ($place:ident) => {
-        $crate::store_conformance! { @groups $place:
+        $crate::store_conformance! { @groups run $place:
             sessions {
                 a_conversation_is_the_same_after_reopening
                 opening_a_key_finds_the_newest_session_with_it
@@ -143,7 +169,7 @@ macro_rules! store_conformance {
             }
         }
     };
-    (@groups $place:ident: $($group:ident { $($test:ident)* })*) => {
+    (@groups $run:ident $place:ident: $($group:ident { $($test:ident)* })*) => {
         $(
             mod $group {
                 use super::$place;
@@ -151,12 +177,51 @@ macro_rules! store_conformance {
                 $(
                     #[test]
                     fn $test() {
-                        $crate::testing::conformance::run::<$place>(|place| {
+                        $crate::testing::conformance::$run::<$place>(|place| {
                             Box::pin($crate::testing::conformance::$group::$test(place))
                         });
                     }
                 )*
             }
         )*
+    };
+}
+
+/// Tests the queues of a gateway: `queues_conformance!(Place)`, where `Place` is a
+/// [`QueuesPlace`](crate::testing::QueuesPlace).
+///
+/// It expands to one `#[test]` for each promise of [`Queues`](crate::store::Queues).
+#[macro_export]
+macro_rules! queues_conformance {
+    ($place:ident) => {
+        $crate::store_conformance! { @groups run_queues $place:
+            queues {
+                an_accepted_message_is_kept_whole_and_its_key_is_known
+                of_many_deliveries_at_once_exactly_one_is_accepted
+                a_full_lane_takes_nothing_and_remembers_nothing
+                a_lane_is_first_in_first_out_and_one_at_a_time
+                of_many_claims_at_once_each_lane_has_one
+                an_owner_whose_lease_ran_out_can_write_nothing
+                a_renewed_lease_keeps_the_lane
+                a_message_that_waits_for_a_person_is_ready_when_it_is_woken
+                a_message_that_waits_for_a_person_is_ready_when_the_question_lapses
+                a_failed_message_is_tried_again_at_its_time
+                a_message_that_is_given_back_counts_no_try
+                a_dead_letter_lets_the_lane_go_on_and_is_tried_again_last
+                stopping_ends_what_waits_and_leaves_what_is_claimed
+                a_noted_message_is_answered_once
+                a_new_owner_can_void_every_claim
+                what_is_settled_and_old_is_forgotten_and_nothing_else
+            }
+            outbox {
+                messages_leave_in_the_order_of_their_lane
+                a_message_that_is_due_again_is_sent_again_and_then_settled
+                a_message_whose_sender_ended_may_have_arrived
+                a_sender_whose_lease_ran_out_can_write_nothing
+                a_renewed_lease_keeps_the_message
+                sent_messages_are_found_by_run_question_and_state
+                a_value_lapses_and_is_taken_by_one
+            }
+        }
     };
 }

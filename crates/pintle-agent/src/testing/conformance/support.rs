@@ -10,8 +10,8 @@ use crate::{
     rule::ApprovalRule,
     run::{new_id, now_ms},
     store::{
-        Answer, Approval, Claim, Decision, Intent, NewApproval, NewMessage, NewSession, OPERATOR,
-        Origin, Scope, Session, Store,
+        Answer, Approval, Claim, Decision, Intent, NewApproval, NewMessage, NewOutgoing,
+        NewSession, OPERATOR, Origin, OutgoingKind, Scope, Session, Store,
     },
 };
 
@@ -108,5 +108,20 @@ pub(super) fn intent(approval: &Approval) -> Intent {
         tool: approval.tool.clone(),
         args_hash: approval.args_hash.clone(),
         approval_id: Some(approval.id.clone()),
+    }
+}
+
+/// A message to be sent.
+pub(super) fn row(lane: &str, text: &str, kind: OutgoingKind) -> NewOutgoing {
+    NewOutgoing {
+        lane: lane.into(),
+        run_id: format!("run {text}"),
+        session_id: None,
+        platform: "test".into(),
+        chat_id: lane.into(),
+        thread_id: None,
+        reply_to: None,
+        text: text.into(),
+        kind,
     }
 }

@@ -13,7 +13,7 @@ use crate::run::{new_id, now_ms};
 use crate::store::{
     Accepted, ClaimedMessage, LaneClaim, MessageEnd, MessageState, NewInbound, NewOutgoing,
     OutgoingFilter, OutgoingKind, OutgoingMessage, OutgoingState, QueuedMessage, Queues, SendEnd,
-    Stored,
+    Stopped, Stored,
 };
 
 /// [`Queues`] in memory.
@@ -195,7 +195,7 @@ impl Queues for MemoryQueues {
         }
         let mut ready_at = now;
         if let Some(head) = tables.head(&claim.lane) {
-            head.waiting_on = None;
+            let waited_on = head.waiting_on.take();
             match end {
                 MessageEnd::Done { outcome } => {
                     head.state = MessageState::Done;
@@ -214,6 +214,10 @@ impl Queues for MemoryQueues {
                     head.state = MessageState::Dead;
                     head.error = Some(error);
                 }
+                MessageEnd::Released => {
+                    head.waiting_on = waited_on;
+                    head.attempts = head.attempts.saturating_sub(1);
+                }
             }
         }
         if let Some(lane) = tables.lanes.get_mut(&claim.lane) {
@@ -225,7 +229,10 @@ impl Queues for MemoryQueues {
 
     fn wake(&self, approval_id: &str) -> Stored<'_, bool> {
         let mut tables = self.tables();
-        let waits = |message: &&QueuedMessage| message.waiting_on.as_deref() == Some(approval_id);
+        let waits = |message: &&QueuedMessage| {
+            message.state == MessageState::Parked
+                && message.waiting_on.as_deref() == Some(approval_id)
+        };
         let Some(lane) = tables.inbox.values().find(waits).map(|message| message.lane.clone())
         else {
             return ready(false);
@@ -236,16 +243,13 @@ impl Queues for MemoryQueues {
         ready(true)
     }
 
-    fn stop_lane(&self, lane: &str) -> Stored<'_, Option<QueuedMessage>> {
+    fn stop_lane(&self, lane: &str) -> Stored<'_, Stopped> {
         let now = now_ms();
         let mut tables = self.tables();
         let is_claimed = tables.lanes.get(lane).is_some_and(|lane| lane.lease_until > now);
-        let Some(head) = tables.head(lane) else { return ready(None) };
+        let Some(head) = tables.head(lane) else { return ready(Stopped::Nothing) };
         if is_claimed {
-            return ready(Some(head.clone()));
-        }
-        if head.state != MessageState::Parked {
-            return ready(None);
+            return ready(Stopped::Claimed(head.clone()));
         }
         let stopped = head.clone();
         head.state = MessageState::Done;
@@ -254,7 +258,7 @@ impl Queues for MemoryQueues {
         if let Some(lane) = tables.lanes.get_mut(lane) {
             lane.ready_at = now;
         }
-        ready(Some(stopped))
+        ready(Stopped::Ended(stopped))
     }
 
     fn message(&self, run_id: &str) -> Stored<'_, Option<QueuedMessage>> {
@@ -310,6 +314,16 @@ impl Queues for MemoryQueues {
             }
         }
         ready(None)
+    }
+
+    fn renew_outgoing(&self, id: &str, claim: &str, lease: Duration) -> Stored<'_, bool> {
+        let mut tables = self.tables();
+        let row = tables.row(id, claim);
+        let holds = row.is_some();
+        if let Some(row) = row {
+            row.lease_until = now_ms().saturating_add(millis(lease));
+        }
+        ready(holds)
     }
 
     fn begin_outgoing(&self, id: &str, claim: &str, out: &OutboundMessage) -> Stored<'_, bool> {
@@ -404,4 +418,28 @@ impl Queues for MemoryQueues {
         let kept = self.tables().values.remove(key);
         ready(kept.is_some_and(|(_, expires_at)| expires_at > now_ms()))
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use futures_util::future::BoxFuture;
+
+    use super::*;
+    use crate::testing::QueuesPlace;
+
+    struct InMemory(Arc<MemoryQueues>);
+
+    impl QueuesPlace for InMemory {
+        fn fresh() -> Self {
+            Self(Arc::default())
+        }
+
+        fn open(&self) -> BoxFuture<'_, Arc<dyn Queues>> {
+            std::future::ready(self.0.clone() as Arc<dyn Queues>).boxed()
+        }
+    }
+
+    crate::queues_conformance!(InMemory);
 }

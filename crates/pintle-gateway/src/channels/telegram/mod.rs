@@ -110,7 +110,7 @@ impl TelegramChannel {
         self.me.get_or_try_init(|| self.api.call("getMe", &())).await
     }
 
-    async fn poll(&self, inbox: &dyn Inbox, stop: &CancellationToken) -> Result<(), Problem> {
+    async fn poll(&self, inbox: &dyn Inbox) -> Result<(), Problem> {
         let remove = DeleteWebhookParams::builder().build();
         let _: bool = self.api.call("deleteWebhook", &remove).await?;
         let mut offset = 0_i64;
@@ -120,16 +120,12 @@ impl TelegramChannel {
                 .timeout(u32::try_from(self.poll.as_secs()).unwrap_or(50))
                 .allowed_updates(allowed())
                 .build();
-            let asked = self.api.call::<_, Vec<Value>>("getUpdates", &params);
-            let updates = tokio::select! {
-                () = stop.cancelled() => return Ok(()),
-                updates = asked => match updates {
-                    Err(Problem::RetryAfter(pause)) => {
-                        tokio::time::sleep(pause).await;
-                        continue;
-                    }
-                    updates => updates?,
-                },
+            let updates = match self.api.call::<_, Vec<Value>>("getUpdates", &params).await {
+                Err(Problem::RetryAfter(pause)) => {
+                    tokio::time::sleep(pause).await;
+                    continue;
+                }
+                updates => updates?,
             };
             let newest = updates.iter().filter_map(|it| it.get("update_id")?.as_i64()).max();
             // In the order of their chats: the gateway takes turns by the order in which these begin.
@@ -252,7 +248,7 @@ impl Channel for TelegramChannel {
             let receiving = async {
                 self.me().await?;
                 match &self.mode {
-                    TelegramMode::Polling => self.poll(&*inbox, &stop).await,
+                    TelegramMode::Polling => self.poll(&*inbox).await,
                     TelegramMode::Webhook { url, secret } => {
                         let params = SetWebhookParams::builder()
                             .url(url)
@@ -260,12 +256,17 @@ impl Channel for TelegramChannel {
                             .allowed_updates(allowed())
                             .build();
                         let _: bool = self.api.call("setWebhook", &params).await?;
-                        stop.cancelled().await;
-                        Ok(())
+                        std::future::pending().await
                     }
                 }
             };
-            receiving.await.map_err(|problem: Problem| ChannelError(problem.to_string()))
+            // What was not confirmed is delivered again after the next start.
+            tokio::select! {
+                () = stop.cancelled() => Ok(()),
+                received = receiving => {
+                    received.map_err(|problem: Problem| ChannelError(problem.to_string()))
+                }
+            }
         }
         .boxed()
     }
