@@ -3,6 +3,7 @@
 mod approvals;
 mod gateway;
 mod hooks;
+mod plugins;
 mod sessions;
 mod tickets;
 
@@ -14,6 +15,7 @@ pub(crate) use self::{
     approvals::{Approvals, ApprovalsCommand},
     gateway::{Messages, MessagesCommand, Serve},
     hooks::{Explain, Hooks, HooksCommand},
+    plugins::{Language, PluginsCommand, PluginsOf},
     sessions::{Sessions, SessionsCommand},
     tickets::{Tickets, TicketsCommand},
 };
@@ -72,6 +74,7 @@ pub(crate) enum Command {
     Explain(Explain),
     Hooks(Hooks),
     Trust(Trust),
+    Plugins(PluginsOf),
     Approvals(Approvals),
     Runs(Runs),
     Trace(Trace),
@@ -87,7 +90,10 @@ pub(crate) const GROUPS: [(&str, &[&str]); 4] = [
     ("Start", &["demo", "init", "chat"]),
     ("Guard", &["explain", "hooks", "trust", "approvals"]),
     ("Look", &["runs", "trace"]),
-    ("Manage", &["serve", "messages", "doctor", "sessions", "tickets", "completions", "man"]),
+    (
+        "Manage",
+        &["serve", "messages", "plugins", "doctor", "sessions", "tickets", "completions", "man"],
+    ),
 ];
 
 impl Command {

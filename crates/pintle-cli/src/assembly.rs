@@ -15,6 +15,7 @@ use pintle_agent::{
 use pintle_consumers as consumers;
 use pintle_exec::{EndpointStats, KeptWebhooks};
 use pintle_gateway::GatewayApprover;
+use pintle_plugins::Plugins;
 use pintle_policy::Zone;
 use pintle_profile::{Consumer, Operator, Profile, variable_of};
 use pintle_tools::{Background, McpLimits, McpServer, McpTransport, TerminalConfig};
@@ -27,6 +28,7 @@ use crate::{
     environment::{DATABASE, Environment},
     origin::origin_of,
     out::{self, tell},
+    plugins,
     problem::Problem,
     profile::{self, Plan},
     recorder::Recorder,
@@ -42,6 +44,7 @@ pub(crate) struct Assembled {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) model: String,
     servers: Vec<McpServer>,
+    pub(crate) plugins: Plugins,
     pub(crate) bound: Bound,
     /// The profile it was made from, and what the operator says to it.
     pub(crate) profile: Option<Profile>,
@@ -189,9 +192,17 @@ impl Assembled {
                 file.display()
             );
         }
+        let plugins = plugins::load(environment, &plan, &held, &hooks, extras.only_looks).await?;
         let servers = match extras.only_looks {
-            true => Vec::new(),
-            false => connect_servers(environment, &plan, &held).await?,
+            true => Ok(Vec::new()),
+            false => connect_servers(environment, &plan, &held).await,
+        };
+        let servers = match servers {
+            Ok(servers) => servers,
+            Err(problem) => {
+                plugins.shutdown().await;
+                return Err(problem);
+            }
         };
         let model = llm.name().to_string();
         let origin = origin_of(&plan, said);
@@ -223,6 +234,7 @@ impl Assembled {
         end_with_sub_agents(&hooks, &background)?;
         let mut tools = pintle_tools::builtin(terminal, &background);
         tools.extend(servers.iter().flat_map(McpServer::tools));
+        tools.extend(plugins.tools());
         if let Some(profile) = &plan.profile
             && servers.len() == profile.mcp_servers.len()
         {
@@ -244,6 +256,9 @@ impl Assembled {
                     tell_of_the_end(event);
                 }
             });
+        for (plugin, text) in plugins.context() {
+            builder = builder.plugin_context(plugin, text);
+        }
         if let Some(watch) = extras.watch {
             builder = builder.watch_handlers(move |point, handler| watch(point, handler));
         }
@@ -255,6 +270,7 @@ impl Assembled {
             store,
             model,
             servers,
+            plugins,
             bound,
             profile,
             operator,
@@ -270,6 +286,7 @@ impl Assembled {
         for server in &self.servers {
             server.shutdown().await;
         }
+        self.plugins.shutdown().await;
         for trouble in self.bound.close().await.iter().flat_map(trouble) {
             tell!("{}: {}", yellow("warning"), trouble);
         }

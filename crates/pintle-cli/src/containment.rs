@@ -8,6 +8,7 @@ use std::{
 };
 
 use pintle_agent::{Containment, Policy};
+use pintle_plugins::Capability;
 use pintle_policy::Zone;
 use pintle_profile::{Operator, Profile, SandboxMode, SandboxNetwork, SandboxSettings};
 use pintle_sandbox::{
@@ -139,6 +140,44 @@ impl Held {
             settings.hosts = Hosts::Only(hosts.clone());
         }
         self.confine(settings, zone)
+    }
+
+    /// For a process plugin: it reads its own folder and what it was granted, and reaches the hosts that it was granted.
+    pub(crate) fn of_plugin(
+        &self,
+        environment: &Environment,
+        dir: &Path,
+        state: &Path,
+        rights: &pintle_plugins::Rights,
+    ) -> Result<Confinement, Problem> {
+        let mut settings = self.settings.clone();
+        if let Some(data) = environment.data() {
+            // The data folder is closed as a whole, and the plugin's own folder is in it.
+            let data = environment.absolute(data)?;
+            let closed = protection::secret_paths(None, Some(&data), &[dir]);
+            let data = data.canonicalize().unwrap_or(data);
+            settings.secrets.retain(|path| *path != data);
+            settings.secrets.extend(closed);
+        }
+        settings.protect.push(dir.to_owned());
+        settings.read.push(dir.to_owned());
+        let mut hosts = Vec::new();
+        for capability in rights.iter() {
+            match capability {
+                Capability::Read(path) => settings.read.push(path.into()),
+                Capability::Network(host) => hosts.push(host.clone()),
+                _ => {}
+            }
+        }
+        settings.hosts = match hosts.iter().any(|host| host == "*") {
+            true => settings.hosts,
+            false => Hosts::Only(hosts),
+        };
+        if rights.zone() > Zone::Safe && !self.leaves_no_trace {
+            std::fs::create_dir_all(state)?;
+            settings.write.push(state.to_owned());
+        }
+        self.confine(settings, rights.zone())
     }
 
     fn confine(&self, settings: Settings, zone: Zone) -> Result<Confinement, Problem> {

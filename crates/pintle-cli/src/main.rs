@@ -11,6 +11,7 @@ mod ids;
 mod in_force;
 mod origin;
 mod out;
+mod plugins;
 mod problem;
 mod profile;
 mod protection;
@@ -147,6 +148,7 @@ async fn run(cli: Cli, environment: &Environment) -> Result<ExitCode, Problem> {
         Command::Explain(explain) => commands::explain::run(environment, explain).await,
         Command::Hooks(hooks) => commands::hooks::run(environment, hooks).await,
         Command::Trust(trust) => commands::trust::run(environment, &trust),
+        Command::Plugins(plugins) => commands::plugins::run(environment, plugins),
         Command::Approvals(approvals) => commands::approvals::run(environment, approvals).await,
         Command::Runs(runs) => commands::trace::list(environment, &runs).await,
         Command::Trace(trace) => commands::trace::run(environment, trace).await,

@@ -8,6 +8,7 @@ use std::{
 use pintle::points::PersonalityConfig;
 use pintle_actions::{BUILT_IN, in_profiles};
 use pintle_agent::{Limits, Personalities, Personality, Policy, ToolSpec};
+use pintle_plugins::Installed;
 use pintle_profile::{
     Bounds, Effective, OPERATOR_FILE, Operator, Profile, ProfileErrors, Warning, read_inside,
 };
@@ -174,7 +175,9 @@ pub(crate) fn load_allowed(
     let (tools, providers) = (built_in_tools(), model.providers());
     let (data, actions) = (environment.data(), &in_profiles(&BUILT_IN)[..]);
     let (tools, providers, hooks) = (&tools[..], &providers[..], &pintle_consumers::names()[..]);
-    let itself = Bounds { operator: None, tools, data, providers, actions, hooks };
+    let plugins = &added_plugins(environment)?[..];
+    let plugins = Some(plugins);
+    let itself = Bounds { operator: None, tools, data, providers, actions, hooks, plugins };
     match environment.settings()? {
         Ok(operator) => {
             let bounds = Bounds { operator: Some(&operator), ..itself };
@@ -206,8 +209,17 @@ pub(crate) fn faults(
     let providers = &model.providers()[..];
     let operator = operator.as_ref();
     let (actions, hooks) = (&in_profiles(&BUILT_IN), &pintle_consumers::names()[..]);
-    let bounds = Bounds { operator, tools, data, providers, actions, hooks };
+    let plugins = &added_plugins(environment)?[..];
+    let plugins = Some(plugins);
+    let bounds = Bounds { operator, tools, data, providers, actions, hooks, plugins };
     Ok(Profile::load(dir, bounds).err())
+}
+
+/// The plugins that the operator has added.
+fn added_plugins(environment: &Environment) -> Result<Vec<String>, Problem> {
+    let Some(data) = environment.data() else { return Ok(Vec::new()) };
+    let installed = Installed::read(data).map_err(Problem::new)?;
+    Ok(installed.ids().map(str::to_owned).collect())
 }
 
 /// Who is to answer questions and cannot, and whether that is everybody.
@@ -304,7 +316,8 @@ fn personalities(profile: &Profile) -> Result<Personalities, Problem> {
             ))
         })?,
         None if all.is_empty() => {
-            let plain = PersonalityConfig::default().prompt(PLAIN);
+            // A profile without a personality means its plugins for the one there is.
+            let plain = PersonalityConfig::default().prompt(PLAIN).plugins(profile.plugins.clone());
             all.push(personality("default", plain)?);
             0
         }

@@ -9,7 +9,7 @@ use pintle_profile::{AGENT_FILE, HOOKS_FOLDER, Profile};
 const OF_A_PROFILE: [&str; 4] = [AGENT_FILE, HOOKS_FOLDER, ".pintle", "personalities"];
 
 /// What this program keeps in its data folder.
-const OF_A_DATA_FOLDER: [&str; 13] = [
+const OF_A_DATA_FOLDER: [&str; 14] = [
     "accepted.json",
     "caches",
     "history.txt",
@@ -19,6 +19,7 @@ const OF_A_DATA_FOLDER: [&str; 13] = [
     "pintle.db-shm",
     "pintle.db-wal",
     "pintle.toml",
+    "plugins.json",
     "token",
     "trust.json",
     "trusted",

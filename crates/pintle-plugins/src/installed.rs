@@ -166,7 +166,7 @@ impl Installed {
         if content_of(&files_in(&dir)?)? != added.content {
             return Err(InstalledError::Changed { id: id.to_owned(), from: added.from.clone() });
         }
-        let manifest = read_manifest(&dir)?;
+        let manifest = Self::manifest_in(&dir)?;
         let grants = Grants::Only(added.grants.clone());
         Ok(InstalledPlugin { manifest, dir, from: added.from.clone(), grants })
     }
@@ -184,6 +184,24 @@ impl Installed {
         self.data.join(PLUGINS_FOLDER).join(id)
     }
 
+    /// Reads the manifest of a plugin's folder, wherever it is.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read.
+    pub fn manifest_in(dir: &Path) -> Result<Manifest, InstalledError> {
+        let path = dir.join(MANIFEST_FILE);
+        let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => InstalledError::Unfit {
+                path: dir.to_owned(),
+                why: format!(
+                    "a plugin is a folder with a `{MANIFEST_FILE}`; `pintle plugins new` writes one"
+                ),
+            },
+            _ => at(&path)(error),
+        })?;
+        Ok(Manifest::parse(&text)?)
+    }
+
     /// Copies a plugin's folder and records its content: it runs as it is now, until it is added again. What it was granted before
     /// and still asks for stays granted.
     ///
@@ -194,7 +212,7 @@ impl Installed {
         from: &Path,
         grants: impl IntoIterator<Item = Capability>,
     ) -> Result<InstalledPlugin, InstalledError> {
-        let manifest = read_manifest(from)?;
+        let manifest = Self::manifest_in(from)?;
         let id = manifest.id.clone();
         let files = files_in(from)?;
         change(data, |installed| {
@@ -262,24 +280,6 @@ impl Installed {
             Ok(())
         })
     }
-}
-
-/// Reads the manifest of a plugin's folder.
-///
-/// # Errors
-/// When there is none, or it cannot be read.
-fn read_manifest(dir: &Path) -> Result<Manifest, InstalledError> {
-    let path = dir.join(MANIFEST_FILE);
-    let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => InstalledError::Unfit {
-            path: dir.to_owned(),
-            why: format!(
-                "a plugin is a folder with a `{MANIFEST_FILE}`; `pintle plugins new` writes one"
-            ),
-        },
-        _ => at(&path)(error),
-    })?;
-    Ok(Manifest::parse(&text)?)
 }
 
 /// Changes the list, one process at a time.

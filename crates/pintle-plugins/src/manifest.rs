@@ -384,6 +384,12 @@ impl Manifest {
         }
     }
 
+    /// What it has of what it asks for, with these grants.
+    #[must_use]
+    pub fn rights(&self, grants: &Grants) -> Rights {
+        Rights::new(&self.capabilities, grants)
+    }
+
     /// The binding of a point, if it is declared.
     pub(crate) fn binding(&self, point: &str) -> Option<&PointBinding> {
         self.points.iter().find(|it| it.point == point)

@@ -47,8 +47,7 @@ pub(crate) struct AgentFile {
     /// MCP servers by name.
     #[serde(default)]
     pub(crate) mcp_servers: BTreeMap<String, McpServer>,
-    /// The plugins that may fire; a personality can only name fewer. Not served yet.
-    #[schemars(extend("maxItems" = 0))]
+    /// The plugins that may fire, by their ids; a personality can only name fewer. `pintle plugins` lists those that were added.
     pub(crate) plugins: Option<Vec<String>>,
     /// The chats in which `pintle serve` answers.
     #[serde(default)]
@@ -75,8 +74,7 @@ pub(crate) struct InlinePersonality {
     /// The tools it may use, as globs; all of them if left out.
     #[schemars(extend("format" = "globs"))]
     tools: Option<Vec<String>>,
-    /// The plugins that fire for it; none if left out. Not served yet.
-    #[schemars(extend("maxItems" = 0))]
+    /// The plugins that fire for it; none if left out.
     plugins: Option<Vec<String>>,
 }
 
@@ -91,8 +89,7 @@ pub(crate) struct PersonalityFile {
     /// The tools it may use, as globs; all of them if left out.
     #[schemars(extend("format" = "globs"))]
     pub(crate) tools: Option<Vec<String>>,
-    /// The plugins that fire for it; none if left out. Not served yet.
-    #[schemars(extend("maxItems" = 0))]
+    /// The plugins that fire for it; none if left out.
     pub(crate) plugins: Option<Vec<String>>,
 }
 

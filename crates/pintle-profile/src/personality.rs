@@ -22,17 +22,23 @@ pub(crate) fn folder_names(dir: &Path) -> BTreeSet<String> {
         .collect()
 }
 
-/// Reads each of these folders under `personalities/`; what is wrong goes to `errors`.
+/// Reads each of these folders under `personalities/`; what is wrong goes to `errors`. `plugins` are those that were added.
 pub(crate) fn read_folders(
     dir: &Path,
     names: &BTreeSet<String>,
+    plugins: Option<&[String]>,
     errors: &mut ProfileErrors,
 ) -> BTreeMap<String, PersonalityConfig> {
-    let read = |name: &String| Some((name.clone(), read_folder(dir, name, errors)?));
+    let read = |name: &String| Some((name.clone(), read_folder(dir, name, plugins, errors)?));
     names.iter().filter_map(read).collect()
 }
 
-fn read_folder(dir: &Path, name: &str, errors: &mut ProfileErrors) -> Option<PersonalityConfig> {
+fn read_folder(
+    dir: &Path,
+    name: &str,
+    plugins: Option<&[String]>,
+    errors: &mut ProfileErrors,
+) -> Option<PersonalityConfig> {
     let soul = format!("personalities/{name}/SOUL.md");
     let prompt = match read(dir, &soul, errors) {
         Ok(text) => {
@@ -51,7 +57,7 @@ fn read_folder(dir: &Path, name: &str, errors: &mut ProfileErrors) -> Option<Per
     };
     let file = format!("personalities/{name}/config.json");
     let config = match read(dir, &file, errors) {
-        Ok(source) => read_config(dir, &file, &source, errors),
+        Ok(source) => read_config(dir, &file, (&source, plugins), errors),
         Err(Unread::Missing) => Some(PersonalityFile::default()),
         Err(Unread::Reported) => None,
     };
@@ -62,7 +68,7 @@ fn read_folder(dir: &Path, name: &str, errors: &mut ProfileErrors) -> Option<Per
 fn read_config(
     dir: &Path,
     file: &str,
-    source: &str,
+    (source, plugins): (&str, Option<&[String]>),
     errors: &mut ProfileErrors,
 ) -> Option<PersonalityFile> {
     let Parsed { document, mut problems } = parse(source);
@@ -70,7 +76,7 @@ fn read_config(
         let mut found = schema_check::check(&document, &personality_schema(), dir, &[]);
         formats::only_one_answer(&mut problems, &mut found);
         problems.extend(found);
-        problems.extend(served::plugins(&document));
+        problems.extend(served::plugins(&document, plugins));
         if problems.is_empty() {
             match serde_json::from_value(document.to_json()) {
                 Ok(config) => return Some(config),

@@ -78,9 +78,19 @@ pub struct Bounds<'a> {
     pub data: Option<&'a Path>,
     /// The actions there are.
     pub actions: &'a [ActionKind],
+    /// The plugins that the operator has added, if that is known.
+    pub plugins: Option<&'a [String]>,
 }
 
 impl Profile {
+    /// Every plugin that it names, for itself or for a personality.
+    #[must_use]
+    pub fn named_plugins(&self) -> BTreeSet<&str> {
+        let of_personalities = self.personalities.values().filter_map(|it| it.plugins.as_ref());
+        let named = self.plugins.iter().chain(of_personalities).flatten();
+        named.map(String::as_str).collect()
+    }
+
     /// Reads the profile in `dir`.
     ///
     /// # Errors
@@ -89,7 +99,7 @@ impl Profile {
     pub fn load(dir: &Path, bounds: Bounds<'_>) -> Result<Self, ProfileErrors> {
         let mut errors = ProfileErrors::default();
         let names = personality::folder_names(dir);
-        let folders = personality::read_folders(dir, &names, &mut errors);
+        let folders = personality::read_folders(dir, &names, bounds.plugins, &mut errors);
         let source = match read::read_text(dir, AGENT_FILE) {
             Ok(source) => source,
             Err(error) => {
@@ -113,7 +123,7 @@ impl Profile {
         let (found, mut uses) = action::check(&document, dir, &bounds);
         problems.extend(unreported(found, &problems));
         problems.extend(rules::check(&document, &names, kinds));
-        problems.extend(served::check(&document));
+        problems.extend(served::check(&document, bounds.plugins, &folders));
         problems.extend(sandbox::check(&document));
         problems.extend(model::unknown(&document, bounds.providers));
         problems.extend(rules::taken_names(&document, bounds.hooks));

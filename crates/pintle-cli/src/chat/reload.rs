@@ -7,6 +7,7 @@ use std::{
 
 use pintle_actions::trust::TRUST_FILE;
 use pintle_agent::store::Program;
+use pintle_plugins::PLUGINS_FILE;
 use pintle_profile::{OPERATOR_FILE, read_inside};
 use tokio::{sync::mpsc, task::JoinSet};
 
@@ -211,7 +212,7 @@ fn texts(environment: &Environment, profile: Option<&Path>) -> Vec<String> {
     let operators = environment.operator_text().map(|text| without_rules(&text));
     let operators = operators.map_err(|error| error.to_string());
     let kept = |file| std::fs::read_to_string(environment.data()?.join(file)).ok();
-    let trusted = (kept(TRUST_FILE), kept(ACCEPTED_FILE));
+    let trusted = (kept(TRUST_FILE), kept(ACCEPTED_FILE), kept(PLUGINS_FILE));
     let mut texts = vec![format!("{operators:?}"), format!("{trusted:?}")];
     let Some(dir) = profile else { return texts };
     let mut files = vec!["agent.json".to_string()];

@@ -69,7 +69,7 @@ pub(super) async fn run(
     let rest = rest.trim();
     match (command, rest) {
         ("/quit" | "/exit", _) => return Ok(Then::Leave),
-        ("/help", _) => help(),
+        ("/help", _) => help(&current.assembled),
         ("/clear" | "/new", _) => {
             talk.goes = Goes::New;
             talk.personality = chat.who.personality.clone();
@@ -115,7 +115,14 @@ pub(super) async fn run(
             tell!("{}", dim(text!("{}, resumed · {}", short(&found.id), count)));
             talk.goes = Goes::OnWith(found.id.clone());
         }
-        _ => {
+        (command, rest) => {
+            let name = command.trim_start_matches('/');
+            if personality::has_command(&current.assembled, talk, name).await?
+                && let Some(answer) = current.assembled.plugins.run_command(name, rest).await
+            {
+                say!("{}", lines(answer.map_err(Problem::new)?.trim_end()));
+                return Ok(Then::GoOn);
+            }
             let nearest = pintle::similar::nearest(command, COMMANDS.map(|(name, _)| name));
             let problem = Problem::new(format!("no command `{command}`"));
             return Err(match nearest {
@@ -168,9 +175,12 @@ async fn list(assembled: &Assembled, talk: &Talk) -> Result<(), Problem> {
     Ok(())
 }
 
-fn help() {
+fn help(assembled: &Assembled) {
     for (name, does) in COMMANDS.iter().filter(|(name, _)| *name != "/exit") {
         tell!("  {:<13} {}", name, does);
+    }
+    for (plugin, name, does) in assembled.plugins.commands() {
+        tell!("  {:<13} {} {}", format!("/{name}"), does, dim(text!("(plugin {})", plugin)));
     }
     tell!(
         "  {}",

@@ -6,6 +6,7 @@ use pintle::HandlerRecord;
 use pintle_actions::{trust::Trust, undelivered_webhooks};
 use pintle_agent::{PreviewError, PromptPreview};
 use pintle_exec::KeptWebhooks;
+use pintle_plugins::{Kind, Manifest, PluginInfo};
 use pintle_profile::SandboxMode;
 use pintle_sandbox::Tier;
 use serde_json::{Value, json};
@@ -148,6 +149,7 @@ async fn check(environment: &Environment, mut who: Who) -> Result<ExitCode, Prob
             let in_force = who.found.in_force(environment, assembled.profile.as_ref());
             findings.insert(1, Finding::ok("profile", in_force));
             findings.splice(2..2, hooks(environment, &assembled));
+            findings.extend(plugins(&assembled));
             findings.push(state(environment, &assembled).await);
             findings.extend(approvers(environment, &assembled));
             findings.extend(channels(environment, &assembled));
@@ -246,6 +248,25 @@ fn hooks(environment: &Environment, assembled: &Assembled) -> Vec<Finding> {
         findings.push(Finding::ok("hooks", said));
     }
     findings
+}
+
+/// The plugins that the profile names; each was activated just now.
+fn plugins(assembled: &Assembled) -> Vec<Finding> {
+    let said = |info: &PluginInfo| {
+        let Manifest { id, version, kind, .. } = &info.manifest;
+        let zone = match kind {
+            Kind::Process => format!(", zone {}", info.rights.zone().name()),
+            Kind::Native | Kind::Wasm => String::new(),
+        };
+        let withheld: Vec<String> = info.withheld().map(ToString::to_string).collect();
+        let said = format!("{id} {version} · {kind}{zone}");
+        match withheld.is_empty() {
+            true => Finding::ok("plugins", format!("{said} · activated")),
+            false => Finding::warning("plugins", format!("{said} · lacks {}", withheld.join(", ")))
+                .fix(format!("pintle plugins grant {id} {}", withheld.join(" "))),
+        }
+    };
+    assembled.plugins.list().iter().map(said).collect()
 }
 
 /// The data folder and the database in it, looked through to its last page: damage shows only where somebody looks.

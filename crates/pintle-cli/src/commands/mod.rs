@@ -11,6 +11,7 @@ pub(crate) mod init;
 mod listing;
 pub(crate) mod messages;
 pub(crate) mod overview;
+pub(crate) mod plugins;
 pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod tickets;

@@ -15,6 +15,7 @@ mod hostile;
 mod kills;
 mod ledger;
 mod observers;
+mod plugins;
 mod programs;
 mod reload;
 mod run;

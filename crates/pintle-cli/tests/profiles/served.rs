@@ -4,28 +4,6 @@ use serde_json::json;
 
 use crate::support::World;
 
-#[test]
-fn what_nothing_serves_keeps_a_profile_from_loading() {
-    for (agent, what) in [
-        (json!({ "plugins": ["notes"] }), "plugins"),
-        (json!({ "personalities": { "a": { "prompt": "a", "plugins": ["notes"] } } }), "plugins"),
-    ] {
-        let world = World::new(&agent);
-        let told = format!("this version does not serve `{what}`");
-        for command in [&["hooks", "lint", "profile"][..], &["doctor", "--profile", "profile"]] {
-            let said = world.run(command);
-            assert!(!said.ok && format!("{}{}", said.out, said.err).contains(&told), "{said:?}");
-        }
-        assert!(!world.ask("list .").ok);
-    }
-    let world = World::new(&json!({}));
-    world.write("profile/personalities/a/SOUL.md", "You are a.");
-    world.write("profile/personalities/a/config.json", r#"{"plugins": ["notes"]}"#);
-    let said = world.ask("list .");
-    assert!(said.err.contains("this version does not serve `plugins`"), "{said:?}");
-    assert!(said.err.contains("personalities/a/config.json:1:2"), "{said:?}");
-}
-
 /// A server that says what it was given, and speaks no protocol.
 fn world() -> World {
     let server = json!({ "command": "sh", "args": ["hooks/serve.sh"], "env": { "KEY": "${FILES_KEY}", "MODE": "ro" } });

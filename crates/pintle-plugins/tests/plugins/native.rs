@@ -149,3 +149,16 @@ async fn a_slash_command_answers_and_its_panic_harms_nobody() {
     assert_eq!(plugins.run_command("crash", "").await, Some(Err("the plugin `p` panicked".into())));
     assert_eq!(plugins.run_command("nothing", "").await, None);
 }
+
+#[path = "../../examples/native_plugin.rs"]
+mod example;
+
+#[test]
+fn the_example_runs_and_the_guide_shows_it() {
+    example::main().unwrap();
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let guide = std::fs::read_to_string(format!("{root}/docs/plugins.md")).unwrap();
+    let example = include_str!("../../examples/native_plugin.rs");
+    let (_, code) = example.split_once("\n\n").unwrap();
+    assert!(guide.contains(code), "docs/plugins.md does not show examples/native_plugin.rs");
+}

@@ -126,8 +126,6 @@ fn wrong() -> Vec<Value> {
         json!({ "sandbox": { "secrets": [""] } }),
         // R10.11: what nothing serves.
         json!({ "channels": { "c": { "kind": "console" } } }),
-        json!({ "plugins": ["notes"] }),
-        json!({ "personalities": { "a": { "prompt": "a", "plugins": ["notes"] } } }),
         guard(json!({})),
         guard(json!({ "deny": [] })),
         guard(json!({ "allow": [], "deny": [] })),
@@ -143,6 +141,8 @@ fn right() -> Vec<Value> {
         json!({ "$schema": "", "name": "Ä agent 日本", "model": "offline" }),
         json!({ "personality": "a b", "personalities": { "a b": { "prompt": "two\nlines" } } }),
         json!({ "tools": { "allow": [], "deny": ["write_*"] }, "plugins": [] }),
+        json!({ "plugins": ["notes"] }),
+        json!({ "personalities": { "a": { "prompt": "a", "plugins": ["notes"] } } }),
         json!({ "security": { "workspace": ".", "approvers": ["operator"] } }),
         json!({ "limits": { "maxTurns": 4_294_967_295_u64, "maxCostUsd": 0, "maxSeconds": 1 } }),
         at("onStart", json!({ "action": "log", "name": "hello there" })),

@@ -213,7 +213,6 @@ fn cases() -> Vec<(&'static str, String)> {
             "hook_in_no_such_sandbox",
             action("{ \"action\": \"command\", \"command\": \"true\", \"sandbox\": \"netwrok\" }"),
         ),
-        ("plugins_of_nobody", field("\"plugins\": [\"notes\"]")),
         (
             "mcp_env_that_names_no_variable",
             field(

@@ -39,6 +39,25 @@ fn a_model_that_nobody_has_is_told_with_the_nearest() {
     }
 }
 
+// R10.11
+#[test]
+fn a_plugin_has_to_be_added_and_listed() {
+    let agent = r#"{
+  "plugins": ["notes", "wether"],
+  "personalities": { "a": { "prompt": "a", "plugins": ["notes", "weather"] } }
+}"#;
+    let added = ["weather".to_owned()];
+    let bounds = Bounds { plugins: Some(&added), ..Bounds::default() };
+    let folder = folder(agent);
+    std::fs::create_dir_all(folder.path().join("personalities/b")).unwrap();
+    std::fs::write(folder.path().join("personalities/b/SOUL.md"), "b").unwrap();
+    let config = folder.path().join("personalities/b/config.json");
+    std::fs::write(config, r#"{ "plugins": ["weather"] }"#).unwrap();
+    assert_snapshot!(crate::load_within(folder.path(), bounds).unwrap_err());
+    let named = crate::load(self::folder(r#"{ "plugins": ["a", "b"] }"#).path()).unwrap();
+    assert_eq!(named.named_plugins().into_iter().collect::<Vec<_>>(), ["a", "b"]);
+}
+
 // What is not there here may be there where it runs.
 #[test]
 fn what_is_not_there_yet_is_told_and_keeps_nothing_from_loading() {

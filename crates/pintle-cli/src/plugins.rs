@@ -1,0 +1,128 @@
+//! The plugins of an agent: those that its profile names, as the operator added and granted them (R13.4).
+
+use std::{sync::Arc, time::Duration};
+
+use pintle::Hooks;
+use pintle_actions::NO_BYTECODE;
+use pintle_exec::CommandSpec;
+use pintle_plugins::{
+    Grants, GuestPlugin, Installed, InstalledError, InstalledPlugin, Kind, Plugin, Plugins,
+    process_plugin,
+};
+use pintle_profile::typed;
+
+use crate::{
+    containment::Held, environment::Environment, out::tell, problem::Problem, profile::Plan,
+    shown::yellow,
+};
+
+/// How long a handler of a process plugin may take whose manifest does not say.
+const HANDLER: Duration = Duration::from_secs(5);
+
+/// Loads every plugin that the profile names; a plugin that cannot be loaded keeps the agent from starting (R10.11). With `only_looks`
+/// nothing is started: the hooks are bound as the manifests declare them.
+pub(crate) async fn load(
+    environment: &Environment,
+    plan: &Plan,
+    held: &Held,
+    hooks: &Hooks,
+    only_looks: bool,
+) -> Result<Plugins, Problem> {
+    let plugins = Plugins::new(hooks.clone());
+    let named = plan.profile.iter().flat_map(|profile| profile.named_plugins());
+    for id in named {
+        if let Err(problem) = load_one(environment, held, &plugins, id, only_looks).await {
+            plugins.shutdown().await;
+            return Err(problem);
+        }
+    }
+    for info in plugins.list().iter().filter(|_| !only_looks) {
+        let withheld: Vec<String> = info.withheld().map(ToString::to_string).collect();
+        if !withheld.is_empty() {
+            let id = &info.manifest.id;
+            tell!(
+                "{}: the plugin `{}` was not granted {}; `pintle plugins grant {} {}` grants it",
+                yellow("warning"),
+                id,
+                withheld.join(", "),
+                id,
+                withheld.join(" ")
+            );
+        }
+    }
+    Ok(plugins)
+}
+
+async fn load_one(
+    environment: &Environment,
+    held: &Held,
+    plugins: &Plugins,
+    id: &str,
+    only_looks: bool,
+) -> Result<(), Problem> {
+    let data = environment.data_dir()?;
+    let installed = Installed::read(&data).and_then(|all| all.get(id)).map_err(of_installed)?;
+    let grants = installed.grants.clone();
+    let plugin: Arc<dyn Plugin> = match only_looks {
+        true => Arc::new(GuestPlugin::only_declared(installed.manifest.clone())),
+        false => Arc::new(start(environment, held, installed)?),
+    };
+    plugins.load(plugin, &grants).await.map_err(|error| {
+        Problem::new(error)
+            .fix(format!("mend it and add it again, or take `{id}` out of `plugins` in agent.json"))
+    })
+}
+
+fn start(
+    environment: &Environment,
+    held: &Held,
+    installed: InstalledPlugin,
+) -> Result<GuestPlugin, Problem> {
+    let InstalledPlugin { manifest, dir, grants, .. } = installed;
+    match manifest.kind {
+        Kind::Process => {
+            let rights = manifest.rights(&grants);
+            let state = environment.data_dir()?.join("plugin-state").join(&manifest.id);
+            let confinement = held.of_plugin(environment, &dir, &state, &rights)?;
+            let mut spec = CommandSpec::argv(&dir, [""; 0])
+                .inherit(environment.variables())
+                .env(NO_BYTECODE.0, NO_BYTECODE.1)
+                .timeout(HANDLER)
+                .confinement(confinement);
+            if rights.zone() > pintle_policy::Zone::Safe && !held.leaves_no_trace {
+                spec = spec.state_dir(state);
+            }
+            Ok(process_plugin(manifest, spec))
+        }
+        Kind::Wasm => wasm(&dir, manifest, &grants),
+        Kind::Native => Err(Problem::new(format!(
+            "the plugin `{}` is native, which only a program that embeds pintle can load",
+            manifest.id
+        ))
+        .fix("use a process or wasm plugin")),
+    }
+}
+
+fn wasm(
+    _: &std::path::Path,
+    manifest: pintle_plugins::Manifest,
+    _: &Grants,
+) -> Result<GuestPlugin, Problem> {
+    Err(Problem::new(format!(
+        "this build of pintle does not run the wasm plugin `{}`",
+        manifest.id
+    ))
+    .fix("use a process plugin"))
+}
+
+/// What keeps a plugin that was added from being used, and what to do about it.
+pub(crate) fn of_installed(error: InstalledError) -> Problem {
+    let fix = match &error {
+        InstalledError::Unknown { .. } => "`pintle plugins add DIR` adds one".to_owned(),
+        InstalledError::Changed { from, .. } => {
+            format!("look at what changed, then add it again: pintle plugins add {}", typed(from))
+        }
+        _ => return Problem::new(error),
+    };
+    Problem::new(error).fix(fix)
+}

@@ -1,0 +1,1 @@
+../../../../../examples/workers/pintle_worker.py

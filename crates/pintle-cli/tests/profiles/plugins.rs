@@ -1,0 +1,221 @@
+//! Plugins through the program: added, granted, confined, gated by personality (§13, R10.9, R10.11).
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::support::{Said, World};
+
+/// A world with a plugin from the template, granted everything, and a profile that names it.
+fn with_template(language: &str) -> World {
+    let world = World::new(&json!({ "plugins": ["today"] }));
+    let written = world.run(&["plugins", "new", "today", "--language", language]);
+    assert!(written.ok, "{written:?}");
+    let added = world.run(&["plugins", "add", "today", "--yes"]);
+    assert!(added.ok, "{added:?}");
+    world
+}
+
+fn prompt(world: &World) -> Said {
+    world.run(&["doctor", "--show-prompt", "--profile", "profile"])
+}
+
+fn test(world: &World, program: &str, arguments: &[&str]) {
+    let output = Command::new(program)
+        .args(arguments)
+        .current_dir(world.path("today"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+// R13.4
+#[test]
+fn a_python_plugin_from_the_template_passes_its_test_and_amends_the_prompt() {
+    let world = with_template("python");
+    test(&world, "python3", &["-m", "unittest"]);
+    let said = prompt(&world);
+    assert!(said.out.contains("by today\nAnswer in one sentence"), "{said:?}");
+    let hooks = world.run(&["hooks", "list", "--profile", "profile"]);
+    assert!(hooks.out.contains("plugin today"), "{hooks:?}");
+    let doctor = world.run(&["doctor", "--profile", "profile"]);
+    assert!(doctor.out.contains("today 0.1.0 · process, zone safe · activated"), "{doctor:?}");
+    // What was taken back has no effect, and that is told.
+    assert!(world.run(&["plugins", "revoke", "today", "amend:prompt"]).ok);
+    let said = prompt(&world);
+    assert!(!said.out.contains("Answer in one sentence"), "{said:?}");
+    assert!(said.err.contains("the plugin `today` was not granted amend:prompt"), "{said:?}");
+    assert!(world.run(&["plugins", "remove", "today"]).ok);
+    assert!(!prompt(&world).ok);
+}
+
+#[test]
+fn a_node_plugin_from_the_template_passes_its_test_and_answers_a_slash_command() {
+    let world = with_template("node");
+    test(&world, "node", &["--test"]);
+    let mut talk = world.talk(&[]);
+    talk.say("/today hello");
+    talk.say("/tomorrow");
+    let said = talk.end();
+    assert!(said.out.contains("today is here. hello"), "{said:?}");
+    assert!(said.err.contains("no command `/tomorrow`"), "{said:?}");
+}
+
+/// A plugin `p` with this source, added with all that it asks for.
+fn added(agent: &Value, manifest: &Value, source: &str) -> World {
+    let world = World::new(agent);
+    let library = include_str!("../../../../examples/workers/pintle_worker.py");
+    world.write("p/pintle_worker.py", library);
+    world.write("p/p.py", source);
+    let mut whole = json!({
+        "id": "p", "version": "1", "apiVersion": 1, "kind": "process", "entry": ["python3", "p.py"],
+    });
+    for (key, value) in manifest.as_object().unwrap() {
+        whole[key] = value.clone();
+    }
+    world.write("p/plugin.json", &whole.to_string());
+    let said = world.run(&["plugins", "add", "p", "--yes"]);
+    assert!(said.ok, "{said:?}");
+    world
+}
+
+const WRITES: &str = r#"
+from pintle_worker import Plugin
+plugin = Plugin()
+
+@plugin.on("session_start")
+def start(event):
+    open("WORKSPACE/marker", "w").write("x")
+
+plugin.serve()
+"#;
+
+// R13.2: the kernel holds it to its zone, whatever it was written to do.
+#[test]
+fn a_process_plugin_writes_the_workspace_only_in_a_zone_that_was_granted() {
+    let capabilities = ["observe", "zone:workspace"];
+    let manifest = json!({ "points": ["session_start"], "capabilities": capabilities });
+    let world = added(&json!({ "plugins": ["p"] }), &manifest, WRITES);
+    let workspace = world.path("").canonicalize().unwrap().display().to_string();
+    world.write("p/p.py", &WRITES.replace("WORKSPACE", workspace.trim_end_matches('/')));
+    assert!(world.run(&["plugins", "add", "p"]).ok);
+    assert!(world.run(&["plugins", "revoke", "p", "zone:workspace"]).ok);
+    let said = world.ask("list .");
+    assert!(said.ok && !world.path("marker").exists(), "{said:?}");
+    assert!(world.run(&["plugins", "grant", "p"]).ok);
+    let said = world.ask("list .");
+    assert!(said.ok && world.path("marker").exists(), "{said:?}");
+}
+
+const READS: &str = r#"
+from pintle_worker import Plugin
+plugin = Plugin()
+
+@plugin.on("before_prompt_build")
+def build(event):
+    found = []
+    for path in FILES:
+        try:
+            found.append(path + " is " + open(path).read(9))
+        except OSError:
+            found.append(path + " is closed")
+    return {"appendSystem": "; ".join(found) + " " + str("history" in event)}
+
+plugin.serve()
+"#;
+
+#[test]
+fn a_process_plugin_reads_its_own_folder_and_neither_records_nor_the_conversation() {
+    let manifest = json!({ "points": ["before_prompt_build"], "capabilities": ["amend:prompt"] });
+    let world = added(&json!({ "plugins": ["p"] }), &manifest, READS);
+    let data = world.data("").canonicalize().unwrap();
+    std::fs::write(data.join("pintle.toml"), "level = \"strict\"\n").unwrap();
+    let secret = data.join("pintle.toml").display().to_string();
+    let list = data.join("plugins.json").display().to_string();
+    world.write(
+        "p/p.py",
+        &READS.replace("FILES", &format!("['{secret}', '{list}', 'plugin.json']")),
+    );
+    assert!(world.run(&["plugins", "add", "p"]).ok);
+    let said = prompt(&world);
+    let closed = format!("{secret} is closed; {list} is closed; plugin.json is {{");
+    assert!(said.out.contains(&closed), "{said:?}");
+    assert!(said.out.contains(" False"), "no history without `read:conversation`: {said:?}");
+}
+
+// R10.11
+#[test]
+fn a_plugin_that_cannot_be_loaded_keeps_the_profile_from_running() {
+    let world = World::new(&json!({ "plugins": ["notes"] }));
+    for command in [&["hooks", "lint", "profile"][..], &["doctor", "--profile", "profile"]] {
+        let said = world.run(command);
+        let told = format!("{}{}", said.out, said.err);
+        assert!(!said.ok && told.contains("there is no plugin `notes`"), "{said:?}");
+    }
+    assert!(!world.ask("write marker: x").ok && !world.path("marker").exists());
+}
+
+// R10.9: trust is by content.
+#[test]
+fn a_plugin_whose_files_changed_does_not_run() {
+    let manifest = json!({ "points": ["session_start"], "capabilities": ["observe"] });
+    let world = added(
+        &json!({ "plugins": ["p"] }),
+        &manifest,
+        "from pintle_worker import Plugin\nplugin = Plugin()\n@plugin.on('session_start')\ndef start(event): pass\nplugin.serve()\n",
+    );
+    assert!(world.ask("list .").ok);
+    std::fs::write(world.data("plugins/p/p.py"), "open('/tmp/never', 'w')\n").unwrap();
+    let said = world.ask("write marker: x");
+    assert!(!said.ok && said.err.contains("are not those that were added"), "{said:?}");
+    assert!(said.err.contains("pintle plugins add "), "{said:?}");
+    assert!(!world.path("marker").exists());
+    let list = world.run(&["plugins"]);
+    assert!(list.out.contains("UNUSABLE"), "{list:?}");
+    // A plugin that does not activate is an error too.
+    world.write("p/p.py", "raise SystemExit('broken')\n");
+    assert!(world.run(&["plugins", "add", "p"]).ok);
+    let said = world.ask("write marker: x");
+    assert!(!said.ok && said.err.contains("the plugin `p` did not activate"), "{said:?}");
+    assert!(said.err.contains("broken") && !world.path("marker").exists(), "{said:?}");
+}
+
+const TOOL: &str = r#"
+from pintle_worker import Plugin
+plugin = Plugin()
+
+@plugin.tool("add")
+def add(args):
+    return "the sum is %d" % (args["a"] + args["b"])
+
+plugin.serve()
+"#;
+
+// R13.4
+#[test]
+fn a_tool_of_a_plugin_goes_with_the_personalities_that_have_the_plugin() {
+    let schema = json!({
+        "type": "object", "required": ["a", "b"],
+        "properties": { "a": { "type": "integer" }, "b": { "type": "integer" } },
+    });
+    let tool = json!({ "name": "add", "description": "Adds.", "inputSchema": schema });
+    let manifest = json!({ "capabilities": ["tools"], "tools": [tool] });
+    let agent = json!({
+        "personality": "with",
+        "personalities": {
+            "with": { "prompt": "a", "plugins": ["p"] },
+            "without": { "prompt": "b" },
+        },
+    });
+    let world = added(&agent, &manifest, TOOL);
+    let explain = |personality: &str| {
+        let call = r#"{ "a": 1, "b": 2 }"#;
+        let who = ["--profile", "profile", "--personality", personality];
+        world.run(&[&["hooks", "explain", "--tool", "p__add", "--args", call][..], &who].concat())
+    };
+    let without = explain("without");
+    assert!(without.out.contains("does not have the plugin `p`"), "{without:?}");
+    let with = explain("with");
+    assert!(!with.out.contains("does not have the plugin"), "{with:?}");
+}
