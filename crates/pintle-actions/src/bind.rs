@@ -52,6 +52,9 @@ pub type LogSink = Arc<dyn Fn(LogLevel, &str) + Send + Sync>;
 /// Confines a program of the profile to a zone, with its state folder.
 pub type Confine<'a> = dyn Fn(Zone, Option<&Path>) -> Result<Confinement, BindError> + 'a;
 
+/// Answers for the program of the hook with this name.
+pub type StandIn = Arc<dyn Fn(&str, &DynEvent) -> Value + Send + Sync>;
+
 /// What the program gives to the actions of a profile.
 pub struct Host<'a> {
     /// The actions there are.
@@ -70,6 +73,8 @@ pub struct Host<'a> {
     pub log: LogSink,
     /// Confines a program of the profile to a zone, with its state folder.
     pub confine: &'a Confine<'a>,
+    /// Answers in place of the profile's programs, which are then not started.
+    pub stand_in: Option<StandIn>,
 }
 
 impl<'a> Host<'a> {
@@ -90,6 +95,7 @@ impl<'a> Host<'a> {
             variables: Vec::new(),
             log: Arc::new(|_, _| {}),
             confine: &|_, _| Err(BindError::new("this program confines no hooks")),
+            stand_in: None,
         }
     }
 
@@ -239,7 +245,8 @@ impl Binding<'_> {
 
     /// A registrar with the hook's name, tools and place in agent.json.
     pub fn registrar(&self) -> Registrar {
-        let mut registrar = self.hooks.named(&self.hook.name).source(&self.hook.source);
+        let mut registrar =
+            self.hooks.named(&self.hook.name).source(&self.hook.source).shadow(self.hook.shadow);
         if self.hook.observes {
             registrar = registrar.priority(BEFORE_EVERY_GATE);
         }

@@ -2,6 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
+use pintle::DynEvent;
 use pintle_exec::{CommandHook, CommandSpec, Program, Worker, WorkerSpec};
 use pintle_policy::{Zone, shell::simple_commands};
 use pintle_profile::{
@@ -128,6 +129,10 @@ impl Action for Command {
     }
 
     fn bind(self, binding: &mut Binding<'_>) -> Result<(), BindError> {
+        if let Some(stand_in) = binding.host.stand_in.clone() {
+            let name = binding.hook.name.clone();
+            return binding.register(move |event: DynEvent| stand_in(&name, &event));
+        }
         let trust = binding.trust.clone();
         if trust.check().is_err() {
             binding.bound.untrusted.push(binding.hook.name.clone());

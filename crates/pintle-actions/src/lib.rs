@@ -17,7 +17,7 @@ mod undelivered;
 mod webhook;
 
 pub use action::{Action, Kind, does, in_profiles, kind};
-pub use bind::{BindError, Binding, Bound, Confine, Host, LogSink, Webhooks, bind};
+pub use bind::{BindError, Binding, Bound, Confine, Host, LogSink, StandIn, Webhooks, bind};
 pub use command::NO_BYTECODE;
 pub use log::LogLevel;
 pub use scrub::{SCRUBBED, SHORTEST_SECRET, Scrubber};

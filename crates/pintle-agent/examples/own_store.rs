@@ -5,7 +5,7 @@
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used)]
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pintle_agent::{ApprovalRule, Message, store::*, testing::MemoryStore};
@@ -96,7 +96,9 @@ impl Records for Redacting {
         fn runs(&self, limit: u32) -> Stored<'_, Vec<StoredRun>>;
         fn run(&self, run_id: &str) -> Stored<'_, Option<StoredRun>>;
         fn events(&self, run_id: &str) -> Stored<'_, Vec<StoredEvent>>;
-        fn fired_hooks(&self, since: u64) -> Stored<'_, HashMap<(String, String), Vec<f64>>>;
+        fn runs_since(&self, since: u64) -> Stored<'_, Vec<StoredRun>>;
+        fn fired_hooks(&self, since: u64) -> Stored<'_, FiredHooks>;
+        fn forget_runs(&self, limit: Retention) -> Stored<'_, u64>;
     }
 }
 

@@ -77,6 +77,11 @@ impl FinalCall {
         Self { id: second_attempt(&self.model_id).into(), grants: grants.into(), ..self.clone() }
     }
 
+    /// A call that was recorded, with what a person was asked to grant then.
+    pub(crate) fn recorded(call: ProposedCall, grants: Vec<Grant>) -> Self {
+        Self { grants: grants.into(), ..call.freeze() }
+    }
+
     /// What a person granted, or is about to be asked for.
     pub fn grants(&self) -> &[Grant] {
         &self.grants

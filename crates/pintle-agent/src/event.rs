@@ -1,13 +1,13 @@
 //! What a run tells the world while it goes on (R6.6).
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use pintle::{Envelope, HandlerRecord, ModelKind, points::ToolOutcome};
-use pintle_sandbox::{HostUse, ProtectedChange, Refused};
+use pintle_sandbox::{Grant, HostUse, ProtectedChange, Refused};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::ToolCall;
+use crate::{JudgedCall, ToolCall};
 
 /// One event of a run: on the wire one JSON object with `type`, `ts` and the envelope.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -43,6 +43,25 @@ pub enum RunEventKind {
     ToolCalls {
         /// The calls.
         calls: Vec<CallMade>,
+    },
+    /// A call with its final arguments was judged; a person may still be asked. What is needed to judge it again.
+    #[serde(rename = "judged")]
+    Judged {
+        /// The call.
+        tool_call_id: String,
+        /// The tool.
+        tool_name: String,
+        /// Its final arguments.
+        args: Value,
+        /// What a person is asked to grant to a second attempt.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        grants: Vec<Grant>,
+        /// The personalities of the agents that delegated to this one, outermost first.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        ancestors: Vec<String>,
+        /// The verdict, and the rule that decided.
+        #[serde(flatten)]
+        judged: JudgedCall,
     },
     /// A tool starts. It has its [`RunEventKind::ToolEnd`].
     #[serde(rename = "tool.start")]
@@ -254,6 +273,8 @@ fn on_the_wire<S: Serializer>(handlers: &[HandlerRecord], to: S) -> Result<S::Ok
         won: &record.won,
         lost: &record.lost,
         notes: &record.notes,
+        shadow: record.shadow,
+        reason: record.outcome.reason().filter(|_| record.shadow),
     }))
 }
 
@@ -273,6 +294,11 @@ struct FiredHandler<'a> {
     /// What was ignored of its answer: R8.2 wants that in the record.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     notes: &'a [String],
+    /// What it said had no effect: the reason is only here.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    shadow: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<Cow<'a, str>>,
 }
 
 /// How a run ended.

@@ -144,6 +144,7 @@ fn record(name: &Arc<str>, outcome: HandlerOutcome, started: Instant) -> Handler
         won: Vec::new(),
         lost: Vec::new(),
         notes: Vec::new(),
+        shadow: false,
     }
 }
 

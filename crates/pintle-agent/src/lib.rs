@@ -47,7 +47,10 @@ pub use personality::{Personalities, Personality, UnknownPersonality};
 pub use policy::{Limits, Policy};
 pub use prompt::{PreviewError, PromptPart, PromptPreview, SAFETY_PRELUDE};
 pub use rule::{ApprovalRule, StandingRule};
-pub use run::{Finding, Finished, JudgedStep, PermittedCall, Run, RunRequest, delegate_spec};
+pub use run::{
+    CallVerdict, Finding, Finished, JudgedCall, JudgedStep, PermittedCall, RecordedCall, Run,
+    RunRequest, delegate_spec,
+};
 pub use store::{Claim, NewMessage, NewSession, Session, Store, StoreError, StoredMessage};
 pub use tickets::{
     CheckCommand, Completion, TICKET_VERIFIER, TicketBoard, TicketError, TicketVerifier,

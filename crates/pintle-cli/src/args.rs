@@ -4,6 +4,7 @@ mod approvals;
 mod gateway;
 mod hooks;
 mod plugins;
+mod records;
 mod sessions;
 mod tickets;
 
@@ -16,6 +17,7 @@ pub(crate) use self::{
     gateway::{Messages, MessagesCommand, Serve},
     hooks::{Explain, Hooks, HooksCommand},
     plugins::{Language, PluginsCommand, PluginsOf},
+    records::{Replay, Runs, Stats, Trace},
     sessions::{Sessions, SessionsCommand},
     tickets::{Tickets, TicketsCommand},
 };
@@ -78,6 +80,8 @@ pub(crate) enum Command {
     Approvals(Approvals),
     Runs(Runs),
     Trace(Trace),
+    Replay(Replay),
+    Stats(Stats),
     Doctor(Doctor),
     Sessions(Sessions),
     Tickets(Tickets),
@@ -89,7 +93,7 @@ pub(crate) enum Command {
 pub(crate) const GROUPS: [(&str, &[&str]); 4] = [
     ("Start", &["demo", "init", "chat"]),
     ("Guard", &["explain", "hooks", "trust", "approvals"]),
-    ("Look", &["runs", "trace"]),
+    ("Look", &["runs", "trace", "replay", "stats"]),
     (
         "Manage",
         &["serve", "messages", "plugins", "doctor", "sessions", "tickets", "completions", "man"],
@@ -115,6 +119,7 @@ impl Command {
             Self::Tickets(Tickets { command: Some(TicketsCommand::Complete { who, .. }) }) => {
                 Some(who)
             }
+            Self::Replay(replay) => Some(&mut replay.who),
             Self::Approvals(Approvals {
                 command:
                     Some(ApprovalsCommand::Approve { who, .. } | ApprovalsCommand::Deny { who, .. }),
@@ -134,7 +139,7 @@ impl Command {
 
     /// Whether an agent is put together from the profile in force.
     pub(crate) fn is_of_an_agent(&self) -> bool {
-        !matches!(self, Self::Approvals(_))
+        !matches!(self, Self::Approvals(_) | Self::Replay(_))
     }
 }
 
@@ -237,35 +242,6 @@ pub(crate) struct Doctor {
     pub(crate) show_prompt: bool,
     #[command(flatten)]
     pub(crate) who: Who,
-}
-
-/// List runs, newest first
-#[derive(Args)]
-#[command(after_help = "Examples:
-  pintle runs
-  pintle runs --blocked --json
-
-See also: pintle trace, pintle sessions")]
-pub(crate) struct Runs {
-    /// All of them, not only the newest 20
-    #[arg(long)]
-    pub(crate) all: bool,
-    /// Only runs in which a call was blocked
-    #[arg(long)]
-    pub(crate) blocked: bool,
-}
-
-/// Show a run as a waterfall
-#[derive(Args)]
-#[command(after_help = "Examples:
-  pintle chat -q 'list .'
-  pintle trace
-  pintle trace --json
-
-See also: pintle runs, pintle sessions show")]
-pub(crate) struct Trace {
-    /// The run's id [default: the newest run that is not a sub-agent's]
-    pub(crate) run: Option<String>,
 }
 
 /// Review and trust what changed in a profile

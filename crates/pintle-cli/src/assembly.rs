@@ -8,7 +8,10 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use pintle::{Event, Hooks, points::SubagentEnded};
-use pintle_actions::{BUILT_IN, Bound, Host, LogLevel, NO_BYTECODE, Webhooks, trust::Trust};
+use pintle_actions::{
+    BUILT_IN, Bound, Host, LogLevel, NO_BYTECODE, StandIn, Webhooks, trust::Trust,
+};
+use pintle_agent::store::JudgedBy;
 use pintle_agent::{
     Agent, Approver, HandlerWatch, Llm, Policy, Store, SwitchError, TicketVerifier, Tool, ToolSpec,
 };
@@ -71,6 +74,8 @@ pub(crate) struct Extras {
     pub(crate) webhooks: Webhooks,
     /// For a demo, which changes nothing of the operator's.
     pub(crate) keeps_no_rules: bool,
+    /// Answers in place of the profile's programs, which are then not started.
+    pub(crate) stand_in: Option<StandIn>,
     /// The store, when the caller has opened it.
     pub(crate) store: Option<Arc<dyn Store>>,
     /// Questions go through the gateway: here is its approver put.
@@ -169,6 +174,7 @@ impl Assembled {
                     variables: environment.variables().collect(),
                     log: Arc::new(log),
                     confine: &confine,
+                    stand_in: extras.stand_in,
                     ..Host::new(&BUILT_IN, profile, &plan.operator, &data)
                 };
                 pintle_actions::bind(&host, extras.webhooks, &hooks)?
@@ -215,6 +221,11 @@ impl Assembled {
             rules_file: rules_file.clone(),
         };
         let approvers = asked.approvers.clone();
+        let judged_by = JudgedBy {
+            profile: origin.profile.clone(),
+            profile_hash: plan.profile.as_ref().and_then(profile::hash),
+            workspace: Some(origin.workspace.clone()),
+        };
         let stored = StoredApprover::new(store.clone(), extras.ask_via, asked, origin, rules_file);
         let approver: Arc<dyn Approver> = match &extras.gateway {
             None => Arc::new(stored),
@@ -225,7 +236,8 @@ impl Assembled {
             }
         };
         // With `--json` whoever reads the events has them to the last.
-        let (recorder, json) = (Recorder::new(store.clone()), environment.json);
+        let recorder = Recorder::new(store.clone(), judged_by, plan.operator.records);
+        let json = environment.json;
         let terminal = TerminalConfig {
             env: environment.passed_on(),
             default_timeout: Duration::from_secs(120),

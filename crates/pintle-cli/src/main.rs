@@ -152,6 +152,8 @@ async fn run(cli: Cli, environment: &Environment) -> Result<ExitCode, Problem> {
         Command::Approvals(approvals) => commands::approvals::run(environment, approvals).await,
         Command::Runs(runs) => commands::trace::list(environment, &runs).await,
         Command::Trace(trace) => commands::trace::run(environment, trace).await,
+        Command::Replay(replay) => commands::replay::run(environment, replay).await,
+        Command::Stats(stats) => commands::stats::run(environment, &stats).await,
         Command::Doctor(doctor) => commands::doctor::run(environment, doctor).await,
         Command::Sessions(sessions) => commands::sessions::run(environment, sessions).await,
         Command::Tickets(tickets) => commands::tickets::run(environment, tickets).await,

@@ -6,7 +6,10 @@ use std::{
 };
 
 use pintle::points::PersonalityConfig;
-use pintle_actions::{BUILT_IN, in_profiles};
+use pintle_actions::{
+    BUILT_IN, in_profiles,
+    trust::{FileHashes, Fingerprint, content_hash},
+};
 use pintle_agent::{Limits, Personalities, Personality, Policy, ToolSpec};
 use pintle_plugins::Installed;
 use pintle_profile::{
@@ -291,6 +294,14 @@ pub(crate) fn does_not_load(dir: &Path, errors: &ProfileErrors) -> Problem {
         dir.display()
     ));
     problem.drawn(errors).warnings(errors.warnings().iter().cloned().map(told))
+}
+
+/// The hash of everything in a profile that decides about calls; none when a file of it cannot be read.
+pub(crate) fn hash(profile: &Profile) -> Option<String> {
+    let fingerprint = Fingerprint::of(profile, &mut FileHashes::default()).ok()?;
+    let personalities = serde_json::to_string(&profile.personalities).ok()?;
+    let whole: Vec<&str> = fingerprint.hashes().chain([personalities.as_str()]).collect();
+    Some(content_hash(whole.join("\n").as_bytes()))
 }
 
 /// The model a profile asks for. A script is a file of the profile: no other file is opened at its word.

@@ -1,23 +1,34 @@
-//! Keeps the events of every run for `pintle trace`.
+//! Keeps the events of every run for `pintle trace`, `stats` and `replay`.
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
-use pintle_agent::store::{NewEvent, NewRun, Record, RunEnd, Store};
+use pintle_agent::store::{JudgedBy, NewEvent, NewRun, Record, Retention, RunEnd, Store};
 use pintle_agent::{RunEvent, RunEventKind};
+use pintle_profile::RecordSettings;
 use serde_json::Value;
+
+/// Old runs are looked for after the first run of a process, and after each so many.
+const FORGET_EVERY: u64 = 50;
+pub(crate) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 pub(crate) struct Recorder {
     store: Arc<dyn Store>,
+    judged_by: JudgedBy,
+    keep: RecordSettings,
+    ended: AtomicU64,
     /// What each run under way has cost so far.
     totals: Mutex<HashMap<String, RunEnd>>,
 }
 
 impl Recorder {
-    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, totals: Mutex::default() }
+    pub(crate) fn new(store: Arc<dyn Store>, judged_by: JudgedBy, keep: RecordSettings) -> Self {
+        Self { store, judged_by, keep, ended: AtomicU64::new(0), totals: Mutex::default() }
     }
 
     /// Never waits: the store queues it. Text pieces are left out, for the text itself is in the session.
@@ -33,6 +44,8 @@ impl Recorder {
                 session_id: session_id.clone(),
                 model: model.clone(),
                 started_at: envelope.ts,
+                personality: envelope.personality_id.clone(),
+                judged_by: self.judged_by.clone(),
             })),
             RunEventKind::Usage { input_tokens, output_tokens, cost_usd, .. } => {
                 self.add(run_id, *input_tokens, *output_tokens, cost_usd.unwrap_or_default());
@@ -54,6 +67,24 @@ impl Recorder {
             end.ended_at = envelope.ts;
             end.outcome = outcome.as_str().to_string();
             self.store.record(Record::End(end));
+            if self.ended.fetch_add(1, Ordering::Relaxed).is_multiple_of(FORGET_EVERY) {
+                self.forget(envelope.ts);
+            }
+        }
+    }
+
+    /// Forgets old runs in the background: no run waits for it.
+    fn forget(&self, now: u64) {
+        let (store, keep) = (self.store.clone(), self.keep);
+        let limit = Retention {
+            began_before: now.saturating_sub(keep.keep_days.saturating_mul(DAY_MS)),
+            max_bytes: keep.max_mb.saturating_mul(1024 * 1024),
+        };
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            // A store that fails now fails again when it is needed, and says so there.
+            runtime.spawn(async move {
+                while store.forget_runs(limit).await.is_ok_and(|gone| gone > 0) {}
+            });
         }
     }
 

@@ -5,11 +5,13 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use pintle::{Envelope, FireRecord, HandlerRecord, RecordSink};
+use pintle::{Envelope, FireRecord, HandlerOutcome, HandlerRecord, RecordSink};
 use pintle_agent::{RunEvent, RunEventKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::broadcast;
+
+use crate::figures::Figures;
 
 /// How many events a viewer that was away can catch up with.
 const KEPT: usize = 4096;
@@ -45,6 +47,7 @@ struct State {
     next: u64,
     kept: VecDeque<LiveEvent>,
     hooks: BTreeMap<(String, String), HookStats>,
+    figures: Figures,
 }
 
 /// What one handler did since the gateway started.
@@ -114,11 +117,16 @@ impl EventHub {
         hooks
     }
 
+    pub(crate) fn figures(&self) -> Figures {
+        self.state().figures.clone()
+    }
+
     /// Takes an event of a run.
     pub fn publish(&self, event: &RunEvent) {
         if let RunEventKind::HookFired { point, handlers, .. } = &event.kind {
             self.count(point, event.envelope.ts, handlers);
         }
+        self.state().figures.count(event);
         let Ok(json) = serde_json::to_value(event) else { return };
         let kind = json.get("type").and_then(|kind| kind.as_str()).unwrap_or_default().to_string();
         let run_id = event.envelope.run_id.clone();
@@ -153,8 +161,8 @@ impl EventHub {
                 state.hooks.entry((point.to_string(), handler.name.to_string())).or_default();
             stats.fired += 1;
             let is_stop = matches!(outcome, "blocked" | "claimed");
-            stats.stops += u64::from(is_stop);
-            stats.failures += u64::from(!is_stop && !FINE.contains(&outcome));
+            stats.stops += u64::from(is_stop && !handler.shadow);
+            stats.failures += u64::from(!HandlerOutcome::NO_FAILURE.contains(&outcome));
             stats.last_outcome = outcome.to_string();
             stats.last_at = at;
             if stats.durations.len() == DURATIONS {
@@ -168,10 +176,6 @@ impl EventHub {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-/// Outcomes that are no failure of the handler.
-const FINE: [&str; 7] =
-    ["finished", "patched", "passed", "allowed", "asked", "removed", "cancelled"];
 
 /// The fires on a message's way are events too.
 impl RecordSink for EventHub {

@@ -14,6 +14,7 @@ pub mod channels;
 mod clock;
 mod commands;
 mod events;
+mod figures;
 mod gateway;
 mod inbound;
 mod lanes;

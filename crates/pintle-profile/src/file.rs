@@ -190,4 +190,7 @@ pub(crate) struct Policy {
     /// Nothing may match one of these.
     #[serde(default)]
     pub(crate) deny: Vec<String>,
+    /// Whether it is only tried: what it would refuse is recorded, and runs.
+    #[serde(default)]
+    pub(crate) shadow: bool,
 }

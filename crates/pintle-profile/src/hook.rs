@@ -20,6 +20,8 @@ pub struct Hook {
     pub action: &'static str,
     /// Whether it only observes.
     pub observes: bool,
+    /// Whether it is only tried: what it says is recorded, and has no effect.
+    pub shadow: bool,
     /// What it needs beyond the process.
     pub uses: Uses,
     /// The fields of its action.
@@ -57,6 +59,7 @@ pub(crate) fn build(
                 tools: tools.map(str::to_owned).collect(),
                 action: kind.name,
                 observes: kind.observes,
+                shadow: node.get("shadow").is_some_and(|said| said.to_json() == true),
                 uses: uses.remove(&node.span.start).unwrap_or_default(),
                 fields,
                 source: at,
@@ -68,7 +71,8 @@ pub(crate) fn build(
 
 /// Without those that every action has.
 fn own_fields(node: &Node) -> Value {
-    let is_own = |field: &&Field| !["action", "name", "tools"].contains(&field.key.as_str());
+    let is_own =
+        |field: &&Field| !["action", "name", "tools", "shadow"].contains(&field.key.as_str());
     let own = node.fields().iter().filter(is_own);
     Value::Object(own.map(|field| (field.key.clone(), field.value.to_json())).collect())
 }

@@ -3,11 +3,13 @@
 mod approvals;
 mod consumers;
 mod file;
+mod records;
 mod sandbox;
 
 pub use approvals::WrittenRule;
 pub use consumers::{Consumer, ConsumerSettings};
 pub use file::{OPERATOR_FILE, operator_schema};
+pub use records::RecordSettings;
 pub use sandbox::{SandboxMode, SandboxNetwork, SandboxOfServer, SandboxSettings};
 
 use crate::document::Node;
@@ -65,6 +67,8 @@ pub struct Operator {
     pub sandbox: SandboxSettings,
     /// The built-in consumers.
     pub consumers: ConsumerSettings,
+    /// How many records of runs are kept.
+    pub records: RecordSettings,
     /// The file, for saying where in it something is written.
     document: Node,
     source: String,
@@ -126,6 +130,7 @@ impl Operator {
             approvals: approvals::placed(read.approvals, &document, file),
             sandbox: read.sandbox,
             consumers: read.consumers,
+            records: read.records,
             document,
             source: file.to_owned(),
         })

@@ -208,7 +208,7 @@ fn guards(file: &AgentFile, document: &Node, source: &str) -> Result<Vec<Guard>,
             .iter()
             .filter_map(|rule| Some((rule.text()?.to_owned(), written_at(source, rule))));
         Guard::new(&policy.tool, policy.kind, &policy.allow, &policy.deny, &at)
-            .map(|guard| guard.with_deny_sources(lines))
+            .map(|guard| guard.with_deny_sources(lines).in_shadow(policy.shadow))
             .map_err(|error| Problem::new(node.span.clone(), error.message))
     };
     file.policies.iter().zip(nodes).map(build).collect()

@@ -42,14 +42,19 @@ fn action(kind: &ActionKind, generator: &mut SchemaGenerator) -> Value {
     let name = json!({
         "description": "What it is called in lists and records.", "type": "string", "format": "non-empty"
     });
+    let shadow = json!({
+        "description": "Whether it is only tried: what it says is recorded, and has no effect.", "type": "boolean"
+    });
     let Some(object) = schema.as_object_mut() else { return schema };
     object.insert("additionalProperties".into(), false.into());
     let fields = object.entry("properties").or_insert_with(|| json!({}));
-    for (key, field) in [
+    let common = [
         ("action", json!({ "type": "string", "const": kind.name })),
         ("name", name),
         ("tools", tools),
-    ] {
+    ];
+    // What only observes has no verdict that could be left out.
+    for (key, field) in common.into_iter().chain((!kind.observes).then_some(("shadow", shadow))) {
         fields.as_object_mut().map(|fields| fields.insert(key.into(), field));
     }
     if let Some(required) = object.entry("required").or_insert_with(|| json!([])).as_array_mut() {

@@ -20,6 +20,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0008_queues.sql"),
     include_str!("migrations/0009_short_ids.sql"),
     include_str!("migrations/0010_tickets.sql"),
+    include_str!("migrations/0011_records.sql"),
 ];
 
 /// Refuses a database that is not ours or is newer than this program. Only reads.

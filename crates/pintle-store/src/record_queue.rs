@@ -120,6 +120,7 @@ fn write_all(
 ) -> rusqlite::Result<Refused> {
     let transaction = Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?;
     let mut refused: Refused = None;
+    let mut bytes: HashMap<String, u64> = HashMap::new();
     let mut event = conn.prepare_cached(
         "INSERT INTO run_events (run_id, seq, at, type, json)
          SELECT ?1, COALESCE(MAX(seq), 0) + 1, ?2, ?3, ?4 FROM run_events WHERE run_id = ?1
@@ -135,7 +136,14 @@ fn write_all(
                 *dropped.entry(record.run_id().to_owned()).or_default() += 1;
             }
             refused = Some((refused.map_or(1, |(count, _)| count + 1), error));
+        } else if let Record::Event(event) = record {
+            let written = u64::try_from(event.json.len()).unwrap_or(u64::MAX);
+            *bytes.entry(event.run_id).or_default() += written;
         }
+    }
+    for (run_id, count) in bytes {
+        conn.prepare_cached("UPDATE runs SET bytes = bytes + ?2 WHERE run_id = ?1")?
+            .execute(params![run_id, to_sql(count)])?;
     }
     for (run_id, count) in dropped {
         conn.prepare_cached(
@@ -156,10 +164,18 @@ fn write_one(
         Record::Start(run) => conn
             .prepare_cached(
                 // A run that was parked goes on under its id.
-                "INSERT INTO runs (run_id, session_id, model, started_at) VALUES (?1, ?2, ?3, ?4)
+                "INSERT INTO runs (run_id, session_id, model, started_at, personality, judged_by)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                  ON CONFLICT (run_id) DO UPDATE SET ended_at = NULL, outcome = NULL",
             )?
-            .execute(params![run.run_id, run.session_id, run.model, to_sql(run.started_at)])?,
+            .execute(params![
+                run.run_id,
+                run.session_id,
+                run.model,
+                to_sql(run.started_at),
+                run.personality,
+                serde_json::to_string(&run.judged_by).unwrap_or_default(),
+            ])?,
         Record::Event(new) => event.execute(params![
             new.run_id,
             to_sql(new.at),

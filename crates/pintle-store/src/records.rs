@@ -1,10 +1,10 @@
 //! What runs did.
 
-use std::collections::HashMap;
-
 use futures_util::future::{BoxFuture, FutureExt};
-use pintle_agent::store::{Record, RecordLoss, Records, Stored, StoredEvent, StoredRun};
-use rusqlite::{OptionalExtension, Row};
+use pintle_agent::store::{
+    FiredHooks, Record, RecordLoss, Records, Retention, Stored, StoredEvent, StoredRun,
+};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::clock::{from_sql, to_sql};
 use crate::record_queue::Pushed;
@@ -59,22 +59,42 @@ impl Records for SqliteStore {
         self.after_records(read)
     }
 
-    fn fired_hooks(&self, since: u64) -> Stored<'_, HashMap<(String, String), Vec<f64>>> {
+    fn runs_since(&self, since: u64) -> Stored<'_, Vec<StoredRun>> {
+        let since = to_sql(since);
+        let read = self.worker().read("listing the runs", move |conn| {
+            let mut statement = conn.prepare_cached(&format!(
+                "SELECT {RUN_COLUMNS} FROM runs WHERE started_at >= ?1 ORDER BY n"
+            ))?;
+            Ok(statement.query_map([since], run_from)?.collect::<Result<_, _>>()?)
+        });
+        self.after_records(read)
+    }
+
+    fn forget_runs(&self, limit: Retention) -> Stored<'_, u64> {
+        self.worker().write("forgetting old runs", move |conn| Ok(forget(conn, limit)?)).boxed()
+    }
+
+    fn fired_hooks(&self, since: u64) -> Stored<'_, FiredHooks> {
         let since = to_sql(since);
         let read = self.worker().read("looking for hooks that have fired", move |conn| {
             // Of what is older, once is enough.
             let mut statement = conn.prepare_cached(
                 "SELECT json_extract(e.json, '$.point'), json_extract(h.value, '$.name'),
-                        iif(e.at >= ?1, json_extract(h.value, '$.durationMs'), NULL)
+                        iif(e.at >= ?1, json_extract(h.value, '$.outcome'), NULL),
+                        json_extract(h.value, '$.durationMs'), json_extract(h.value, '$.shadow')
                  FROM run_events e, json_each(e.json, '$.handlers') h
                  WHERE e.type = 'hook.fired' AND json_valid(e.json)
                    AND json_extract(h.value, '$.outcome') IS NOT 'removed'",
             )?;
             let mut rows = statement.query([since])?;
-            let mut fired: HashMap<_, Vec<f64>> = HashMap::new();
+            let mut fired = FiredHooks::new();
             while let Some(row) = rows.next()? {
                 if let (Some(point), Some(name)) = (row.get(0)?, row.get(1)?) {
-                    fired.entry((point, name)).or_default().extend(row.get::<_, Option<f64>>(2)?);
+                    let calls = fired.entry((point, name)).or_default();
+                    if let Some(outcome) = row.get::<_, Option<String>>(2)? {
+                        let is_shadow = row.get::<_, Option<bool>>(4)?.unwrap_or_default();
+                        calls.add(&outcome, row.get(3)?, is_shadow);
+                    }
                 }
             }
             Ok(fired)
@@ -98,7 +118,37 @@ impl SqliteStore {
 }
 
 const RUN_COLUMNS: &str = "run_id, session_id, model, started_at, ended_at, outcome, input_tokens, output_tokens, \
-                           cost_usd, dropped_events";
+                           cost_usd, dropped_events, personality, judged_by";
+
+/// How many runs are forgotten in one transaction.
+const FORGOTTEN_AT_ONCE: u32 = 32;
+
+fn forget(conn: &Connection, limit: Retention) -> rusqlite::Result<u64> {
+    let kept: i64 = conn
+        .prepare_cached("SELECT COALESCE(SUM(bytes), 0) FROM runs")?
+        .query_row([], |row| row.get(0))?;
+    let mut surplus = kept.saturating_sub(to_sql(limit.max_bytes));
+    let mut gone = Vec::new();
+    let mut oldest = conn.prepare_cached(
+        "SELECT n, bytes, started_at < ?1 FROM runs
+         WHERE started_at < ?1 OR (?2 AND ended_at IS NOT NULL) ORDER BY started_at, n LIMIT ?3",
+    )?;
+    let found = oldest
+        .query_map(params![to_sql(limit.began_before), surplus > 0, FORGOTTEN_AT_ONCE], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, bool>(2)?))
+        })?;
+    for run in found {
+        let (n, bytes, is_old) = run?;
+        if is_old || surplus > 0 {
+            surplus -= bytes;
+            gone.push(n);
+        }
+    }
+    for n in &gone {
+        conn.prepare_cached("DELETE FROM runs WHERE n = ?1")?.execute([n])?;
+    }
+    Ok(u64::try_from(gone.len()).unwrap_or(u64::MAX))
+}
 
 fn run_from(row: &Row<'_>) -> rusqlite::Result<StoredRun> {
     Ok(StoredRun {
@@ -112,6 +162,8 @@ fn run_from(row: &Row<'_>) -> rusqlite::Result<StoredRun> {
         output_tokens: from_sql(row.get(7)?),
         cost_usd: row.get(8)?,
         dropped_events: from_sql(row.get(9)?),
+        personality: row.get(10)?,
+        judged_by: serde_json::from_str(&row.get::<_, String>(11)?).unwrap_or_default(),
     })
 }
 

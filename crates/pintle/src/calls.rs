@@ -114,6 +114,11 @@ impl<P: Point> Reached<'_, P> {
         &self.entry.meta.name
     }
 
+    /// What it says is recorded, and has no effect.
+    pub(crate) fn is_shadow(&self) -> bool {
+        self.entry.meta.shadow
+    }
+
     fn keep(&self) -> Kept<P> {
         Kept { entry: self.entry.clone(), position: self.position, ticket: self.ticket }
     }

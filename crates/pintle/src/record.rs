@@ -1,6 +1,7 @@
 //! What happened in a fire, handler by handler.
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     sync::Arc,
     time::{Duration, Instant},
@@ -107,6 +108,9 @@ pub struct HandlerRecord {
     /// What a reader should know besides: ignored fields, deprecated spellings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What it said had no effect.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub shadow: bool,
 }
 
 fn as_millis<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
@@ -146,6 +150,36 @@ pub enum HandlerOutcome {
 }
 
 impl HandlerOutcome {
+    /// The names of the outcomes that are no failure of the handler.
+    ///
+    /// ```
+    /// assert!(pintle::HandlerOutcome::NO_FAILURE.contains(&"blocked"));
+    /// ```
+    pub const NO_FAILURE: [&'static str; 9] = [
+        "finished",
+        "patched",
+        "passed",
+        "claimed",
+        "allowed",
+        "asked",
+        "blocked",
+        "removed",
+        "cancelled",
+    ];
+
+    /// Why it blocked or asked, or how it failed.
+    ///
+    /// ```
+    /// assert_eq!(pintle::HandlerOutcome::Blocked("off limits".into()).reason().as_deref(), Some("off limits"));
+    /// ```
+    pub fn reason(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Asked(reason) | Self::Blocked(reason) => Some(reason.into()),
+            Self::Failed(failure) => Some(failure.to_string().into()),
+            _ => None,
+        }
+    }
+
     /// The outcome's name on the wire: `finished`, `blocked`, `timed_out`, …
     ///
     /// ```
@@ -219,6 +253,7 @@ impl Recorder {
             won: Vec::new(),
             lost: Vec::new(),
             notes: Vec::new(),
+            shadow: meta.shadow,
         });
         self.others.extend(self.newest.replace((ticket, Instant::now())));
         ticket

@@ -4,7 +4,8 @@ use pintle::{HandlerRecord, ModelKind, Point, points::BeforeToolCall};
 
 use super::{
     RunContext,
-    judge::{Rejected, Rejection},
+    explain::refusal,
+    judge::{Rejected, Rejection, record},
 };
 use crate::{
     ToolCall,
@@ -19,6 +20,13 @@ pub(super) async fn amend(ctx: &RunContext, call: &ToolCall) -> Result<FinalCall
         Ok(()) => Ok(proposed.freeze()),
         Err(why) => Err(Rejected { call: proposed.freeze(), why }),
     }
+}
+
+/// A hook refuses the call before it is frozen: that is a judgement too.
+fn refused(ctx: &RunContext, proposed: &ProposedCall, reason: String, hook: &str) -> Rejection {
+    let hook = Some(hook).filter(|hook| !hook.is_empty());
+    record(ctx, &proposed.clone().freeze(), &[refusal(reason.clone(), hook)]);
+    Rejection::Denied(reason)
 }
 
 async fn amended(
@@ -40,7 +48,7 @@ async fn amended(
             .args(proposed.args.clone())
     };
     let merged = ctx.agent().hooks.fire_modifying(&ctx.hook_cx(), before).await;
-    let merged = merged.map_err(|error| Rejection::Denied(error.to_string()))?;
+    let merged = merged.map_err(|error| refused(ctx, proposed, error.to_string(), ""))?;
     if let Some(reason) = merged.denial() {
         ctx.emit(RunEventKind::HookBlocked {
             point: BeforeToolCall::NAME,
@@ -48,7 +56,7 @@ async fn amended(
             reason: reason.clone(),
             tool_call_id: Some(proposed.id.clone()),
         });
-        return Err(Rejection::Denied(reason));
+        return Err(refused(ctx, proposed, reason, merged.winner("error").unwrap_or_default()));
     }
     if let Some(args) = merged.patch.args {
         proposed.args = args;

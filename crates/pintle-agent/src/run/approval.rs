@@ -31,13 +31,7 @@ pub(super) async fn ask_person(
         u64::try_from(ctx.agent().policy.approval_timeout.as_millis()).unwrap_or(u64::MAX);
     let approver = &ctx.agent().approver;
     let session_id = claim.session_id().to_string();
-    let (standing, rule) = match need.by_zone_alone {
-        true => {
-            let standing = cleared.covered_by(call, approver.rules(Some(&session_id)).await);
-            (standing, cleared.offered_rule(call))
-        }
-        false => (None, None),
-    };
+    let rule = cleared.offered_rule(call).filter(|_| need.by_zone_alone);
     let mut request = ApprovalRequest {
         approval_id: new_id(),
         session_id,
@@ -52,7 +46,7 @@ pub(super) async fn ask_person(
         rule,
         can_park: call.grants().is_empty() && ctx.request.lineage.is_none(),
     };
-    let by_rule = standing.map(|rule| rule.to_string());
+    let by_rule = need.standing.map(|rule| rule.to_string());
     let prepared = match &by_rule {
         Some(by) => Prepared::Settled(ApprovalOutcome::Approved { by: by.clone() }),
         None => approver.prepare(&claim, &request).await,

@@ -1,18 +1,45 @@
-//! What would happen to a call, without running it.
+//! What would happen to a call, without running it: one that somebody thinks of, or one that was recorded.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use pintle::{
-    Cx, Envelope, FireRecord, HandlerOutcome, Point, RecordSink,
-    points::{BeforeToolCall, ToolPre},
-};
+use pintle::{Cx, Envelope, Hooks, PluginFilter, Point, points::BeforeToolCall};
+use pintle_sandbox::Grant;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
+    judge::{Bench, weigh},
     new_id, now_ms,
-    static_checks::{Finding, JudgedStep, static_checks},
+    opening::union,
+    static_checks::{Finding, JudgedStep},
+    trail::{CallVerdict, Fires, JudgedCall, Trail},
 };
-use crate::{Agent, call::ProposedCall, personality::UnknownPersonality};
+use crate::{
+    Agent,
+    call::{FinalCall, ProposedCall},
+    personality::{Personality, UnknownPersonality},
+};
+
+/// A call as a run judged it, from its event `judged`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordedCall {
+    /// The call.
+    pub tool_call_id: String,
+    /// The tool.
+    pub tool_name: String,
+    /// Its frozen arguments.
+    pub args: Value,
+    /// What a person was asked to grant to a second attempt.
+    #[serde(default)]
+    pub grants: Vec<Grant>,
+    /// The personalities of the agents that delegated to this one, outermost first.
+    #[serde(default)]
+    pub ancestors: Vec<String>,
+    /// Where and when.
+    #[serde(flatten)]
+    pub envelope: Envelope,
+}
 
 impl Agent {
     /// Judges a call step by step as a run would, and runs nothing. Hooks are fired if `with_hooks`: their answer is a part of
@@ -37,117 +64,89 @@ impl Agent {
             ts: now_ms(),
             ..Envelope::default()
         };
-        let records = Arc::new(Records::default());
-        let cx = Cx::new(envelope, personality.plugin_filter()).observed_by(records.clone());
-        let mut trail = Vec::new();
+        let fires = Arc::new(Fires::default());
+        let cx = Cx::new(envelope, personality.plugin_filter()).observed_by(fires.clone());
+        let mut trail = Trail::witnessed(fires);
+        // Without hooks an empty registry answers.
+        let none = Hooks::new();
+        let hooks = if with_hooks { &agent.hooks } else { &none };
+        let lineage = [personality];
+        let bench = Bench { agent, hooks, cx: &cx, lineage: &lineage, session: None };
 
         let mut call = ProposedCall { id: "explain".into(), tool: tool.to_string(), args };
-        let before = || {
-            BeforeToolCall::default()
-                .tool_call_id(call.id.clone())
-                .tool_name(call.tool.clone())
-                .args(call.args.clone())
-        };
-        // Without hooks an empty registry answers.
-        let none = pintle::Hooks::new();
-        let hooks = if with_hooks { &agent.hooks } else { &none };
-        let merged = hooks.fire_modifying(&cx, before).await;
-        self.tell(&records, &mut trail);
-        let denial = match &merged {
-            Ok(merged) => merged.denial(),
-            Err(error) => Some(error.to_string()),
-        };
-        if let Some(detail) = denial {
-            trail.push(JudgedStep {
-                step: BeforeToolCall::NAME,
-                finding: Finding::Stops,
-                detail,
-                source: None,
-            });
-            return Ok(trail);
+        match before_tool_call(&bench, &call, &mut trail).await {
+            Some(args) => call.args = args,
+            None => return Ok(trail.steps),
         }
-        if let Some(args) = merged.ok().and_then(|merged| merged.patch.args) {
-            call.args = args;
-        }
-
         let call = call.freeze();
-        let Ok(cleared) = static_checks(agent, &[personality], &call, &mut trail) else {
-            return Ok(trail);
-        };
-        let mut outcome = hooks.fire_gate(&cx, || cleared.tool_pre(&call)).await;
-        let questions = outcome.take_questions();
-        self.tell(&records, &mut trail);
-        if outcome.blocked().is_none() {
-            let need = cleared.approval_need(questions);
-            let covered = match need.by_zone_alone {
-                true => cleared.covered_by(&call, agent.approver.rules(None).await),
-                false => None,
-            };
-            let (finding, detail) = match &covered {
-                Some(rule) => (Finding::Passes, format!("covered by {rule}")),
-                None if need.reasons.is_empty() => (Finding::Passes, "no question".to_string()),
-                None => (Finding::Asks, need.reasons.join("; ")),
-            };
-            // Nothing but the zone asked, and the rule answers.
-            for step in trail.iter_mut().filter(|_| covered.is_some()) {
-                step.finding = Finding::Passes;
-            }
-            let source = covered.and_then(|rule| rule.written);
-            trail.push(JudgedStep { step: "approval", finding, detail, source });
-            let offered = cleared.offered_rule(&call).filter(|_| finding == Finding::Asks);
-            if let Some(rule) = offered.filter(|_| need.by_zone_alone) {
-                let detail = rule.to_string();
-                trail.push(JudgedStep {
-                    step: "rule",
-                    finding: Finding::Passes,
-                    detail,
-                    source: None,
-                });
-            }
+        let (_, weighed) = weigh(&bench, &call, &mut trail).await;
+        let mut steps = trail.steps;
+        if let Ok((cleared, need)) = weighed
+            && CallVerdict::of(&steps) == CallVerdict::Ask
+            && need.by_zone_alone
+            && let Some(rule) = cleared.offered_rule(&call)
+        {
+            steps.push(JudgedStep::new("rule", Finding::Passes, rule.to_string(), None));
         }
-        Ok(trail)
+        Ok(steps)
     }
 
-    /// What each handler said, and where it is written down.
-    fn tell(&self, records: &Records, trail: &mut Vec<JudgedStep>) {
-        let sources = self.inner.hooks.list();
-        for record in std::mem::take(&mut *records.0.lock().unwrap_or_else(PoisonError::into_inner))
-        {
-            for handler in &record.handlers {
-                let source = sources
-                    .iter()
-                    .find(|info| info.point == record.point && info.name == handler.name)
-                    .map(|info| info.source.to_string());
-                let binds = record.point == ToolPre::NAME;
-                let (finding, said) = match &handler.outcome {
-                    HandlerOutcome::Blocked(reason) => {
-                        (Finding::Stops, format!("blocks: {reason}"))
-                    }
-                    HandlerOutcome::Asked(reason) => (Finding::Asks, format!("asks: {reason}")),
-                    HandlerOutcome::Failed(failure) if binds => {
-                        (Finding::Stops, failure.to_string())
-                    }
-                    HandlerOutcome::Failed(failure) => (Finding::Passes, failure.to_string()),
-                    other => (Finding::Passes, other.name().to_string()),
-                };
-                let ignored = match handler.notes.as_slice() {
-                    [] => String::new(),
-                    notes => format!(" ({})", notes.join("; ")),
-                };
-                let took = handler.duration.as_millis();
-                let took = if took == 0 { "<1 ms".to_owned() } else { format!("{took} ms") };
-                let detail = format!("`{}` {said}{ignored} ({took})", handler.name);
-                trail.push(JudgedStep { step: record.point, finding, detail, source });
-            }
+    /// Judges a call that a run has judged before, with the rules of this agent. The arguments are those that were frozen
+    /// then: `before_tool_call` is fired and may refuse them, and what it would rewrite now is left out.
+    ///
+    /// # Errors
+    /// When there is no such personality.
+    pub async fn judge_again(&self, call: &RecordedCall) -> Result<JudgedCall, UnknownPersonality> {
+        let agent = &self.inner;
+        let known = |id: &str| agent.personalities.get(id);
+        let own = call.envelope.personality_id.as_deref();
+        let own = known(own.unwrap_or(agent.personalities.default_id()))?;
+        let mut lineage =
+            call.ancestors.iter().map(|id| known(id)).collect::<Result<Vec<_>, _>>()?;
+        lineage.push(own);
+        let plugins = lineage.iter().copied().map(Personality::plugin_filter);
+        let plugins = plugins.fold(PluginFilter::BuiltinsOnly, |all, its| union(&all, &its));
+        let cx = Cx::new(call.envelope.clone(), plugins);
+        let session = call.envelope.session_id.as_deref();
+        let bench = Bench { agent, hooks: &agent.hooks, cx: &cx, lineage: &lineage, session };
+        let mut trail = Trail::default();
+        let (id, tool) = (call.tool_call_id.clone(), call.tool_name.clone());
+        let proposed = ProposedCall { id, tool, args: call.args.clone() };
+        if before_tool_call(&bench, &proposed, &mut trail).await.is_some() {
+            let call = FinalCall::recorded(proposed, call.grants.clone());
+            let _ = weigh(&bench, &call, &mut trail).await;
         }
+        Ok(JudgedCall::of(&trail.steps))
     }
 }
 
-#[derive(Default)]
-struct Records(Mutex<Vec<Arc<FireRecord>>>);
+/// The arguments as `before_tool_call` leaves them; `None` when it refuses the call.
+async fn before_tool_call(
+    bench: &Bench<'_, '_>,
+    call: &ProposedCall,
+    trail: &mut Trail,
+) -> Option<Value> {
+    let before = || {
+        BeforeToolCall::default()
+            .tool_call_id(call.id.clone())
+            .tool_name(call.tool.clone())
+            .args(call.args.clone())
+    };
+    let merged = bench.hooks.fire_modifying(bench.cx, before).await;
+    trail.hooks_said(bench.hooks, BeforeToolCall::NAME, &[]);
+    let refused = match merged {
+        Ok(merged) => match merged.denial() {
+            None => return Some(merged.patch.args.unwrap_or_else(|| call.args.clone())),
+            Some(reason) => refusal(reason, merged.winner("error")),
+        },
+        Err(error) => refusal(error.to_string(), None),
+    };
+    trail.steps.push(refused);
+    None
+}
 
-impl RecordSink for Records {
-    fn record(&self, record: Arc<FireRecord>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(record);
-    }
+/// The step of a call that `before_tool_call` refuses.
+pub(super) fn refusal(reason: String, hook: Option<&str>) -> JudgedStep {
+    let step = JudgedStep::new(BeforeToolCall::NAME, Finding::Stops, reason, None);
+    JudgedStep { hook: hook.map(str::to_owned), ..step }
 }

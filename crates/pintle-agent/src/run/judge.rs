@@ -1,6 +1,6 @@
 //! Step 10: may this very call run? The cheapest question first, a person last; the first "no" ends it.
 
-use pintle::{Point, points::ToolPre};
+use pintle::{Cx, HandlerVerdict, Hooks, Point, points::ToolPre};
 use pintle_policy::{Reach, Zone};
 use pintle_sandbox::Confinement;
 
@@ -8,9 +8,13 @@ use super::{
     RunContext,
     approval::ask_person,
     new_id,
-    static_checks::{ApprovalNeed, Cleared, static_checks},
+    static_checks::{ApprovalNeed, Cleared, Finding, JudgedStep, static_checks},
+    trail::{JudgedCall, NO_QUESTION, RULE, Trail},
 };
-use crate::{call::FinalCall, store::Intent, tool::ToolError, toolbox::ToolKind};
+use crate::{
+    agent::Inner, call::FinalCall, event::RunEventKind, personality::Personality, store::Intent,
+    tool::ToolError, toolbox::ToolKind,
+};
 
 /// A call that every judge allowed: the only thing a tool accepts.
 ///
@@ -150,16 +154,75 @@ async fn check<'c>(
         return Err(Rejection::Denied("the session is not open".into()));
     };
     let lineage: Vec<_> = opened.ancestors.iter().chain([&opened.personality]).collect();
-    let cleared = static_checks(agent, &lineage, call, &mut Vec::new())?;
+    let (cx, session) = (ctx.hook_cx(), Some(opened.session.id.as_str()));
+    let bench = Bench { agent, hooks: &agent.hooks, cx: &cx, lineage: &lineage, session };
+    let mut trail = Trail::default();
+    let (said, weighed) = weigh(&bench, call, &mut trail).await;
+    ctx.apply_verdicts(ToolPre::NAME, &said, Some(call.id()));
+    record(ctx, call, &trail.steps);
+    weighed
+}
 
-    let mut outcome = agent.hooks.fire_gate(&ctx.hook_cx(), || cleared.tool_pre(call)).await;
+/// Writes down what was judged, and which rule decided: what [`Agent::judge_again`](crate::Agent::judge_again) needs.
+pub(super) fn record(ctx: &RunContext, call: &FinalCall, steps: &[JudgedStep]) {
+    let ancestors = ctx.opened().map(|opened| opened.ancestors.as_slice()).unwrap_or_default();
+    ctx.emit(RunEventKind::Judged {
+        tool_call_id: call.id().to_string(),
+        tool_name: call.tool().to_string(),
+        args: call.args().clone(),
+        grants: call.grants().to_vec(),
+        ancestors: ancestors.iter().map(|personality| personality.id.clone()).collect(),
+        judged: JudgedCall::of(steps),
+    });
+}
+
+/// What a call is judged by.
+pub(super) struct Bench<'a, 'c> {
+    pub(super) agent: &'c Inner,
+    pub(super) hooks: &'a Hooks,
+    pub(super) cx: &'a Cx,
+    /// Who makes the call, behind those who delegated to it.
+    pub(super) lineage: &'a [&'a Personality],
+    /// The session, whose standing rules may answer.
+    pub(super) session: Option<&'a str>,
+}
+
+/// Everything that is asked about a frozen call before a person is: the same in a run, for `explain` and for a replay.
+/// Gives what the hooks said, and what the call came to.
+pub(super) async fn weigh<'c>(
+    bench: &Bench<'_, 'c>,
+    call: &FinalCall,
+    trail: &mut Trail,
+) -> (Vec<HandlerVerdict>, Result<(Cleared<'c>, ApprovalNeed), Rejection>) {
+    let cleared = match static_checks(bench.agent, bench.lineage, call, &mut trail.steps) {
+        Ok(cleared) => cleared,
+        Err(why) => return (Vec::new(), Err(why)),
+    };
+    let mut outcome = bench.hooks.fire_gate(bench.cx, || cleared.tool_pre(call)).await;
+    trail.hooks_said(bench.hooks, ToolPre::NAME, &outcome.verdicts);
     let questions = outcome.take_questions();
-    ctx.apply_verdicts(ToolPre::NAME, &outcome.verdicts, Some(call.id()));
     if let Some(block) = outcome.blocked() {
-        return Err(Rejection::Denied(block.reason.clone()));
+        let why = Rejection::Denied(block.reason.clone());
+        return (outcome.verdicts, Err(why));
     }
-    let need = cleared.approval_need(questions);
-    Ok((cleared, need))
+    let mut need = cleared.approval_need(questions);
+    if need.by_zone_alone {
+        let rules = bench.agent.approver.rules(bench.session).await;
+        need.standing = cleared.covered_by(call, rules);
+    }
+    let (finding, detail) = match &need.standing {
+        Some(rule) => (Finding::Passes, format!("covered by {rule}")),
+        None if need.reasons.is_empty() => (Finding::Passes, NO_QUESTION.to_string()),
+        None => (Finding::Asks, need.reasons.join("; ")),
+    };
+    if let Some(rule) = &need.standing {
+        // Nothing but the zone asked, and the rule answers.
+        trail.steps.iter_mut().for_each(|step| step.finding = Finding::Passes);
+        trail.steps.push(JudgedStep::new(RULE, finding, detail, rule.written.clone()));
+    } else {
+        trail.steps.push(JudgedStep::new(RULE, finding, detail, None));
+    }
+    (outcome.verdicts, Ok((cleared, need)))
 }
 
 /// The permit of a call, or why there is none. A person is asked last: not about a call that could not run.

@@ -20,6 +20,7 @@ mod model_call;
 mod opening;
 mod static_checks;
 mod tool_call;
+mod trail;
 
 use std::{
     panic::AssertUnwindSafe,
@@ -35,8 +36,10 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 pub use delegate::delegate_spec;
+pub use explain::RecordedCall;
 pub use judge::PermittedCall;
 pub use static_checks::{Finding, JudgedStep};
+pub use trail::{CallVerdict, JudgedCall};
 
 pub(crate) use context::RunContext;
 use context::{Emitter, Lineage};

@@ -106,7 +106,7 @@ async fn ancestors(ctx: &RunContext, session: &Session) -> Result<Vec<Personalit
     Ok(ancestors)
 }
 
-fn union(parent: &PluginFilter, child: &PluginFilter) -> PluginFilter {
+pub(super) fn union(parent: &PluginFilter, child: &PluginFilter) -> PluginFilter {
     match (parent, child) {
         (PluginFilter::All, _) | (_, PluginFilter::All) => PluginFilter::All,
         (PluginFilter::BuiltinsOnly, other) | (other, PluginFilter::BuiltinsOnly) => other.clone(),

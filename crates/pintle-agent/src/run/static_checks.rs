@@ -6,7 +6,7 @@ use std::path::Path;
 use pintle::{HandlerVerdict, points::ToolPre};
 use pintle_policy::{Floor, Judged, Reach, Restricted, ToolSpec, Zone, guard, zone_of};
 use pintle_sandbox::{Confinement, Grant, Unconfined};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::judge::Rejection;
 use crate::{
@@ -34,10 +34,16 @@ pub struct JudgedStep {
     /// Where the rule that decided is written down, when it is written down somewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// The hook that said it, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hook: Option<String>,
+    /// Whether it is only what a rule in shadow mode would have said.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub shadow: bool,
 }
 
 /// What came of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
     /// It does not stand in the way.
@@ -69,6 +75,8 @@ pub(super) struct ApprovalNeed {
     pub(super) reasons: Vec<String>,
     /// Whether the zone alone asks: then a rule may answer (R11.7).
     pub(super) by_zone_alone: bool,
+    /// The standing rule that answers.
+    pub(super) standing: Option<StandingRule>,
 }
 
 impl Cleared<'_> {
@@ -108,7 +116,7 @@ impl Cleared<'_> {
             let led = |(written, real): (&str, &Path)| format!("{written} is {}", real.display());
             reasons.extend(self.reach.linked().map(led));
         }
-        ApprovalNeed { reasons, by_zone_alone }
+        ApprovalNeed { reasons, by_zone_alone, standing: None }
     }
 
     /// The first rule that covers the call.
@@ -128,12 +136,21 @@ impl Cleared<'_> {
 }
 
 impl JudgedStep {
+    pub(super) fn new(
+        step: &'static str,
+        finding: Finding,
+        detail: String,
+        source: Option<String>,
+    ) -> Self {
+        Self { step, finding, detail, source, hook: None, shadow: false }
+    }
+
     fn passes(step: &'static str, detail: String, source: Option<String>) -> Self {
-        Self { step, finding: Finding::Passes, detail, source }
+        Self::new(step, Finding::Passes, detail, source)
     }
 
     fn stops(step: &'static str, detail: String, source: Option<String>) -> Self {
-        Self { step, finding: Finding::Stops, detail, source }
+        Self::new(step, Finding::Stops, detail, source)
     }
 }
 
@@ -184,6 +201,10 @@ pub(super) fn static_checks<'a>(
         },
     };
     push(trail, "guards", found, source)?;
+    for denial in guard::judge_in_shadow(&policy.guards, &tool.spec, call.args(), &reach) {
+        let (detail, source) = (format!("would refuse: {}", denial.reason), Some(denial.source));
+        trail.push(JudgedStep { shadow: true, ..JudgedStep::passes("guards", detail, source) });
+    }
 
     let zone = |restricted| zone_of(&tool.spec, call.args(), &reach, restricted);
     let mut judged = zone(policy.restricted()).map_err(|reason| {
@@ -215,7 +236,7 @@ pub(super) fn static_checks<'a>(
         }
     };
     let said = format!("{zone}: {detail}");
-    trail.push(JudgedStep { step: "zone", finding, detail: said, source });
+    trail.push(JudgedStep::new("zone", finding, said, source));
     if finding == Finding::Stops {
         return Err(Rejection::Denied(detail));
     }
@@ -243,7 +264,7 @@ fn sandbox(
         judged.why = format!("no sandbox holds it, so it may change this machine: {why}");
         judged.zone = Zone::Machine;
     }
-    (JudgedStep { step: "sandbox", finding, detail, source: None }, confined.ok())
+    (JudgedStep::new("sandbox", finding, detail, None), confined.ok())
 }
 
 fn toolset(agent: &Inner, lineage: &[&Personality], tool: &ToolSpec) -> Result<String, String> {

@@ -34,7 +34,10 @@ pub use queues::{
     OutgoingFilter, OutgoingKind, OutgoingMessage, OutgoingState, QueuedMessage, Queues, SendEnd,
     Stopped,
 };
-pub use records::{NewEvent, NewRun, Record, RecordLoss, Records, RunEnd, StoredEvent, StoredRun};
+pub use records::{
+    FiredHooks, HookCalls, JudgedBy, NewEvent, NewRun, Record, RecordLoss, Records, Retention,
+    RunEnd, StoredEvent, StoredRun,
+};
 pub use rules::{Program, Rules, SessionRule};
 pub use session::{NewMessage, NewSession, Session, Sessions, StoredMessage};
 pub use short_ids::{IdKind, ShortIds, short_id_candidates};

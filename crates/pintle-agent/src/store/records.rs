@@ -1,6 +1,7 @@
 //! What runs did: for `pintle trace` and later questions.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -27,9 +28,53 @@ pub trait Records: Send + Sync + 'static {
     fn run(&self, run_id: &str) -> Stored<'_, Option<StoredRun>>;
     /// What happened in a run, in order. Empty when there is no such run.
     fn events(&self, run_id: &str) -> Stored<'_, Vec<StoredEvent>>;
-    /// Point and name of every handler that the recorded runs have called, the oldest run included, with how many
-    /// milliseconds each of its calls since then took.
-    fn fired_hooks(&self, since: u64) -> Stored<'_, HashMap<(String, String), Vec<f64>>>;
+    /// The runs that began then or later, oldest first.
+    fn runs_since(&self, since: u64) -> Stored<'_, Vec<StoredRun>>;
+    /// Point and name of every handler that the recorded runs have called, the oldest run included, with what came of its
+    /// calls since then.
+    fn fired_hooks(&self, since: u64) -> Stored<'_, FiredHooks>;
+    /// Forgets some of the runs that began before a time, or that are too much together, oldest first and with their
+    /// events; says how many. To be called again until there are none: each call is short, so that no writer waits long.
+    fn forget_runs(&self, limit: Retention) -> Stored<'_, u64>;
+}
+
+/// The calls of handlers, by point and name.
+pub type FiredHooks = HashMap<(String, String), HookCalls>;
+
+/// What came of a handler's calls.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct HookCalls {
+    /// How many milliseconds each took.
+    pub durations: Vec<f64>,
+    /// How often it said what, by the outcome's name: `allowed`, `blocked`, `timed_out`.
+    pub outcomes: BTreeMap<String, u64>,
+    /// The same of calls in shadow mode, which had no effect.
+    pub shadow: BTreeMap<String, u64>,
+}
+
+impl HookCalls {
+    /// So many of a hundred calls took at most this many milliseconds.
+    pub fn percentile(&self, of_hundred: usize) -> Option<f64> {
+        let mut sorted = self.durations.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted.get((sorted.len() * of_hundred).div_ceil(100).saturating_sub(1)).copied()
+    }
+
+    /// Adds a call.
+    pub fn add(&mut self, outcome: &str, took: Option<f64>, is_shadow: bool) {
+        let outcomes = if is_shadow { &mut self.shadow } else { &mut self.outcomes };
+        *outcomes.entry(outcome.to_owned()).or_default() += 1;
+        self.durations.extend(took);
+    }
+}
+
+/// How many runs are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// Runs that began before are forgotten, in milliseconds since 1970.
+    pub began_before: u64,
+    /// The most bytes that the events of all runs take. Runs that have not ended are kept.
+    pub max_bytes: u64,
 }
 
 /// Something to note about a run.
@@ -65,6 +110,25 @@ pub struct NewRun {
     pub model: String,
     /// When it began, in milliseconds since 1970.
     pub started_at: u64,
+    /// Who the agent is.
+    pub personality: Option<String>,
+    /// What its calls are judged by.
+    pub judged_by: JudgedBy,
+}
+
+/// What the calls of a run are judged by.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JudgedBy {
+    /// The folder of its profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<PathBuf>,
+    /// The hash of everything in the profile that decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile_hash: Option<String>,
+    /// The folder that it works in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<PathBuf>,
 }
 
 /// Something that happened in a run (R6.6).
@@ -121,6 +185,12 @@ pub struct StoredRun {
     pub cost_usd: f64,
     /// Events that are missing because they came faster than the store took them.
     pub dropped_events: u64,
+    /// Who the agent was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub personality: Option<String>,
+    /// What its calls were judged by.
+    #[serde(flatten)]
+    pub judged_by: JudgedBy,
 }
 
 impl StoredRun {

@@ -27,6 +27,7 @@ mod permit;
 #[path = "../../../pintle/tests/engine/common/random.rs"]
 mod random;
 mod reminders;
+mod replay;
 mod results;
 mod retries;
 mod rules;

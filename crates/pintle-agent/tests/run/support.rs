@@ -413,6 +413,10 @@ pub(crate) fn readable(events: &[Value], workspace: &Path) -> String {
             Value::Null => String::new(),
             parent => format!(" below {}", names.of("session", &parent)),
         };
+        // Lines of the tests move.
+        if let Some(by) = fields.get_mut("decidedBy") {
+            by.as_object_mut().unwrap().remove("source");
+        }
         let fields = canonical_json(&names.settled(Value::Object(fields)));
         let kind = kind.as_str().unwrap();
         lines.push_str(&format!("{session}{parent} {run} turn {turn}: {kind} {fields}\n"));

@@ -353,6 +353,7 @@ mod tests {
                 won,
                 lost,
                 notes,
+                shadow: false,
             };
             anstream::adapter::strip_str(contribution(&record).as_str()).to_string()
         };

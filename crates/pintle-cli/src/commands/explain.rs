@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use glob::Pattern;
-use pintle_agent::{Finding, JudgedStep};
+use pintle_agent::{CallVerdict, Finding, JudgedStep};
 use pintle_profile::typed_word;
 use serde_json::{Value, json};
 
@@ -20,38 +20,11 @@ use crate::{
 /// Where the words of a step begin.
 const INDENT: usize = 12;
 
-/// What would become of a call.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    Run,
-    Ask,
-    Refuse,
-}
-
-impl Verdict {
-    fn of(steps: &[JudgedStep]) -> Self {
-        let found = |finding| steps.iter().any(|step| step.finding == finding);
-        match (found(Finding::Stops), found(Finding::Asks)) {
-            (true, _) => Self::Refuse,
-            (false, true) => Self::Ask,
-            (false, false) => Self::Run,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Ask => "ask",
-            Self::Refuse => "refuse",
-        }
-    }
-
-    fn exit_code(self) -> u8 {
-        match self {
-            Self::Run => 0,
-            Self::Ask => 3,
-            Self::Refuse => 4,
-        }
+fn exit_code(verdict: CallVerdict) -> u8 {
+    match verdict {
+        CallVerdict::Run => 0,
+        CallVerdict::Ask => 3,
+        CallVerdict::Refuse => 4,
     }
 }
 
@@ -70,17 +43,17 @@ pub(crate) async fn run(environment: &Environment, explain: Explain) -> Result<E
         .map(|it| json!({ "name": it.name, "dir": it.dir, "found": who.found.words() }));
     assembled.close().await;
     let steps = steps?;
-    let verdict = Verdict::of(&steps);
+    let verdict = CallVerdict::of(&steps);
     if environment.json {
         say_json(&json!({ "profile": rules, "steps": steps, "verdict": verdict.name() }))?;
-        return Ok(verdict.exit_code().into());
+        return Ok(exit_code(verdict).into());
     }
     row(text!(" "), "profile", &text!("{}", in_force));
     if explain.no_hooks {
         row(text!("{}", Glyph::Warning), "hooks", &text!("left out (--no-hooks)"));
     }
     print(environment, &steps);
-    let (stops, rule) = (verdict == Verdict::Refuse, steps.iter().find(|it| it.step == "rule"));
+    let (stops, rule) = (verdict == CallVerdict::Refuse, steps.iter().find(|it| it.step == "rule"));
     match rule.filter(|_| !stops) {
         Some(rule) => {
             let offer = text!("`a` in the question would allow every `{}`", rule.detail);
@@ -89,7 +62,7 @@ pub(crate) async fn run(environment: &Environment, explain: Explain) -> Result<E
         }
         None => say!("{} {}", Glyph::Next, bold(verdict.name())),
     }
-    Ok(verdict.exit_code().into())
+    Ok(exit_code(verdict).into())
 }
 
 /// The tool and its arguments: as given, or the terminal's for a command.
@@ -116,7 +89,7 @@ fn call(explain: &Explain) -> Result<(String, Value), Problem> {
 /// Each step with what it does to the call. Hooks that allow are one row.
 fn print(environment: &Environment, steps: &[JudgedStep]) {
     let mut allowed = Vec::new();
-    for JudgedStep { step, finding, detail, source } in steps {
+    for JudgedStep { step, finding, detail, source, shadow, .. } in steps {
         let is_hook = step.contains("tool");
         let quiet = matches!(*step, "known tool" | "toolset" | "rule");
         match finding {
@@ -131,6 +104,7 @@ fn print(environment: &Environment, steps: &[JudgedStep]) {
         }
         print_allowed(&mut allowed);
         let glyph = match finding {
+            _ if *shadow => Glyph::Warning,
             Finding::Passes => Glyph::Ok,
             Finding::Asks if *step == "sandbox" => Glyph::Warning,
             Finding::Asks => Glyph::Ask,
@@ -178,8 +152,8 @@ fn row(glyph: Shown, name: &str, said: &Shown) {
 fn watched(assembled: &Assembled, mut steps: Vec<JudgedStep>) -> Vec<JudgedStep> {
     let hooks = assembled.profile.iter().flat_map(|profile| &profile.hooks);
     for hook in hooks.filter(|hook| hook.observes) {
-        let said = format!("`{}` ", hook.name);
-        for step in steps.iter_mut().filter(|step| step.detail.starts_with(&said)) {
+        let its = |step: &&mut JudgedStep| step.hook.as_deref() == Some(&*hook.name);
+        for step in steps.iter_mut().filter(its) {
             step.detail = format!("`{}` would watch: {}", hook.name, hook.action);
         }
     }

@@ -154,7 +154,7 @@ fn print(handlers: &[HandlerRecord], outcome: &DynOutcome) -> Result<(), Problem
     if handlers.is_empty() {
         say!("{}", dim("nobody listens"));
     }
-    for HandlerRecord { name, plugin, outcome, duration, won, lost, notes } in handlers {
+    for HandlerRecord { name, plugin, outcome, duration, won, lost, notes, shadow } in handlers {
         let plugin = plugin.as_deref().map_or(Shown::default(), |id| text!(" ({})", id));
         let said = match outcome {
             HandlerOutcome::Blocked(reason) => text!("{}: {}", red("blocked"), reason),
@@ -163,7 +163,8 @@ fn print(handlers: &[HandlerRecord], outcome: &DynOutcome) -> Result<(), Problem
             other => green(other.name()),
         };
         let took = dim(format!("{duration:.1?}"));
-        say!("{}{} {} {}", bold(&**name), plugin, said, took);
+        let shadow = if *shadow { dim(" in shadow mode, no effect") } else { Shown::default() };
+        say!("{}{} {} {}{}", bold(&**name), plugin, said, took, shadow);
         for (word, keys) in [("won", won), ("lost", lost)] {
             if !keys.is_empty() {
                 say!("  {} {}", word, keys.join(", "));

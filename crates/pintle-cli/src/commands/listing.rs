@@ -1,13 +1,10 @@
 //! `pintle hooks list`: every hook, and the state it is in.
 
-use std::{
-    collections::{HashMap, HashSet},
-    path::Path,
-    process::ExitCode,
-};
+use std::{collections::HashSet, path::Path, process::ExitCode};
 
 use pintle::{HandlerInfo, Hooks as Registry, ModelKind};
 use pintle_actions::{BUILT_IN, in_profiles, trust::Trust};
+use pintle_agent::store::FiredHooks;
 use pintle_consumers as consumers;
 use pintle_profile::{Consumer, DeclaredHook, Hook, ProfileErrors, declared_hooks};
 use serde_json::{Map, Value, json};
@@ -27,9 +24,6 @@ use crate::{
 
 /// Calls are counted for so long.
 const COUNTED_MS: u64 = 7 * 24 * 60 * 60 * 1000;
-
-/// The durations of calls in milliseconds, by point and hook.
-type Calls = HashMap<(String, String), Vec<f64>>;
 
 /// One hook.
 struct Row {
@@ -123,7 +117,7 @@ pub(crate) async fn run(
 fn rows(
     environment: &Environment,
     assembled: &Assembled,
-    calls: &Calls,
+    calls: &FiredHooks,
 ) -> Result<Vec<Row>, Problem> {
     let bound = &assembled.bound;
     let profile = assembled.profile.as_ref();
@@ -294,17 +288,14 @@ impl Row {
 }
 
 /// How often it was called, and how long 95 of 100 calls took at most.
-fn counted(row: &Row, calls: &Calls) -> (Option<String>, Option<String>) {
+fn counted(row: &Row, calls: &FiredHooks) -> (Option<String>, Option<String>) {
     if !row.runs() {
         return (None, None);
     }
-    let Some(durations) = calls.get(&(row.point.clone(), row.name.clone())) else {
+    let Some(calls) = calls.get(&(row.point.clone(), row.name.clone())) else {
         return (Some("0".to_owned()), None);
     };
-    let mut sorted = durations.clone();
-    sorted.sort_by(f64::total_cmp);
-    let at = (sorted.len() * 95).div_ceil(100).saturating_sub(1);
-    (Some(count(sorted.len() as u64)), sorted.get(at).map(|ms| duration_ms(*ms)))
+    (Some(count(calls.durations.len() as u64)), calls.percentile(95).map(duration_ms))
 }
 
 /// The rows with their place at their point, from 1.
@@ -318,7 +309,7 @@ fn numbered(rows: &[Row]) -> impl Iterator<Item = (&Row, usize)> {
     })
 }
 
-fn table(rows: &[Row], calls: &Calls) -> Table {
+fn table(rows: &[Row], calls: &FiredHooks) -> Table {
     let mut table = Table::new([
         Column::new("POINT"),
         Column::new("#").right(),
@@ -351,7 +342,7 @@ fn table(rows: &[Row], calls: &Calls) -> Table {
 }
 
 /// For a narrow terminal: the point as a heading, two lines for each hook.
-fn narrow(rows: &[Row], calls: &Calls) {
+fn narrow(rows: &[Row], calls: &FiredHooks) {
     for (row, number) in numbered(rows) {
         if number == 1 {
             say!("{}", row.point);

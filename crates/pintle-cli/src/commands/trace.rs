@@ -79,7 +79,7 @@ async fn recorded(store: &dyn Store, run: StoredRun) -> Result<Recorded, Problem
     Ok(Recorded { parent, short, session, events: events.collect(), run })
 }
 
-async fn find(store: &dyn Store, named: Option<&str>) -> Result<StoredRun, Problem> {
+pub(crate) async fn find(store: &dyn Store, named: Option<&str>) -> Result<StoredRun, Problem> {
     let runs = store.runs(SEARCHED).await?;
     let Some(named) = named else {
         for run in runs {
@@ -92,7 +92,7 @@ async fn find(store: &dyn Store, named: Option<&str>) -> Result<StoredRun, Probl
     };
     let all = runs.into_iter().map(|run| run.run_id);
     let id = ids::find(store, IdKind::Run, named, all).await?;
-    let gone = || Problem::not_found(format!("the run `{named}` was deleted with its session"));
+    let gone = || Problem::not_found(format!("the run `{named}` is not recorded any more"));
     store.run(&id).await?.ok_or_else(gone)
 }
 

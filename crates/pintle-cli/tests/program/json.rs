@@ -28,6 +28,7 @@ fn the_events_of_a_run_are_one_object_per_line_each_with_its_envelope() {
         "run.start",
         "usage",
         "tool.calls",
+        "judged",
         "tool.start",
         "tool.end",
         "text.delta",

@@ -31,6 +31,7 @@ mod pictures;
 mod provider;
 mod question;
 mod reference;
+mod replay;
 mod resuming;
 mod rules;
 mod screen;

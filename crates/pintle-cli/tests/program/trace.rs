@@ -45,7 +45,7 @@ fn a_given_run_is_shown_for_machines_too() {
     let types: Vec<_> = first["events"].as_array().unwrap().iter().map(|e| &e["type"]).collect();
     assert_eq!(
         types,
-        ["run.start", "usage", "tool.calls", "tool.start", "tool.end", "usage", "done"]
+        ["run.start", "usage", "tool.calls", "judged", "tool.start", "tool.end", "usage", "done"]
     );
 }
 

@@ -1,6 +1,9 @@
 //! R12.7: every call, and what a request has to show.
 
-use std::time::Duration;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use axum::{
     Router,
@@ -221,6 +224,51 @@ async fn runs_hooks_dead_letters_and_the_description_are_served() {
         client.send(Request::get("/healthz").header("host", HOST), Body::empty()).await.0,
         200
     );
+}
+
+/// Reads the text format of Prometheus as its server does: a type before its samples, labels in quotes, a number.
+fn samples(page: &str) -> BTreeMap<String, f64> {
+    let mut types = BTreeSet::new();
+    let mut samples = BTreeMap::new();
+    for line in page.lines() {
+        if let Some(typed) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = typed.split_once(' ').unwrap();
+            assert!(["counter", "gauge", "summary"].contains(&kind), "{line}");
+            assert!(types.insert(name.to_owned()), "{name} is typed twice");
+        } else if !line.starts_with("# HELP ") {
+            let (sample, value) = line.rsplit_once(' ').unwrap();
+            let name = sample.split('{').next().unwrap();
+            let base = name.trim_end_matches("_sum").trim_end_matches("_count");
+            assert!(types.contains(name) || types.contains(base), "no type before {line}");
+            if let Some((_, labels)) = sample.split_once('{') {
+                let labels = labels.strip_suffix('}').unwrap();
+                assert!(labels.split("\",").all(|label| label.contains("=\"")), "{line}");
+            }
+            assert!(samples.insert(sample.to_owned(), value.parse().unwrap()).is_none(), "{line}");
+        }
+    }
+    samples
+}
+
+#[tokio::test]
+async fn figures_can_be_read_as_prometheus_reads_them() {
+    let world = world_that_listens();
+    let client = Client::new(&world).await;
+    client.say("1", "hello").await;
+    client.say("2", "hello").await;
+    let request = authorized(Request::get("/metrics")).body(Body::empty()).unwrap();
+    let response = client.router.clone().oneshot(request).await.unwrap();
+    assert_eq!(response.headers()["content-type"], "text/plain; version=0.0.4");
+    let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+    let samples = samples(std::str::from_utf8(&body).unwrap());
+    assert_eq!(samples["pintle_runs_total{outcome=\"end_turn\"}"], 2.0, "{samples:#?}");
+    assert_eq!(samples["pintle_run_duration_seconds_count"], 2.0);
+    assert_eq!(samples["pintle_runs_active"], 0.0);
+    assert_eq!(samples["pintle_model_requests_total"], 2.0);
+    assert_eq!(samples["pintle_approvals_pending"], 0.0);
+    assert_eq!(samples["pintle_messages{state=\"queued\"}"], 0.0);
+    let fired = r#"pintle_hook_fired_total{point="message_screening",hook="channel safety"}"#;
+    assert_eq!(samples.get(fired), Some(&2.0), "{samples:#?}");
 }
 
 #[tokio::test]

@@ -110,6 +110,7 @@ pub struct Guard {
     rules: Rules,
     source: String,
     deny_sources: BTreeMap<String, String>,
+    shadow: bool,
 }
 
 impl Guard {
@@ -143,6 +144,7 @@ impl Guard {
             rules,
             source: source.to_owned(),
             deny_sources: BTreeMap::new(),
+            shadow: false,
         })
     }
 
@@ -156,6 +158,12 @@ impl Guard {
             self.deny_sources.entry(rule).or_insert(source);
         }
         self
+    }
+
+    /// The same in shadow mode: what it would refuse is recorded, and runs.
+    #[must_use]
+    pub fn in_shadow(self, shadow: bool) -> Self {
+        Self { shadow, ..self }
     }
 
     /// Whether this guard looks at that tool at all.
@@ -199,7 +207,7 @@ fn is_for_all(tools: &Pattern) -> bool {
     tools.as_str().bytes().all(|byte| byte == b'*')
 }
 
-/// The first refusal among the guards, in the order written.
+/// The first refusal among the guards, in the order written. Those in shadow mode refuse nothing.
 #[must_use]
 pub fn judge_all(
     guards: &[Guard],
@@ -207,7 +215,17 @@ pub fn judge_all(
     input: &Value,
     reach: &Reach,
 ) -> Option<Denial> {
-    guards.iter().find_map(|guard| guard.judge(tool, input, reach))
+    guards.iter().filter(|guard| !guard.shadow).find_map(|guard| guard.judge(tool, input, reach))
+}
+
+/// What the guards in shadow mode would refuse.
+pub fn judge_in_shadow<'a>(
+    guards: &'a [Guard],
+    tool: &'a ToolSpec,
+    input: &'a Value,
+    reach: &'a Reach,
+) -> impl Iterator<Item = Denial> + 'a {
+    guards.iter().filter(|guard| guard.shadow).filter_map(|guard| guard.judge(tool, input, reach))
 }
 
 struct Refusal {

@@ -2,6 +2,7 @@
 
 use super::approvals::{self, WrittenRule};
 use super::consumers::ConsumerSettings;
+use super::records::RecordSettings;
 use super::sandbox::{self, SandboxSettings};
 use crate::document::{Field, Kind, Node};
 use crate::report::{Problem, place};
@@ -63,6 +64,8 @@ pub(super) struct OperatorFile {
     pub(super) sandbox: SandboxSettings,
     /// The built-in consumers: which are off, and how the others work.
     pub(super) consumers: ConsumerSettings,
+    /// How many records of runs are kept.
+    pub(super) records: RecordSettings,
 }
 
 /// Read several times in a start.

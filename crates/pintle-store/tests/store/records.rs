@@ -1,6 +1,6 @@
 //! What is special about the records of this store: they wait in a queue.
 
-use pintle_agent::store::{NewEvent, NewRun, Record, Records, RunEnd};
+use pintle_agent::store::{JudgedBy, NewEvent, NewRun, Record, Records, RunEnd};
 use pintle_store::{Options, SqliteStore};
 
 use crate::support::{Place, session};
@@ -11,6 +11,8 @@ fn run(run_id: &str, session_id: &str) -> NewRun {
         session_id: session_id.into(),
         model: "offline".into(),
         started_at: 1000,
+        personality: None,
+        judged_by: JudgedBy::default(),
     }
 }
 

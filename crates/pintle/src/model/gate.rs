@@ -163,6 +163,9 @@ impl<F: Enforcement, P: Point<Model = Gate<F>>> Chain<P> for GateRun {
             }
         };
         calls.finish(reached, outcome, notes);
+        if reached.is_shadow() {
+            return ControlFlow::Continue(());
+        }
         let stops = F::BINDING && verdict.is_block();
         if verdict.says_something() {
             self.0.push(verdict);

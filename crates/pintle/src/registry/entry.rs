@@ -77,6 +77,8 @@ pub(crate) struct Meta {
     /// The tools it is bound to; `None` is all of them.
     pub(crate) tools: Option<Vec<Pattern>>,
     pub(crate) capabilities: Option<Vec<String>>,
+    /// What it says has no effect.
+    pub(crate) shadow: bool,
     pub(crate) source: Source,
 }
 
@@ -160,6 +162,9 @@ pub struct HandlerInfo {
     /// What its answers may do, when not everything the point allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Vec<String>>,
+    /// What it says is recorded and has no effect.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub shadow: bool,
     /// Where it was written down.
     pub source: Source,
 }
@@ -268,6 +273,7 @@ impl<P: Point> AnyHandlerList for HandlerList<P> {
                 .as_ref()
                 .map(|globs| globs.iter().map(ToString::to_string).collect()),
             capabilities: entry.meta.capabilities.clone(),
+            shadow: entry.meta.shadow,
             source: entry.meta.source.clone(),
         };
         self.entries.iter().map(info).collect()

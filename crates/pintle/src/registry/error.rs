@@ -78,6 +78,12 @@ pub enum RegisterError {
         /// The point.
         point: &'static str,
     },
+    /// Only a gate can be tried without effect: elsewhere a handler's answer is not a verdict.
+    #[error("{point} is not a Gate, so a handler there cannot be in shadow mode")]
+    NoShadow {
+        /// The point.
+        point: &'static str,
+    },
     /// A capability that answers at this point do not have.
     #[error("{point}: there is no capability `{capability}` here{}", there_are(known))]
     UnknownCapability {

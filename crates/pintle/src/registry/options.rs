@@ -5,7 +5,7 @@ use std::{fmt, panic::Location, time::Duration};
 use glob::Pattern;
 
 use super::{Meta, RegisterError, Source};
-use crate::{FailurePolicy, Hooks, Model, Point};
+use crate::{FailurePolicy, Hooks, Model, ModelKind, Point};
 
 /// A registration being described: start with [`Hooks::named`] or [`Hooks::options`], end with a `register_*`.
 ///
@@ -42,6 +42,7 @@ pub struct Registrar {
     capabilities: Option<Vec<String>>,
     source: Option<String>,
     replaces: bool,
+    shadow: bool,
 }
 
 impl fmt::Debug for Registrar {
@@ -89,6 +90,7 @@ impl Hooks {
             capabilities: None,
             source: None,
             replaces: false,
+            shadow: false,
         }
     }
 }
@@ -236,6 +238,27 @@ impl Registrar {
         self
     }
 
+    /// At a gate: what it says is recorded, and has no effect. It blocks nothing, asks nobody and tells the model nothing,
+    /// also when it fails: so a new rule can be tried on real work first.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use pintle::{Cx, Event, Hooks, Verdict, points::UserPromptSubmit};
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.named("new").shadow(true).register_gate(|_: Event<UserPromptSubmit>| Verdict::block("no"))?;
+    ///
+    /// let outcome = hooks.fire_gate(&Cx::test(), || UserPromptSubmit::default().prompt("hi")).await;
+    /// assert!(outcome.blocked().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn shadow(mut self, shadow: bool) -> Self {
+        self.shadow = shadow;
+        self
+    }
+
     /// The description made whole, or what is wrong with it. An empty name stands for "give it one".
     pub(super) fn checked<P: Point>(
         self,
@@ -262,6 +285,9 @@ impl Registrar {
         if self.tools.is_some() && !P::HAS_TOOL {
             return Err(RegisterError::NoTool { point });
         }
+        if self.shadow && P::Model::KIND != ModelKind::Gate {
+            return Err(RegisterError::NoShadow { point });
+        }
         let tools = self.tools.map(|globs| parse_globs(point, globs)).transpose()?;
         let capabilities = match &self.capabilities {
             None => u64::MAX,
@@ -276,6 +302,7 @@ impl Registrar {
             policy: self.policy.unwrap_or(P::Model::POLICY),
             tools,
             capabilities: self.capabilities,
+            shadow: self.shadow,
             source: self
                 .source
                 .map_or(Source::Code(location), |source| Source::Named(source.into())),

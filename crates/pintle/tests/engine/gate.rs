@@ -4,7 +4,7 @@ use crate::common::{cx, model_pre, submit, watched};
 use pintle::{
     DynOutcome, Event, Failure, FailureKind, FailurePolicy, Hooks, Point, PointInfo, RegisterError,
     Verdict,
-    points::{ModelPre, SessionEnd, ToolPre, UserPromptSubmit},
+    points::{AgentDone, ModelPre, SessionEnd, ToolPre, UserPromptSubmit},
 };
 use serde_json::json;
 
@@ -173,4 +173,45 @@ async fn what_handlers_say_besides_is_kept_in_order() {
 async fn nobody_at_the_gate_is_an_allow() {
     let outcome = Hooks::new().fire_gate(&cx(), submit).await;
     assert!(outcome.blocked().is_none() && outcome.verdicts.is_empty());
+}
+
+#[tokio::test]
+async fn a_handler_in_shadow_mode_is_recorded_and_has_no_effect() {
+    let (hooks, records) = watched();
+    let shadow = |name: &str| hooks.named(name).shadow(true);
+    shadow("blocks")
+        .register_gate(|_: Event<UserPromptSubmit>| async {
+            Verdict::block("no").with_context("psst")
+        })
+        .unwrap();
+    shadow("crashes")
+        .register_gate(|_: Event<UserPromptSubmit>| async {
+            if true {
+                panic!("oh no")
+            }
+            Verdict::allow()
+        })
+        .unwrap();
+    hooks
+        .named("decides")
+        .register_gate(|_: Event<UserPromptSubmit>| async { Verdict::allow() })
+        .unwrap();
+    let outcome = hooks.fire_gate(&cx(), submit).await;
+    assert!(outcome.verdicts.is_empty(), "{outcome:?}");
+    assert_eq!(
+        records.outcomes(),
+        [
+            ("blocks".into(), "blocked"),
+            ("crashes".into(), "panicked"),
+            ("decides".into(), "allowed")
+        ]
+    );
+    assert!(hooks.list().iter().all(|info| info.shadow == (&*info.name != "decides")));
+}
+
+#[test]
+fn only_a_gate_has_a_shadow() {
+    let hooks = Hooks::new();
+    let refused = hooks.options().shadow(true).register_void(async |_: Event<AgentDone>| {});
+    assert_eq!(refused.err(), Some(RegisterError::NoShadow { point: AgentDone::NAME }));
 }

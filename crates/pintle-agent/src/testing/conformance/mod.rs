@@ -153,6 +153,8 @@ macro_rules! store_conformance {
                 a_reader_sees_what_this_process_recorded_before
                 records_of_a_deleted_session_are_counted_as_lost_and_harm_no_message
                 a_hook_that_fired_once_long_ago_has_fired
+                what_a_hook_in_shadow_mode_said_is_counted_apart
+                old_runs_are_forgotten_and_the_newest_stay
             }
             rules {
                 a_rule_stands_in_its_session_and_the_sub_agents_of_it

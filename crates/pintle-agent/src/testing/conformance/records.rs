@@ -4,7 +4,7 @@ use super::{
     StorePlace,
     support::{another, claimed, key, said, texts},
 };
-use crate::store::{NewEvent, NewRun, Record, RunEnd};
+use crate::store::{HookCalls, JudgedBy, NewEvent, NewRun, Record, Retention, RunEnd};
 
 fn start(run_id: &str, session_id: &str) -> Record {
     Record::Start(NewRun {
@@ -12,6 +12,12 @@ fn start(run_id: &str, session_id: &str) -> Record {
         session_id: session_id.into(),
         model: "offline".into(),
         started_at: 1000,
+        personality: Some("writer".into()),
+        judged_by: JudgedBy {
+            profile: Some("/home/ann/agent".into()),
+            profile_hash: Some("ab12".into()),
+            workspace: Some("/home/ann/work".into()),
+        },
     })
 }
 
@@ -50,6 +56,8 @@ pub async fn a_run_is_recorded_in_order_and_survives_closing(place: &dyn StorePl
     assert_eq!((r1.outcome.as_deref(), r1.session_id.as_str()), (Some("end_turn"), &*session.id));
     assert_eq!((r1.input_tokens, r1.output_tokens, r1.cost_usd), (10, 20, 0.25));
     assert_eq!((r1.dropped_events, r1.model.as_str()), (0, "offline"));
+    let Record::Start(begun) = start("r1", &session.id) else { unreachable!() };
+    assert_eq!((&r1.personality, &r1.judged_by), (&begun.personality, &begun.judged_by));
     let events = store.events("r1").await.unwrap();
     assert_eq!(events.len(), 100);
     for (i, stored) in (0..).zip(&events) {
@@ -112,8 +120,65 @@ pub async fn a_hook_that_fired_once_long_ago_has_fired(place: &dyn StorePlace) {
     let key = |name: &str| ("tool.pre".to_string(), name.to_string());
     let fired = store.fired_hooks(0).await.unwrap();
     assert_eq!(fired.len(), 2, "{fired:?}");
-    assert_eq!(fired[&key("first")], [0.5]);
-    assert_eq!(fired[&key("later")].len(), 48);
+    assert_eq!(fired[&key("first")].durations, [0.5]);
+    assert_eq!(fired[&key("first")].outcomes["allowed"], 1);
+    assert_eq!(fired[&key("later")].outcomes["allowed"], 48);
+    assert!(fired[&key("later")].shadow.is_empty());
     let lately = store.fired_hooks(u64::MAX).await.unwrap();
-    assert!(lately.len() == 2 && lately.values().all(Vec::is_empty), "{lately:?}");
+    assert!(
+        lately.len() == 2 && lately.values().all(|calls| *calls == HookCalls::default()),
+        "{lately:?}"
+    );
+}
+
+pub async fn what_a_hook_in_shadow_mode_said_is_counted_apart(place: &dyn StorePlace) {
+    let (store, session, _claim) = claimed(place).await;
+    store.record(start("r1", &session.id));
+    let said = [r#""blocked","shadow":true"#, r#""allowed","shadow":true"#, r#""blocked""#];
+    for (i, said) in (0..).zip(said) {
+        let json =
+            format!(r#"{{"point":"tool.pre","handlers":[{{"name":"new","outcome":{said}}}]}}"#);
+        store.record(Record::Event(NewEvent { kind: "hook.fired".into(), json, ..event("r1", i) }));
+    }
+    let fired = store.fired_hooks(0).await.unwrap();
+    let calls = &fired[&("tool.pre".to_string(), "new".to_string())];
+    assert_eq!((calls.outcomes["blocked"], calls.shadow["blocked"]), (1, 1));
+    assert_eq!(calls.shadow["allowed"], 1);
+}
+
+pub async fn old_runs_are_forgotten_and_the_newest_stay(place: &dyn StorePlace) {
+    let (store, session, _claim) = claimed(place).await;
+    for n in 0..100 {
+        let name = format!("r{n:03}");
+        let Record::Start(run) = start(&name, &session.id) else { unreachable!() };
+        store.record(Record::Start(NewRun { started_at: 1000 + n, ..run }));
+        store.record(Record::Event(event(&name, n)));
+        let end = RunEnd { run_id: name, ended_at: 2000, ..RunEnd::default() };
+        store.record(Record::End(end));
+    }
+    store.record(start("goes-on", &session.id));
+    store.flush_records().await;
+    let forget = async |began_before, max_bytes| {
+        let mut gone = 0;
+        loop {
+            match store.forget_runs(Retention { began_before, max_bytes }).await.unwrap() {
+                0 => return gone,
+                some => gone += some,
+            }
+        }
+    };
+    assert_eq!(forget(0, u64::MAX).await, 0, "within every limit");
+    let of_one = event("r000", 0).json.len() as u64;
+    assert_eq!(store.runs_since(1040).await.unwrap().len(), 60);
+    assert_eq!(store.runs_since(1040).await.unwrap()[0].run_id, "r040", "oldest first");
+    // Ten runs have a number of one digit, so their events are one byte shorter.
+    let whole = 100 * (of_one + 1) - 10;
+    assert_eq!(forget(0, whole - 20 * (of_one + 1)).await, 21, "those that are too much");
+    assert!(store.events("r000").await.unwrap().is_empty(), "events go with their run");
+    assert_eq!(store.events("r021").await.unwrap().len(), 1);
+    assert!(store.run("goes-on").await.unwrap().is_some(), "a run that goes on stays");
+    assert_eq!(forget(1090, u64::MAX).await, 70, "by age, and also what never ended");
+    let left = store.runs(1000).await.unwrap();
+    assert_eq!(left.len(), 10, "{left:?}");
+    assert_eq!(left[0].run_id, "r099");
 }

@@ -6,7 +6,9 @@ use futures_util::future::{BoxFuture, FutureExt};
 use serde_json::Value;
 
 use super::{MemoryStore, Tables};
-use crate::store::{Record, RecordLoss, Records, RunEnd, Stored, StoredEvent, StoredRun};
+use crate::store::{
+    FiredHooks, Record, RecordLoss, Records, Retention, RunEnd, Stored, StoredEvent, StoredRun,
+};
 
 impl Records for MemoryStore {
     fn record(&self, record: Record) {
@@ -37,12 +39,46 @@ impl Records for MemoryStore {
         self.read(|tables| tables.events.get(run_id).cloned().unwrap_or_default())
     }
 
-    fn fired_hooks(&self, since: u64) -> Stored<'_, HashMap<(String, String), Vec<f64>>> {
+    fn runs_since(&self, since: u64) -> Stored<'_, Vec<StoredRun>> {
         self.read(|tables| {
-            let mut fired: HashMap<_, Vec<f64>> = HashMap::new();
+            tables.runs.iter().filter(|run| run.started_at >= since).cloned().collect()
+        })
+    }
+
+    fn forget_runs(&self, limit: Retention) -> Stored<'_, u64> {
+        let mut tables = self.tables();
+        let bytes = |events: &Vec<StoredEvent>| events.iter().map(|it| it.json.len() as u64).sum();
+        let size = |run: &StoredRun, events: &HashMap<String, Vec<StoredEvent>>| {
+            events.get(&run.run_id).map_or(0, bytes)
+        };
+        let Tables { runs, events, .. } = &mut *tables;
+        let mut kept: u64 = runs.iter().map(|run| size(run, events)).sum();
+        let before = runs.len();
+        runs.retain(|run| {
+            let is_old = run.started_at < limit.began_before;
+            let goes = is_old || (kept > limit.max_bytes && run.ended_at.is_some());
+            if goes {
+                kept -= size(run, events);
+                events.remove(&run.run_id);
+            }
+            !goes
+        });
+        let gone = (before - runs.len()) as u64;
+        std::future::ready(Ok(gone)).boxed()
+    }
+
+    fn fired_hooks(&self, since: u64) -> Stored<'_, FiredHooks> {
+        self.read(|tables| {
+            let mut fired = FiredHooks::new();
             for event in tables.events.values().flatten() {
-                for (key, took) in handlers(event) {
-                    fired.entry(key).or_default().extend(took.filter(|_| event.at >= since));
+                for (key, handler) in handlers(event) {
+                    let calls = fired.entry(key).or_default();
+                    if event.at >= since {
+                        let outcome = handler.get("outcome").and_then(Value::as_str);
+                        let took = handler.get("durationMs").and_then(Value::as_f64);
+                        let is_shadow = handler.get("shadow") == Some(&Value::Bool(true));
+                        calls.add(outcome.unwrap_or_default(), took, is_shadow);
+                    }
                 }
             }
             fired
@@ -71,6 +107,8 @@ fn write(tables: &mut Tables, record: Record) -> Result<(), String> {
             output_tokens: 0,
             cost_usd: 0.0,
             dropped_events: 0,
+            personality: new.personality.clone(),
+            judged_by: new.judged_by.clone(),
         });
     }
     let unknown = || format!("there is no run `{}` that goes on", record.run_id());
@@ -99,9 +137,8 @@ fn write(tables: &mut Tables, record: Record) -> Result<(), String> {
     Ok(())
 }
 
-/// Point and name of the handlers that a `hook.fired` event names.
-/// The handlers of a fire, with how long each took.
-fn handlers(event: &StoredEvent) -> Vec<((String, String), Option<f64>)> {
+/// The handlers of a fire by point and name, with what came of each call.
+fn handlers(event: &StoredEvent) -> Vec<((String, String), Value)> {
     let fired: Value = match event.kind.as_str() {
         "hook.fired" => serde_json::from_str(&event.json).unwrap_or_default(),
         _ => return Vec::new(),
@@ -111,8 +148,7 @@ fn handlers(event: &StoredEvent) -> Vec<((String, String), Option<f64>)> {
     let called = handlers.filter(|it| it.get("outcome").and_then(Value::as_str) != Some("removed"));
     let one = |handler: &Value| {
         let name = handler.get("name")?.as_str()?.to_owned();
-        let took = handler.get("durationMs").and_then(Value::as_f64);
-        Some(((point.to_owned(), name), took))
+        Some(((point.to_owned(), name), handler.clone()))
     };
     called.filter_map(one).collect()
 }

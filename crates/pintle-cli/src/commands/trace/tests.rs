@@ -1,5 +1,7 @@
 use anstream::adapter::strip_str;
 
+use pintle_agent::store::JudgedBy;
+
 use super::*;
 
 /// When the runs of these tests began.
@@ -17,6 +19,8 @@ fn run(id: &str, session: &str, parent: Option<&str>, from: u64, to: u64) -> Rec
         output_tokens: 1_100,
         cost_usd: 0.048,
         dropped_events: 0,
+        personality: None,
+        judged_by: JudgedBy::default(),
     };
     let parent = parent.map(str::to_owned);
     let (short, session) = (id.to_owned(), session.to_owned());
