@@ -238,6 +238,34 @@ fn the_architecture_page_answers_each_question_with_one_file_or_folder() {
     }
 }
 
+/// Logic that stands in two places is mended in one of them.
+#[test]
+fn no_two_places_share_more_than_ten_lines_of_logic() {
+    const LONGEST: usize = 10;
+    let is_logic = |line: &str| {
+        line.chars().any(char::is_alphanumeric)
+            && !["//", "use ", "pub use ", "#[", "pub mod ", "mod "]
+                .iter()
+                .any(|start| line.starts_with(start))
+    };
+    let mut seen: BTreeMap<Vec<String>, String> = BTreeMap::new();
+    let mut found = BTreeSet::new();
+    for path in sources().filter(|path| path.contains("/src/")) {
+        let text = read(&path);
+        let lines = library_lines(&text).into_iter().map(|(number, line)| (number, line.trim()));
+        let lines: Vec<(usize, &str)> = lines.filter(|(_, line)| is_logic(line)).collect();
+        for window in lines.windows(LONGEST + 1) {
+            let place = format!("{path}:{}", window[0].0);
+            let text = window.iter().map(|(_, line)| line.to_string()).collect();
+            if let Some(first) = seen.insert(text, place.clone()) {
+                found.insert(format!("{first} and {place}"));
+            }
+        }
+    }
+    assert!(seen.len() > 10_000, "the sources are found: {}", seen.len());
+    assert!(found.is_empty(), "these are the same for more than {LONGEST} lines: {found:#?}");
+}
+
 #[test]
 fn every_point_has_its_schema_and_its_docs() {
     let page = read("docs/points.md");

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     rule::{ApprovalRule, StandingRule},
-    store::Claim,
+    store::{Approval, ApprovalState, Claim},
 };
 
 /// Who can approve or deny a tool call.
@@ -99,6 +99,19 @@ pub enum ApprovalOutcome {
     Parked,
     /// There is nobody who could be asked.
     NoOneToAsk,
+}
+
+impl From<&Approval> for ApprovalOutcome {
+    /// What its state in the store says. A question that waits is an expired one: its caller waited as long as it may.
+    fn from(approval: &Approval) -> Self {
+        let by = approval.answered_by.clone().unwrap_or_default();
+        match approval.state {
+            ApprovalState::Approved => Self::Approved { by },
+            ApprovalState::Denied => Self::Denied { by, reason: approval.answer_reason.clone() },
+            ApprovalState::Cancelled => Self::Cancelled,
+            ApprovalState::Expired | ApprovalState::Pending => Self::Expired,
+        }
+    }
 }
 
 impl ApprovalOutcome {

@@ -49,7 +49,7 @@ pub use prompt::{PreviewError, PromptPart, PromptPreview, SAFETY_PRELUDE};
 pub use rule::{ApprovalRule, StandingRule};
 pub use run::{
     CallVerdict, Finding, Finished, JudgedCall, JudgedStep, PermittedCall, RecordedCall, Run,
-    RunRequest, delegate_spec,
+    RunRequest, delegate_spec, now_ms,
 };
 pub use store::{Claim, NewMessage, NewSession, Session, Store, StoreError, StoredMessage};
 pub use tickets::{

@@ -189,7 +189,7 @@ impl State {
         if let (Some(rules), ApprovalState::Approved) = (&self.rules, approval.state) {
             rules.keep(&request, &approval).await;
         }
-        Ok(outcome_of(&approval))
+        Ok(ApprovalOutcome::from(&approval))
     }
 
     /// `false` when the run is not one of the gateway's own.
@@ -198,18 +198,6 @@ impl State {
         let Some(run) = runs.get_mut(run_id) else { return false };
         run.parked.push((approval.id.clone(), approval.expires_at));
         true
-    }
-}
-
-fn outcome_of(approval: &Approval) -> ApprovalOutcome {
-    let by = approval.answered_by.clone().unwrap_or_default();
-    match approval.state {
-        ApprovalState::Approved => ApprovalOutcome::Approved { by },
-        ApprovalState::Denied => {
-            ApprovalOutcome::Denied { by, reason: approval.answer_reason.clone() }
-        }
-        ApprovalState::Cancelled => ApprovalOutcome::Cancelled,
-        ApprovalState::Expired | ApprovalState::Pending => ApprovalOutcome::Expired,
     }
 }
 

@@ -1,11 +1,8 @@
 //! Time and ids.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    millis(since)
-}
+pub(crate) use pintle_agent::now_ms;
 
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)

@@ -188,7 +188,7 @@ impl Hooks {
 
 /// A fire as its caller awaits it. Most fires reach no handler, or are over at the first poll.
 ///
-/// Dropped by hand: the compiler's own drop costs an empty fire almost as much as all the rest of it.
+/// Dropped by hand: with the compiler's own drop an empty fire takes ten times as long as an atomic load, and may take eight.
 pub(crate) struct Firing<P: Point>(ManuallyDrop<State<P>>);
 
 enum State<P: Point> {

@@ -395,7 +395,8 @@ pub(crate) fn new_id() -> String {
     uuid::Uuid::now_v7().to_string()
 }
 
-pub(crate) fn now_ms() -> u64 {
+/// Milliseconds since 1970: how records, stores and events tell the time. 0 on a clock set before that.
+pub fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

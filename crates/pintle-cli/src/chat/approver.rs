@@ -4,10 +4,10 @@
 use std::{
     path::PathBuf,
     sync::{Arc, OnceLock},
-    time::SystemTime,
 };
 
 use futures_util::future::{BoxFuture, FutureExt};
+pub(crate) use pintle_agent::now_ms;
 use pintle_agent::store::{
     Answer, AnswerResult, Approval, ApprovalFilter, ApprovalState, Decision, IdKind, NewApproval,
     Origin, Program, Scope,
@@ -296,7 +296,7 @@ impl Inner {
         let outcome = match answered {
             Ok(approval) => {
                 self.keep_rule(&request, &approval).await;
-                outcome_of(&approval)
+                ApprovalOutcome::from(&*approval)
             }
             Err(outcome) => outcome,
         };
@@ -361,21 +361,4 @@ pub(crate) fn settled_already(approval: &Approval) -> String {
 
 fn too_late(why: &Shown) {
     tell!("  {}", yellow(text!("too late: {}; your answer changed nothing", why)));
-}
-
-fn outcome_of(approval: &Approval) -> ApprovalOutcome {
-    let by = approval.answered_by.clone().unwrap_or_default();
-    match approval.state {
-        ApprovalState::Approved => ApprovalOutcome::Approved { by },
-        ApprovalState::Denied => {
-            ApprovalOutcome::Denied { by, reason: approval.answer_reason.clone() }
-        }
-        ApprovalState::Cancelled => ApprovalOutcome::Cancelled,
-        ApprovalState::Expired | ApprovalState::Pending => ApprovalOutcome::Expired,
-    }
-}
-
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

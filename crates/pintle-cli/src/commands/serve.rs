@@ -119,7 +119,7 @@ async fn tell_trouble(mut events: broadcast::Receiver<LiveEvent>) {
             Err(RecvError::Closed) => return,
         };
         let event: serde_json::Value = serde_json::from_str(&event.json).unwrap_or_default();
-        let message = event["message"].as_str().unwrap_or_default();
+        let message = event.get("message").and_then(|it| it.as_str()).unwrap_or_default();
         if message != last {
             tell!("warning: {}", message);
             last = message.to_string();
