@@ -33,6 +33,9 @@ const TEST_NPM_FOLDER: &str = "crates/pintle-tools/tests/mcp";
 /// Python packages that the tests need: a fuzzer of HTTP APIs.
 const TEST_PYTHON_FOLDER: &str = "crates/pintle-cli/tests/schemathesis";
 
+/// The OpenTelemetry collector that receives the traces of the tests, from PyPI.
+const COLLECTOR_FOLDER: &str = "crates/pintle-cli/tests/collector";
+
 /// What `cargo xtask test` needs.
 pub(crate) fn for_tests(steps: &mut Steps) -> Result<(), Failed> {
     debian(&DEBIAN_PACKAGES, steps)?;
@@ -40,7 +43,8 @@ pub(crate) fn for_tests(steps: &mut Steps) -> Result<(), Failed> {
         steps.run(Step::cargo(&["install", "cargo-nextest", "--locked"]))?;
     }
     npm(TEST_NPM_FOLDER, steps)?;
-    python(TEST_PYTHON_FOLDER, "schemathesis", steps)
+    python(TEST_PYTHON_FOLDER, "schemathesis", steps)?;
+    python(COLLECTOR_FOLDER, "rotel", steps)
 }
 
 /// What the benchmarks of the sandbox need.

@@ -26,6 +26,7 @@ use serde_json::Value;
 const DOORS: &[(&str, &[&str])] = &[
     ("pintle", &[]),
     ("pintle-http", &[]),
+    ("pintle-otlp", &[]),
     ("pintle-sandbox", &[]),
     ("pintle-policy", &["pintle"]),
     ("pintle-profile", &["pintle", "pintle-policy"]),
@@ -60,6 +61,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "pintle-store",
             "pintle-gateway",
             "pintle-plugins",
+            "pintle-otlp",
         ],
     ),
 ];
@@ -68,8 +70,17 @@ const DOORS: &[(&str, &[&str])] = &[
 const OUTSIDE: [&str; 2] = ["pintle-bench", "xtask"];
 
 /// Each of these is a large part of a build, so only one room may ask for it.
-const HEAVY: [&str; 8] =
-    ["axum", "frankenstein", "genai", "reqwest", "rmcp", "rusqlite", "rustls", "wasmtime"];
+const HEAVY: [&str; 9] = [
+    "axum",
+    "frankenstein",
+    "genai",
+    "opentelemetry-proto",
+    "reqwest",
+    "rmcp",
+    "rusqlite",
+    "rustls",
+    "wasmtime",
+];
 
 const ENGINE_BUDGET: usize = 22;
 const LONGEST_FILE: usize = 500;

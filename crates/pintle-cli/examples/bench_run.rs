@@ -27,11 +27,13 @@ use pintle::{
     Cx, DynEvent, Envelope, Event, Failure, Hooks, ModelKind, PluginFilter, Verdict, points::*,
 };
 use pintle_agent::{
-    Agent, Llm, LlmError, LlmEvent, LlmRequest, Personalities, Personality, Policy, RunOutcome,
-    RunRequest, Store, testing::MemoryStore,
+    Agent, AgentBuilder, Llm, LlmError, LlmEvent, LlmRequest, Personalities, Personality, Policy,
+    RunOutcome, RunRequest, Store, store::JudgedBy, testing::MemoryStore,
 };
+use pintle_consumers::{Host, Recorder};
 use pintle_exec::{WebhookOptions, WebhookQueue, WebhookSpec};
 use pintle_llm::Offline;
+use pintle_profile::{ConsumerSettings, RecordSettings};
 use pintle_store::SqliteStore;
 use pintle_tools::{Background, TerminalConfig, builtin};
 use serde_json::{Value, json};
@@ -68,6 +70,11 @@ async fn measure() {
     let none = ("the same run with no hooks", Hooks::new());
     let times = side_by_side(folder.path(), all_bound(), &none.1, sqlite.clone(), 2000).await;
     print_cost("a run with all points bound, kept in SQLite", none.0, times, Some("≤ 1.05×"));
+    let equipped = equipped(folder.path(), sqlite.clone());
+    let bare = agent(folder.path(), Hooks::new(), Arc::new(Offline), sqlite.clone());
+    let times = alternately(&equipped, &bare, 2000).await;
+    let row = "a run with all consumers and records on, kept in SQLite";
+    print_cost(row, "the same run with neither", times, Some("≤ 1.10×"));
     // Nobody's run, but the worst there can be: no disk and no model to wait for, nothing for hooks to hide behind.
     let times = side_by_side(folder.path(), all_bound(), &none.1, in_memory, 6000).await;
     print_cost("a run with all points bound, kept in memory", none.0, times, None);
@@ -140,12 +147,29 @@ fn print_growth(what: &str, sessions: usize, value: f64, unit: &str, base: f64) 
 }
 
 fn agent(workspace: &Path, hooks: Hooks, llm: Arc<dyn Llm>, store: Arc<dyn Store>) -> Agent {
+    builder(workspace, hooks, llm, store).build().unwrap()
+}
+
+fn builder(
+    workspace: &Path,
+    hooks: Hooks,
+    llm: Arc<dyn Llm>,
+    store: Arc<dyn Store>,
+) -> AgentBuilder {
     let config = PersonalityConfig::default().prompt("You are brief.");
     let personalities = Personalities::new(Personality::new("default", config).unwrap());
     Agent::builder(hooks, llm, store, personalities, Policy::standard(workspace))
         .tools(builtin(TerminalConfig::default(), &Background::default()))
-        .build()
-        .unwrap()
+}
+
+/// An agent with every built-in consumer, whose runs are recorded.
+fn equipped(workspace: &Path, store: Arc<dyn Store>) -> Agent {
+    let hooks = Hooks::new();
+    let settings = ConsumerSettings::default();
+    pintle_consumers::bind(&Host { settings: &settings, workspace }, &hooks).unwrap();
+    let recorder = Recorder::new(store.clone(), JudgedBy::default(), RecordSettings::default());
+    let builder = builder(workspace, hooks, Arc::new(Offline), store);
+    builder.observer(move |event| recorder.record(event)).build().unwrap()
 }
 
 /// A handler that does nothing on every point that a run can fire.
@@ -248,15 +272,19 @@ async fn side_by_side(
 ) -> (Duration, Duration) {
     let bound = agent(workspace, hooks, Arc::new(Offline), store.clone());
     let bare = agent(workspace, others.clone(), Arc::new(Offline), store);
+    alternately(&bound, &bare, rounds).await
+}
+
+async fn alternately(bound: &Agent, bare: &Agent, rounds: usize) -> (Duration, Duration) {
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for round in 0..rounds + 50 {
         // Who goes first changes, so that neither always finds the other's warm caches.
         let (w, wo) = if round % 2 == 0 {
-            let w = timed(&bound).await;
-            (w, timed(&bare).await)
+            let w = timed(bound).await;
+            (w, timed(bare).await)
         } else {
-            let wo = timed(&bare).await;
-            (timed(&bound).await, wo)
+            let wo = timed(bare).await;
+            (timed(bound).await, wo)
         };
         // The first rounds warm up.
         if round >= 50 {

@@ -16,7 +16,7 @@ use pintle_agent::{
     Agent, Approver, HandlerWatch, Llm, Policy, Store, SwitchError, TicketVerifier, Tool, ToolSpec,
 };
 use pintle_consumers as consumers;
-use pintle_exec::{EndpointStats, KeptWebhooks};
+use pintle_exec::KeptWebhooks;
 use pintle_gateway::GatewayApprover;
 use pintle_plugins::Plugins;
 use pintle_policy::Zone;
@@ -29,15 +29,16 @@ use crate::{
     chat::{Approvers, AskVia, AskedAbout, StoredApprover, tell_of_the_end},
     containment,
     environment::{DATABASE, Environment},
+    exporter::Exporter,
     origin::origin_of,
     out::{self, tell},
     plugins,
     problem::Problem,
     profile::{self, Plan},
-    recorder::Recorder,
     secrets,
     shown::{dim, red, text, yellow},
     store,
+    undelivered::trouble,
 };
 use tempfile::TempDir;
 
@@ -56,6 +57,8 @@ pub(crate) struct Assembled {
     pub(crate) held: containment::Held,
     /// Where the store is, if it is there for a moment only.
     _scratch: Option<TempDir>,
+    /// Sends its runs as traces.
+    exporter: Option<Arc<Exporter>>,
     /// What its questions are put together with.
     pub(crate) asked_about: AskedAbout,
 }
@@ -157,6 +160,7 @@ impl Assembled {
             containment::Held::new(environment, &plan.operator, plan.profile.as_ref(), workspace)?;
         held.leaves_no_trace = extras.leaves_no_trace;
         let looks = extras.only_looks || extras.leaves_no_trace;
+        let is_mute = matches!(extras.webhooks, Webhooks::Mute);
         if let Some(warning) = held.warning().filter(|_| !looks) {
             tell!("{}: {}", yellow("warning"), warning);
         }
@@ -236,8 +240,19 @@ impl Assembled {
             }
         };
         // With `--json` whoever reads the events has them to the last.
-        let recorder = Recorder::new(store.clone(), judged_by, plan.operator.records);
-        let json = environment.json;
+        let exporter = match &plan.operator.otlp {
+            Some(url) if !looks && !is_mute => {
+                let spool = environment.data_dir()?.join("otlp");
+                let content = plan.operator.otlp_content;
+                let exporter = Exporter::open(store.clone(), url, content, Some(&spool))?;
+                let exporter = Arc::new(exporter);
+                exporter.keep_sending();
+                Some(exporter)
+            }
+            _ => None,
+        };
+        let recorder = consumers::Recorder::new(store.clone(), judged_by, plan.operator.records);
+        let (json, live) = (environment.json, exporter.clone());
         let terminal = TerminalConfig {
             env: environment.passed_on(),
             default_timeout: Duration::from_secs(120),
@@ -264,6 +279,9 @@ impl Assembled {
             .tools(tools)
             .observer(move |event| {
                 recorder.record(event);
+                if let Some(exporter) = &live {
+                    exporter.saw(event);
+                }
                 if !json {
                     tell_of_the_end(event);
                 }
@@ -287,6 +305,7 @@ impl Assembled {
             profile,
             operator,
             held,
+            exporter,
             asked_about,
             _scratch,
         })
@@ -299,31 +318,17 @@ impl Assembled {
             server.shutdown().await;
         }
         self.plugins.shutdown().await;
-        for trouble in self.bound.close().await.iter().flat_map(trouble) {
+        let webhooks = self.bound.close().await;
+        self.store.flush_records().await;
+        let traces = match &self.exporter {
+            Some(exporter) => exporter.close().await,
+            None => Vec::new(),
+        };
+        let webhooks = webhooks.iter().flat_map(|stats| trouble("webhooks", stats));
+        for trouble in webhooks.chain(traces.iter().flat_map(|stats| trouble("traces", stats))) {
             tell!("{}: {}", yellow("warning"), trouble);
         }
-        self.store.flush_records().await;
     }
-}
-
-/// What became of the webhooks that did not arrive, and why: nobody else would say (P6).
-fn trouble(stats: &EndpointStats) -> Vec<String> {
-    let queued = u64::try_from(stats.queued).unwrap_or(u64::MAX);
-    let became = [
-        (stats.damaged, "damaged where they were kept, and skipped", &None),
-        (stats.dropped, "dropped, for the queue was full", &None),
-        (stats.refused, "refused", &stats.last_refusal),
-        (stats.lost, "lost", &stats.last_error),
-        (queued, "kept, to be sent next time", &stats.last_error),
-    ];
-    became
-        .into_iter()
-        .filter(|(count, ..)| *count > 0)
-        .map(|(count, became, why)| {
-            let why = why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-            format!("webhooks to {} {became}: {count}{why}", stats.url)
-        })
-        .collect()
 }
 
 /// All tools, also the one that the agent brings itself.
@@ -453,39 +458,5 @@ async fn connect_servers(
 impl From<SwitchError> for Problem {
     fn from(error: SwitchError) -> Self {
         Self::new(error)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_webhook_that_did_not_arrive_is_told_of() {
-        let stats = EndpointStats {
-            url: "http://localhost/hook".into(),
-            queued: 3,
-            delivered: 9,
-            refused: 2,
-            dropped: 1,
-            lost: 0,
-            damaged: 4,
-            last_refusal: Some("404".into()),
-            last_error: Some("nobody answers".into()),
-        };
-        assert_eq!(
-            trouble(&stats),
-            [
-                "webhooks to http://localhost/hook damaged where they were kept, and skipped: 4",
-                "webhooks to http://localhost/hook dropped, for the queue was full: 1",
-                "webhooks to http://localhost/hook refused: 2: 404",
-                "webhooks to http://localhost/hook kept, to be sent next time: 3: nobody answers",
-            ]
-        );
-        let lost =
-            EndpointStats { queued: 0, refused: 0, dropped: 0, damaged: 0, lost: 5, ..stats };
-        assert_eq!(trouble(&lost), ["webhooks to http://localhost/hook lost: 5: nobody answers"]);
-        let well = EndpointStats { lost: 0, ..lost };
-        assert!(trouble(&well).is_empty());
     }
 }

@@ -7,6 +7,7 @@ mod chat;
 mod commands;
 mod containment;
 mod environment;
+mod exporter;
 mod ids;
 mod in_force;
 mod origin;
@@ -15,12 +16,12 @@ mod plugins;
 mod problem;
 mod profile;
 mod protection;
-mod recorder;
 mod rules_file;
 mod secrets;
 mod startable;
 mod store;
 mod term;
+mod undelivered;
 
 use std::{io, process::ExitCode, time::Duration};
 

@@ -3,7 +3,10 @@
 //! Each is one file with a `register` function, and uses public hook points only. To add one, write such a file, name it in
 //! [`Consumer`], and add a line to [`CONSUMERS`]: the switch in pintle.toml, its reference page and `pintle hooks list` follow.
 
+mod recorder;
 mod terminal_guard;
+
+pub use recorder::Recorder;
 
 use pintle::{Hooks, RegisterError};
 use pintle_profile::{Consumer, ConsumerSettings};

@@ -49,7 +49,7 @@ pub use command::CommandHook;
 pub use pintle_sandbox::TERM_GRACE;
 pub use spec::{CommandSpec, Program, Scrub, default_environment};
 pub use webhook::{
-    EndpointStats, KeptWebhooks, Lookup, Webhook, WebhookError, WebhookOptions, WebhookQueue,
-    WebhookSecret, WebhookSpec, kept_webhooks,
+    EndpointStats, KeptWebhooks, Lookup, Posts, Webhook, WebhookError, WebhookOptions,
+    WebhookQueue, WebhookSecret, WebhookSpec, kept_webhooks,
 };
 pub use worker::{Worker, WorkerSpec};

@@ -69,6 +69,10 @@ pub struct Operator {
     pub consumers: ConsumerSettings,
     /// How many records of runs are kept.
     pub records: RecordSettings,
+    /// Where runs are sent as traces.
+    pub otlp: Option<String>,
+    /// Whether prompts, answers, arguments and results are sent with them.
+    pub otlp_content: bool,
     /// The file, for saying where in it something is written.
     document: Node,
     source: String,
@@ -131,6 +135,8 @@ impl Operator {
             sandbox: read.sandbox,
             consumers: read.consumers,
             records: read.records,
+            otlp: read.otlp,
+            otlp_content: read.otlp_content,
             document,
             source: file.to_owned(),
         })

@@ -21,16 +21,25 @@ pub(crate) struct Runs {
 }
 
 /// Show a run as a waterfall
-#[derive(Args)]
+#[derive(Args, Default)]
 #[command(after_help = "Examples:
   pintle chat -q 'list .'
   pintle trace
   pintle trace --json
 
-See also: pintle runs, pintle sessions show")]
+With --otlp http://localhost:4318 a collector of OpenTelemetry on this machine
+gets the run and those of its sub-agents as one trace.
+
+See also: pintle runs, pintle stats, pintle replay")]
 pub(crate) struct Trace {
     /// The run's id [default: the newest run that is not a sub-agent's]
     pub(crate) run: Option<String>,
+    /// Send it as an OpenTelemetry trace to this OTLP/HTTP endpoint instead
+    #[arg(long, value_name = "URL")]
+    pub(crate) otlp: Option<String>,
+    /// With --otlp: send prompts, answers, arguments and results too
+    #[arg(long, requires = "otlp")]
+    pub(crate) content: bool,
 }
 
 /// Judge recorded calls again by today's rules

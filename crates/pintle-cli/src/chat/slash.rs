@@ -96,7 +96,11 @@ pub(super) async fn run(
         ("/output", number) => output(view, number)?,
         ("/trace", _) => {
             current.assembled.store.flush_records().await;
-            commands::trace::run(environment, Trace { run: talk.last_run.clone() }).await?;
+            commands::trace::run(
+                environment,
+                Trace { run: talk.last_run.clone(), ..Trace::default() },
+            )
+            .await?;
         }
         ("/approvals", _) => {
             commands::approvals::list_open(environment, current.assembled.store.as_ref()).await?;

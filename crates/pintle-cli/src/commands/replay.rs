@@ -121,7 +121,7 @@ async fn recorded(store: &dyn Store, replay: &Replay) -> Result<Vec<Run>, Proble
         Some(ms) => store.runs_since(now_ms().saturating_sub(ms)).await?,
         None => {
             let run = trace::find(store, replay.run.as_deref()).await?;
-            with_sub_agents(store, run).await?
+            trace::with_sub_agents(store, run).await?
         }
     };
     let mut runs = Vec::new();
@@ -136,21 +136,6 @@ async fn recorded(store: &dyn Store, replay: &Replay) -> Result<Vec<Run>, Proble
         runs.push(Run { short, calls: calls.collect(), run });
     }
     Ok(runs)
-}
-
-/// A run, and those of the sub-agents that it started.
-async fn with_sub_agents(store: &dyn Store, root: StoredRun) -> Result<Vec<StoredRun>, Problem> {
-    let until = root.ended_at.unwrap_or(u64::MAX);
-    let mut found = vec![root.clone()];
-    for run in store.runs_since(root.started_at).await? {
-        let session = store.session(&run.session_id).await?;
-        let parent = session.and_then(|session| session.parent);
-        let is_child = found.iter().any(|it| Some(&it.session_id) == parent.as_ref());
-        if is_child && run.started_at <= until {
-            found.push(run);
-        }
-    }
-    Ok(found)
 }
 
 /// One agent that judges again: a profile as it is now, at work in a folder.

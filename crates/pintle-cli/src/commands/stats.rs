@@ -16,14 +16,13 @@ use crate::{
     environment::Environment,
     out::{say, say_json, say_line},
     problem::Problem,
-    recorder::DAY_MS,
     shown::{Show, Shown, blue, bold, dim, red, text},
     store,
     term::{Column, Table, cost, count, duration_ms, tokens, width},
 };
 
 /// Counted unless told otherwise.
-const WEEK_MS: u64 = 7 * DAY_MS;
+const WEEK_MS: u64 = 7 * 24 * 60 * 60 * 1000;
 /// How wide the longest bar is.
 const BAR: u64 = 12;
 

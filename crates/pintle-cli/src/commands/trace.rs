@@ -3,7 +3,7 @@
 mod axis;
 mod rows;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
 use pintle_agent::store::{IdKind, Store, StoredRun};
 use serde_json::{Value, json};
@@ -16,6 +16,7 @@ use crate::{
     args::{Runs, Trace},
     chat::now_ms,
     environment::Environment,
+    exporter::Exporter,
     ids,
     out::{say, say_json, say_line, tell},
     problem::Problem,
@@ -25,6 +26,7 @@ use crate::{
         Column, Table, ago, columns, cost, count, duration_ms, fit, millis, pad, plural, width,
         wrap,
     },
+    undelivered::trouble,
 };
 
 /// How many of the newest runs are looked at.
@@ -45,6 +47,9 @@ struct Recorded {
 pub(crate) async fn run(environment: &Environment, trace: Trace) -> Result<ExitCode, Problem> {
     let store = store::open(environment).await?;
     let run = find(&*store, trace.run.as_deref()).await?;
+    if let Some(url) = &trace.otlp {
+        return export(environment, store, run, url, trace.content).await;
+    }
     if environment.json {
         let events = store.events(&run.run_id).await?;
         store.close().await;
@@ -68,6 +73,52 @@ pub(crate) async fn run(environment: &Environment, trace: Trace) -> Result<ExitC
     store.close().await;
     waterfall(&root, &others, environment.verbose, width()).iter().for_each(say_line);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Sends a run and its sub-agents' as one trace, and waits until it has arrived.
+async fn export(
+    environment: &Environment,
+    store: Arc<dyn Store>,
+    run: StoredRun,
+    url: &str,
+    content: bool,
+) -> Result<ExitCode, Problem> {
+    let exporter = Exporter::open(store.clone(), url, content, None)?;
+    let runs = with_sub_agents(&*store, run).await?;
+    for run in &runs {
+        exporter.send(&run.run_id).await?;
+    }
+    let stats = exporter.close().await;
+    store.close().await;
+    let troubles: Vec<String> = stats.iter().flat_map(|it| trouble("traces", it)).collect();
+    if let Some(trouble) = troubles.first() {
+        return Err(Problem::new(format!("the trace did not arrive at {url}"))
+            .cause(trouble)
+            .fix("start a collector there that takes OTLP over HTTP, or name another URL"));
+    }
+    match environment.json {
+        true => say_json(&json!({ "runs": runs.len(), "url": url }))?,
+        false => say!("sent {} to {}", plural(runs.len() as u64, "run"), url),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A run, and those of the sub-agents that it started.
+pub(crate) async fn with_sub_agents(
+    store: &dyn Store,
+    root: StoredRun,
+) -> Result<Vec<StoredRun>, Problem> {
+    let until = root.ended_at.unwrap_or(u64::MAX);
+    let mut found = vec![root.clone()];
+    for run in store.runs_since(root.started_at).await? {
+        let session = store.session(&run.session_id).await?;
+        let parent = session.and_then(|session| session.parent);
+        let is_child = found.iter().any(|it| Some(&it.session_id) == parent.as_ref());
+        if is_child && run.started_at <= until {
+            found.push(run);
+        }
+    }
+    Ok(found)
 }
 
 async fn recorded(store: &dyn Store, run: StoredRun) -> Result<Recorded, Problem> {

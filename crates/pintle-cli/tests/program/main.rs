@@ -27,6 +27,7 @@ mod init;
 mod interruption;
 mod json;
 mod network;
+mod otlp;
 mod pictures;
 mod provider;
 mod question;

@@ -9,6 +9,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use pintle::DynEvent;
 use serde::Serialize;
 
@@ -25,9 +26,13 @@ pub(super) struct Origin {
     pub(super) scrub: Option<Scrub>,
 }
 
+enum What {
+    Event(DynEvent, Arc<Origin>),
+    Bytes { content_type: &'static str, body: Vec<u8> },
+}
+
 pub(super) struct PendingEvent {
-    event: DynEvent,
-    origin: Arc<Origin>,
+    what: What,
     pub(super) now: u64,
     /// Origin as many bytes as it takes.
     pub(super) size: usize,
@@ -53,22 +58,45 @@ impl PendingEvent {
         // What cannot be written takes as many bytes as were written of it.
         let _ = event.json.write_payload(&mut payload);
         let size = ENVELOPE.saturating_add(payload.0);
-        Self { event, origin, now: now_millis(), size }
+        Self { what: What::Event(event, origin), now: now_millis(), size }
+    }
+
+    /// A message that is ready already.
+    pub(super) fn bytes(content_type: &'static str, body: Vec<u8>) -> Self {
+        let size = ENVELOPE.saturating_add(body.len() / 3 * 4);
+        Self { what: What::Bytes { content_type, body }, now: now_millis(), size }
     }
 
     pub(super) fn write(self, url: &Arc<str>, owner: &Arc<str>) -> Message {
-        let Self { event, origin, now, .. } = &self;
-        let body = Body {
-            v: 1,
-            ts: if event.envelope.ts > 0 { event.envelope.ts } else { *now },
-            profile: &origin.profile,
-            event: event.point,
-            context: Context { event, scrub: origin.scrub.as_ref() },
+        let Self { what, now, .. } = &self;
+        let (secret, content_type, body) = match what {
+            What::Event(event, origin) => {
+                let body = Body {
+                    v: 1,
+                    ts: if event.envelope.ts > 0 { event.envelope.ts } else { *now },
+                    profile: &origin.profile,
+                    event: event.point,
+                    context: Context { event, scrub: origin.scrub.as_ref() },
+                };
+                // A value that JSON cannot hold (there is none in an event) would leave an empty body, not a lost message.
+                let body = serde_json::to_string(&body).unwrap_or_default();
+                (origin.secret.clone(), None, body)
+            }
+            What::Bytes { content_type, body } => {
+                (None, Some((*content_type).into()), BASE64_STANDARD.encode(body))
+            }
         };
-        // A value that JSON cannot hold (there is none in an event) would leave an empty body, not a lost message.
-        let body = serde_json::to_string(&body).unwrap_or_default().into();
-        let (url, owner, secret) = (url.clone(), owner.clone(), origin.secret.clone());
-        Message { at: *now, id: delivery_id(*now), url, owner, secret, tries: 0, body }
+        let (url, owner, body) = (url.clone(), owner.clone(), body.into());
+        Message {
+            at: *now,
+            id: delivery_id(*now),
+            url,
+            owner,
+            secret,
+            tries: 0,
+            content_type,
+            body,
+        }
     }
 }
 

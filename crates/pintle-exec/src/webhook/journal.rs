@@ -31,6 +31,9 @@ pub(super) struct Message {
     /// How often the endpoint could not take it.
     #[serde(default)]
     pub(super) tries: u32,
+    /// What the body is if it is not JSON. It is kept in base64 then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) content_type: Option<Arc<str>>,
     pub(super) body: Arc<str>,
 }
 
@@ -286,7 +289,16 @@ mod tests {
     fn message(number: u64, body: &str) -> Message {
         let id = number.to_string().into();
         let (url, owner) = ("u".into(), "o".into());
-        Message { at: number, id, url, owner, secret: None, tries: 0, body: body.into() }
+        Message {
+            at: number,
+            id,
+            url,
+            owner,
+            secret: None,
+            tries: 0,
+            content_type: None,
+            body: body.into(),
+        }
     }
 
     #[test]

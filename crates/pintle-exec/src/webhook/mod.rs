@@ -323,6 +323,15 @@ impl WebhookQueue {
         Ok(Webhook { endpoint, origin: Arc::new(origin), _queue: self.inner.clone() })
     }
 
+    /// Sends messages that are no events to this endpoint, as they are: unsigned, and with this content type.
+    ///
+    /// # Errors
+    /// As [`WebhookQueue::webhook`].
+    pub fn posts(&self, url: &str, content_type: &'static str) -> Result<Posts, WebhookError> {
+        let endpoint = self.inner.endpoint(&WebhookSpec::new(url, ""))?;
+        Ok(Posts { endpoint, content_type, _queue: self.inner.clone() })
+    }
+
     /// What became of the messages, endpoint by endpoint. Readable at any time, after closing too.
     pub fn stats(&self) -> Vec<EndpointStats> {
         self.inner.lock().values().map(|(endpoint, _)| endpoint.stats()).collect()
@@ -354,6 +363,28 @@ impl WebhookQueue {
 impl fmt::Debug for WebhookQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WebhookQueue").field("endpoints", &self.stats()).finish()
+    }
+}
+
+/// Queues messages that are no events: see [`WebhookQueue::posts`].
+#[derive(Clone)]
+pub struct Posts {
+    endpoint: Arc<Endpoint>,
+    content_type: &'static str,
+    /// The queue lives for as long as somebody may add to it.
+    _queue: Arc<Inner>,
+}
+
+impl Posts {
+    /// Queues a message, or counts it as dropped when the queue is full. Never waits.
+    pub fn send(&self, body: Vec<u8>) {
+        self.endpoint.push(PendingEvent::bytes(self.content_type, body));
+    }
+}
+
+impl fmt::Debug for Posts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Posts").field("endpoint", &self.endpoint.stats()).finish()
     }
 }
 

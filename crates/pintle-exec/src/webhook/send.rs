@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use hmac::{Hmac, Mac};
 use pintle_http::reqwest::{self, Client, Proxy, StatusCode, redirect::Policy};
 use sha2::Sha256;
@@ -66,12 +67,19 @@ impl Sender {
     }
 
     pub(super) async fn send(&self, message: &Message) -> Sent {
+        let (content_type, body) = match &message.content_type {
+            None => ("application/json", message.body.as_bytes().to_vec()),
+            Some(content_type) => match BASE64_STANDARD.decode(message.body.as_bytes()) {
+                Ok(body) => (&**content_type, body),
+                Err(error) => return Sent::Refused(format!("it is not in base64: {error}")),
+            },
+        };
         let mut request = self
             .client
             .post(self.target.url.clone())
-            .header("content-type", "application/json")
+            .header("content-type", content_type)
             .header("x-pintle-delivery", &*message.id)
-            .body(message.body.to_string());
+            .body(body);
         if let Some(secret) = &self.secret {
             request = request.header("x-pintle-signature", signature(&secret.value, &message.body));
         }

@@ -64,6 +64,11 @@ pub(super) struct OperatorFile {
     pub(super) sandbox: SandboxSettings,
     /// The built-in consumers: which are off, and how the others work.
     pub(super) consumers: ConsumerSettings,
+    /// The OTLP/HTTP endpoint that gets every run as a trace, like `http://localhost:4318`: https, or http to this machine.
+    #[schemars(extend("format" = "http-url"))]
+    pub(super) otlp: Option<String>,
+    /// Whether traces have prompts, answers, arguments and results too.
+    pub(super) otlp_content: bool,
     /// How many records of runs are kept.
     pub(super) records: RecordSettings,
 }

@@ -1,6 +1,6 @@
 //! A store that forgets which tool calls were begun: the control that shows that the soak would notice.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::{FutureExt, future::BoxFuture};
 use pintle_agent::{ApprovalRule, store::*};
@@ -82,7 +82,9 @@ impl<S: Store> Records for NoLedger<S> {
         fn runs(&self, limit: u32) -> Stored<'_, Vec<StoredRun>>;
         fn run(&self, run_id: &str) -> Stored<'_, Option<StoredRun>>;
         fn events(&self, run_id: &str) -> Stored<'_, Vec<StoredEvent>>;
-        fn fired_hooks(&self, since: u64) -> Stored<'_, HashMap<(String, String), Vec<f64>>>;
+        fn runs_since(&self, since: u64) -> Stored<'_, Vec<StoredRun>>;
+        fn fired_hooks(&self, since: u64) -> Stored<'_, FiredHooks>;
+        fn forget_runs(&self, limit: Retention) -> Stored<'_, u64>;
     }
 }
 

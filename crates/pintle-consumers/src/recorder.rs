@@ -15,9 +15,10 @@ use serde_json::Value;
 
 /// Old runs are looked for after the first run of a process, and after each so many.
 const FORGET_EVERY: u64 = 50;
-pub(crate) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
-pub(crate) struct Recorder {
+/// Keeps the events of every run in a store. Sees them as an agent's [observer](pintle_agent::AgentBuilder::observer).
+pub struct Recorder {
     store: Arc<dyn Store>,
     judged_by: JudgedBy,
     keep: RecordSettings,
@@ -27,12 +28,13 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(store: Arc<dyn Store>, judged_by: JudgedBy, keep: RecordSettings) -> Self {
+    /// A recorder of runs that are judged by this, for as long as the settings say.
+    pub fn new(store: Arc<dyn Store>, judged_by: JudgedBy, keep: RecordSettings) -> Self {
         Self { store, judged_by, keep, ended: AtomicU64::new(0), totals: Mutex::default() }
     }
 
     /// Never waits: the store queues it. Text pieces are left out, for the text itself is in the session.
-    pub(crate) fn record(&self, event: &RunEvent) {
+    pub fn record(&self, event: &RunEvent) {
         let envelope = &event.envelope;
         let (Some(run_id), Some(session_id)) = (&envelope.run_id, &envelope.session_id) else {
             return;
