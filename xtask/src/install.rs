@@ -7,10 +7,11 @@ use crate::step::{Failed, Step, Steps, root};
 /// Debian packages that the tests need, as `(command that shows it is there, package)`. Installed only if missing.
 ///
 /// A C compiler for SQLite, the shell grammar and the TLS library; Node and Python for the worker libraries and a real
-/// MCP server; `prlimit`, `setsid` and `unshare` for hooks that misbehave; the rest for attacks on the sandbox and for work
+/// MCP server; a browser for the web page; `prlimit`, `setsid` and `unshare` for hooks that misbehave; the rest for attacks on the sandbox and for work
 /// that has to go on in it.
-const DEBIAN_PACKAGES: [(&str, &str); 15] = [
+const DEBIAN_PACKAGES: [(&str, &str); 16] = [
     ("cc", "build-essential"),
+    ("chromium", "chromium"),
     ("git", "git"),
     ("ip", "iproute2"),
     ("jq", "jq"),
@@ -27,8 +28,9 @@ const DEBIAN_PACKAGES: [(&str, &str); 15] = [
     ("strace", "strace"),
 ];
 
-/// npm packages that the tests need.
-const TEST_NPM_FOLDER: &str = "crates/pintle-tools/tests/mcp";
+/// npm packages that the tests need: an MCP server, and what drives a browser over the web page.
+const TEST_NPM_FOLDERS: [&str; 2] = ["crates/pintle-tools/tests/mcp", BROWSER_TESTS];
+const BROWSER_TESTS: &str = "crates/pintle-cli/tests/program/browser";
 
 /// Python packages that the tests need: a fuzzer of HTTP APIs.
 const TEST_PYTHON_FOLDER: &str = "crates/pintle-cli/tests/schemathesis";
@@ -42,9 +44,15 @@ pub(crate) fn for_tests(steps: &mut Steps) -> Result<(), Failed> {
     if !Step::cargo(&["nextest", "--version"]).works() {
         steps.run(Step::cargo(&["install", "cargo-nextest", "--locked"]))?;
     }
-    npm(TEST_NPM_FOLDER, steps)?;
+    TEST_NPM_FOLDERS.iter().try_for_each(|folder| npm(folder, steps))?;
     python(TEST_PYTHON_FOLDER, "schemathesis", steps)?;
     python(COLLECTOR_FOLDER, "rotel", steps)
+}
+
+/// What draws the pictures of the web page.
+pub(crate) fn browser(steps: &mut Steps) -> Result<(), Failed> {
+    debian(&[("chromium", "chromium"), ("node", "nodejs"), ("npm", "npm")], steps)?;
+    npm(BROWSER_TESTS, steps)
 }
 
 /// What the benchmarks of the sandbox need.

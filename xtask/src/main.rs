@@ -24,7 +24,7 @@ Commands:
   soak    Sends 20,000 messages to a gateway that is killed in the middle, and counts
   dist    Packs the program for others: binary, completions, man pages, licences, checksums
   update  Rewrites the generated files (schemas, the page of points, the list of the public API)
-  pictures  Draws the pictures of the README from what the program prints
+  pictures  Draws the pictures of the README from what the program prints and serves
   fuzz    Feeds the output parser of command hooks anything at all (needs a nightly compiler)
 
 Examples:
@@ -112,12 +112,13 @@ fn update() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The test that compares the pictures with the program's output draws them too.
+/// The tests that look at the program's output and at its web page draw them too.
 fn pictures() -> Result<(), Failed> {
     let mut steps = Steps::default();
-    let test =
-        Step::cargo(&["nextest", "run", "-p", "pintle-cli", "--test", "program", "pictures::"]);
-    steps.run(test.env("PINTLE_UPDATE", "1"))?;
+    install::browser(&mut steps)?;
+    let mut test = vec!["nextest", "run", "-p", "pintle-cli", "--test", "program"];
+    test.extend(["pictures::", "page::every_page_is_readable"]);
+    steps.run(Step::cargo(&test).env("PINTLE_UPDATE", "1"))?;
     steps.close();
     Ok(())
 }

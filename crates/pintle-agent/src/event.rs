@@ -147,6 +147,8 @@ pub enum RunEventKind {
         args: Value,
         /// Their hash.
         args_hash: String,
+        /// The zone that the call would run in.
+        zone: &'static str,
         /// When the question lapses.
         expires_at: u64,
     },

@@ -31,6 +31,7 @@ mod toolbox;
 
 pub use pintle::points::{LlmUsage, Message, PersonalityConfig, ToolCall, ToolResult};
 pub use pintle_policy::{ToolSpec, Zone};
+pub use pintle_sandbox::Refused;
 
 pub use agent::{Agent, AgentBuilder, HandlerWatch, Memory, Observer, SwitchError};
 pub use approver::{ApprovalOutcome, ApprovalRequest, Approver, NoOneToAsk, Prepared};

@@ -5,13 +5,16 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use pintle::{Envelope, FireRecord, HandlerOutcome, HandlerRecord, RecordSink};
+use pintle::{Envelope, FailureKind, FireRecord, HandlerOutcome, HandlerRecord, RecordSink};
 use pintle_agent::{RunEvent, RunEventKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::broadcast;
 
-use crate::figures::Figures;
+use crate::{
+    figures::Figures,
+    page::{Head, Row, Timelines},
+};
 
 /// How many events a viewer that was away can catch up with.
 const KEPT: usize = 4096;
@@ -29,6 +32,8 @@ pub struct LiveEvent {
     pub kind: String,
     /// The whole event, as it goes on the wire.
     pub json: Arc<str>,
+    /// What it changed in the timeline of its run, for the page.
+    pub(crate) rows: Arc<str>,
 }
 
 /// Collects events and hands them to viewers. A viewer that is too slow loses events and is told so; it slows nothing.
@@ -48,6 +53,7 @@ struct State {
     kept: VecDeque<LiveEvent>,
     hooks: BTreeMap<(String, String), HookStats>,
     figures: Figures,
+    timelines: Timelines,
 }
 
 /// What one handler did since the gateway started.
@@ -102,6 +108,33 @@ impl EventHub {
             .then(|| state.kept.iter().filter(|event| event.seq > seq).cloned().collect())
     }
 
+    /// The id of the newest event on the wire.
+    pub(crate) fn newest(&self) -> String {
+        self.wire_id(self.state().next)
+    }
+
+    /// The timeline of a run as it is after the event with this wire id.
+    pub(crate) fn rows(&self, run_id: &str) -> Option<(String, Vec<Row>)> {
+        let state = self.state();
+        Some((self.wire_id(state.next), state.timelines.rows(run_id)?))
+    }
+
+    pub(crate) fn head(&self, run_id: &str) -> Option<Head> {
+        self.state().timelines.head(run_id)
+    }
+
+    pub(crate) fn follows(&self, run_id: &str) -> bool {
+        self.state().timelines.knows(run_id)
+    }
+
+    /// Takes what happened in a run before this process knew of it.
+    pub(crate) fn catch_up(&self, events: &[serde_json::Value]) {
+        let mut state = self.state();
+        for event in events {
+            state.timelines.push(event);
+        }
+    }
+
     /// What the handlers did, by point and name.
     pub fn hook_stats(&self) -> BTreeMap<(String, String), HookStats> {
         let mut hooks = self.state().hooks.clone();
@@ -132,7 +165,8 @@ impl EventHub {
         let run_id = event.envelope.run_id.clone();
         let mut state = self.state();
         state.next += 1;
-        let event = LiveEvent { seq: state.next, run_id, kind, json: json.to_string().into() };
+        let (seq, rows) = (state.next, state.timelines.push(&json));
+        let event = LiveEvent { seq, run_id, kind, json: json.to_string().into(), rows };
         if state.kept.len() == KEPT {
             state.kept.pop_front();
         }
@@ -160,10 +194,12 @@ impl EventHub {
             let stats =
                 state.hooks.entry((point.to_string(), handler.name.to_string())).or_default();
             stats.fired += 1;
-            let is_stop = matches!(outcome, "blocked" | "claimed");
+            // A program says no with exit code 2.
+            let is_no = matches!(&handler.outcome, HandlerOutcome::Failed(it) if it.kind == FailureKind::Exit(2));
+            let is_stop = is_no || matches!(outcome, "blocked" | "claimed");
             stats.stops += u64::from(is_stop && !handler.shadow);
-            stats.failures += u64::from(!HandlerOutcome::NO_FAILURE.contains(&outcome));
-            stats.last_outcome = outcome.to_string();
+            stats.failures += u64::from(!is_no && !HandlerOutcome::NO_FAILURE.contains(&outcome));
+            stats.last_outcome = if is_no { "blocked" } else { outcome }.to_string();
             stats.last_at = at;
             if stats.durations.len() == DURATIONS {
                 stats.durations.pop_front();

@@ -18,6 +18,7 @@ use crate::{
     approvals::GatewayApprover,
     clock::{millis, new_id, now_ms},
     events::EventHub,
+    questions::InWords,
 };
 
 /// How long what is settled is kept: longer than any platform delivers a message again.
@@ -67,6 +68,7 @@ pub(crate) struct Inner {
     pub(crate) approver: GatewayApprover,
     pub(crate) config: GatewayConfig,
     pub(crate) hub: EventHub,
+    pub(crate) in_words: Option<InWords>,
     /// What stops each run, by its id.
     pub(crate) running: Mutex<HashMap<String, CancellationToken>>,
     /// Messages of one lane are received one after the other.
@@ -93,6 +95,7 @@ pub struct GatewayBuilder {
     channels: BTreeMap<String, Arc<dyn Channel>>,
     config: GatewayConfig,
     hub: EventHub,
+    in_words: Option<InWords>,
 }
 
 impl GatewayBuilder {
@@ -117,6 +120,13 @@ impl GatewayBuilder {
         self
     }
 
+    /// With questions on the page in the words that the rest of the program uses.
+    #[must_use]
+    pub fn questions_in_words(mut self, in_words: InWords) -> Self {
+        self.in_words = Some(in_words);
+        self
+    }
+
     /// Starts receiving, running and sending.
     ///
     /// # Errors
@@ -133,6 +143,7 @@ impl GatewayBuilder {
             approver: self.approver,
             config: self.config,
             hub: self.hub,
+            in_words: self.in_words,
             running: Mutex::default(),
             arriving: Mutex::default(),
             prepared: Mutex::default(),
@@ -172,6 +183,7 @@ impl Gateway {
             channels: BTreeMap::new(),
             config: GatewayConfig::default(),
             hub: EventHub::default(),
+            in_words: None,
         }
     }
 

@@ -103,6 +103,16 @@ impl Gateway {
         }
     }
 
+    /// A run that another process began goes on below what it did there.
+    async fn follow(&self, run_id: &str) {
+        if self.inner.hub.follows(run_id) {
+            return;
+        }
+        let events = self.inner.store.events(run_id).await.unwrap_or_default();
+        let events = events.iter().filter_map(|event| serde_json::from_str(&event.json).ok());
+        self.inner.hub.catch_up(&events.collect::<Vec<_>>());
+    }
+
     async fn run(&self, claim: &LaneClaim, message: &QueuedMessage, cancel: &CancellationToken) {
         let said = &message.message;
         let mut request = RunRequest::in_session(&message.session_id, &said.text)
@@ -114,6 +124,7 @@ impl Gateway {
         let requester = format!("{}:{}", said.platform, said.sender.id);
         let resumed = message.waiting_on.clone();
         self.inner.approver.begin(&message.run_id, requester, resumed);
+        self.follow(&message.run_id).await;
         let mut run = self.inner.agent.run(request);
         let canceller = run.canceller();
         let mut problem = None;

@@ -1,5 +1,7 @@
 //! Questions to approvers: what they say, to whom they go, and what may be pressed.
 
+use std::sync::Arc;
+
 use pintle_agent::{
     Attachment, Button,
     store::{Approval, NewOutgoing, OutgoingFilter, OutgoingKind, QueuedMessage, StoreError},
@@ -11,9 +13,100 @@ use crate::{
     gateway::{Gateway, lane_key},
 };
 
+/// A question in the words that every surface uses.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct QuestionText {
+    /// `Run this command?`
+    pub title: String,
+    /// How much changes: `+4 -1`, or `12 lines, 340 B`. Empty where that says nothing.
+    pub size: String,
+    /// What would run or change, all of it.
+    pub lines: Vec<QuestionLine>,
+    /// Why a person is asked.
+    pub reason: String,
+    /// The folder that it is about.
+    pub folder: String,
+}
+
+/// A line of what would run or change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuestionLine {
+    /// What it is.
+    pub kind: LineKind,
+    /// Its number in the file.
+    pub number: Option<usize>,
+    /// The line.
+    pub text: String,
+}
+
+/// What a line of a question is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineKind {
+    /// Of a command or a task.
+    Plain,
+    /// It comes into a file.
+    Added,
+    /// It goes out of a file.
+    Removed,
+    /// It stays in a file.
+    Kept,
+    /// Words about the others: an argument, or lines that are left out.
+    Note,
+}
+
+impl QuestionLine {
+    /// A line without a number.
+    pub fn new(kind: LineKind, text: impl Into<String>) -> Self {
+        Self { kind, number: None, text: text.into() }
+    }
+
+    pub(crate) fn class(&self) -> &'static str {
+        match self.kind {
+            LineKind::Plain => "plain",
+            LineKind::Added => "add",
+            LineKind::Removed => "del",
+            LineKind::Kept => "same",
+            LineKind::Note => "note",
+        }
+    }
+
+    pub(crate) fn sign(&self) -> &'static str {
+        match self.kind {
+            LineKind::Added => "+",
+            LineKind::Removed => "−",
+            _ => "",
+        }
+    }
+}
+
+impl QuestionText {
+    /// Whether the lines are those of a file.
+    pub(crate) fn is_change(&self) -> bool {
+        self.lines.iter().any(|line| matches!(line.kind, LineKind::Added | LineKind::Removed))
+    }
+}
+
+/// Puts a stored question into words.
+pub type InWords = Arc<dyn Fn(&Approval) -> QuestionText + Send + Sync>;
+
 const A_DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 impl Gateway {
+    /// The question in words: those of the program, or else its arguments.
+    pub(crate) fn question_text(&self, approval: &Approval) -> QuestionText {
+        if let Some(in_words) = &self.inner.in_words {
+            return in_words(approval);
+        }
+        let shown = readable(&approval.tool, &approval.args);
+        let lines = shown.lines().map(|line| QuestionLine::new(LineKind::Plain, line)).collect();
+        QuestionText {
+            title: format!("May `{}` run?", approval.tool),
+            lines,
+            reason: approval.reason.clone(),
+            ..QuestionText::default()
+        }
+    }
+
     /// Asks about a call of a run that is not parked.
     pub(crate) async fn ask_approvers(&self, approval: &Approval) -> Result<(), StoreError> {
         // A run that goes on after a restart asks the same question.

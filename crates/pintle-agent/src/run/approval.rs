@@ -60,6 +60,7 @@ pub(super) async fn ask_person(
         tool_name: request.tool_name.clone(),
         args: request.args.clone(),
         args_hash: request.args_hash.clone(),
+        zone: request.zone.name(),
         expires_at: request.expires_at,
     });
     let is_stored = matches!(prepared, Prepared::Stored(_));

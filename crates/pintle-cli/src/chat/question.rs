@@ -9,14 +9,16 @@ use std::{
 
 use pintle_actions::Scrubber;
 use pintle_agent::{ApprovalRequest, ApprovalRule, store::Approval};
+use pintle_gateway::{LineKind, QuestionLine, QuestionText};
 use pintle_policy::Zone;
-use pintle_profile::OPERATOR_FILE;
+use pintle_profile::{OPERATOR_FILE, visible};
 use pintle_sandbox::Grant;
 use serde_json::Value;
+use similar::ChangeTag;
 
 use crate::{
     shown::{Show, Shown, bold, dim, green, json, text},
-    term::{Diff, Glyph, columns, left, plural, size, wrap},
+    term::{Diff, DiffPart, Glyph, columns, left, plural, size, wrap},
 };
 
 /// More lines of a command or a file are cut in the middle until somebody asks for them.
@@ -37,6 +39,21 @@ pub(crate) struct Question<'q> {
     expires_at: u64,
     zone: Option<Zone>,
     workspace: &'q Path,
+}
+
+/// What a call is about.
+enum Subject<'q> {
+    Command(&'q str),
+    /// `before` is `None` for a new file; `first` is the number of the first line.
+    Change {
+        before: Option<String>,
+        after: &'q str,
+        first: usize,
+    },
+    Task(&'q str),
+    /// The title says all but a few arguments.
+    Path,
+    Arguments,
 }
 
 /// What a person reads before the keys.
@@ -93,7 +110,7 @@ impl<'q> Question<'q> {
         let is_line = match self.tool {
             "terminal" => {
                 let command = self.word("command").unwrap_or_default();
-                command.trim_end().lines().count() == 1 && self.other_args(&["command"]).is_empty()
+                command.trim_end().lines().count() == 1 && self.other_args(&["command"]).is_none()
             }
             "read_file" | "list_dir" => true,
             _ => false,
@@ -132,76 +149,137 @@ impl<'q> Question<'q> {
         Text { lines, is_cut }
     }
 
-    fn body(&self, width: usize, whole: bool) -> (Shown, Vec<Shown>, bool) {
+    /// The question in the words of every surface; the terminal and the page draw what this says.
+    fn subject(&self) -> (String, Subject<'_>) {
         let granted: Vec<Grant> = self
             .args
             .get("grants")
             .and_then(|grants| serde_json::from_value(grants.clone()).ok())
             .unwrap_or_default();
         let granted: Vec<String> = granted.iter().map(ToString::to_string).collect();
+        let text = |key: &str| self.word(key).unwrap_or_default();
         match (self.tool, self.word("path")) {
             ("terminal", _) => {
-                let command = self.word("command").unwrap_or_default();
-                let title = match (granted.is_empty(), command.trim_end().lines().count()) {
-                    (false, _) => {
-                        text!(
-                            "{}",
-                            bold(text!("Run it again, allowed to {}?", granted.join(" and to ")))
-                        )
-                    }
-                    (true, 0..=1) => bold("Run this command?"),
-                    (true, _) => bold("Run this script?"),
+                let title = match (granted.is_empty(), text("command").trim_end().lines().count()) {
+                    (false, _) => format!("Run it again, allowed to {}?", granted.join(" and to ")),
+                    (true, 0..=1) => "Run this command?".to_owned(),
+                    (true, _) => "Run this script?".to_owned(),
                 };
-                let (mut lines, is_cut) = block(command, "$ ", width, whole);
-                lines.extend(self.other_args(&["command", "grants"]));
-                (title, lines, is_cut)
+                (title, Subject::Command(text("command")))
             }
             ("edit_file", Some(path)) => {
-                let (old, new) =
-                    (self.word("old").unwrap_or_default(), self.word("new").unwrap_or_default());
-                let diff = Diff::between(old, new);
-                let title = text!("{}  {}", bold(text!("Edit {}?", path)), diff.counts());
+                let (old, new) = (text("old"), text("new"));
                 let first =
                     self.current(path).and_then(|text| first_line_of(&text, old)).unwrap_or(1);
-                let (lines, is_cut) = cut(diff.lines(1, first, width.saturating_sub(2)), whole);
-                (title, indented(lines), is_cut)
+                let before = Some(old.to_owned());
+                (format!("Edit {path}?"), Subject::Change { before, after: new, first })
             }
-            ("write_file", Some(path)) => self.write(path, width, whole),
+            ("write_file", Some(path)) => {
+                let before = self.current(path);
+                let title = match &before {
+                    Some(_) => format!("Overwrite {path}?"),
+                    None => format!("Write a new file, {path}?"),
+                };
+                (title, Subject::Change { before, after: text("content"), first: 1 })
+            }
             ("delegate", _) => {
-                let (lines, is_cut) =
-                    block(self.word("task").unwrap_or_default(), "", width, whole);
-                (bold("Start a sub-agent with this task?"), lines, is_cut)
+                ("Start a sub-agent with this task?".to_owned(), Subject::Task(text("task")))
             }
-            ("read_file", Some(path)) => {
-                (bold(text!("Read {}?", path)), self.other_args(&["path"]), false)
-            }
-            ("list_dir", Some(path)) => {
-                (bold(text!("List {}?", path)), self.other_args(&["path"]), false)
-            }
+            ("read_file", Some(path)) => (format!("Read {path}?"), Subject::Path),
+            ("list_dir", Some(path)) => (format!("List {path}?"), Subject::Path),
             (tool, _) => {
                 let name = tool.strip_prefix("mcp__").unwrap_or(tool).replacen("__", ".", 1);
-                let lines = self.args.as_object().into_iter().flatten();
-                let lines = lines.flat_map(|(key, value)| argument(key, value, width));
-                let (lines, is_cut) = cut(lines.collect(), whole);
-                (bold(text!("Call {}?", name)), lines, is_cut)
+                (format!("Call {name}?"), Subject::Arguments)
             }
         }
     }
 
-    fn write(&self, path: &str, width: usize, whole: bool) -> (Shown, Vec<Shown>, bool) {
-        let content = self.word("content").unwrap_or_default();
-        let before = self.current(path);
-        let diff = Diff::between(before.as_deref().unwrap_or_default(), content);
-        let title = match &before {
-            Some(_) => text!("{}  {}", bold(text!("Overwrite {}?", path)), diff.counts()),
-            None => {
-                let (lines, bytes) = (content.lines().count() as u64, content.len() as u64);
-                let what = text!("{}, {}", plural(lines, "line"), size(bytes));
-                text!("{}  {}", bold(text!("Write a new file, {}?", path)), what)
+    fn body(&self, width: usize, whole: bool) -> (Shown, Vec<Shown>, bool) {
+        let (title, subject) = self.subject();
+        let title = bold(title);
+        match subject {
+            Subject::Command(command) => {
+                let (mut lines, is_cut) = block(command, "$ ", width, whole);
+                lines.extend(self.other_args(&["command", "grants"]).map(|it| indented_dim(&it)));
+                (title, lines, is_cut)
+            }
+            Subject::Change { before, after, first } => {
+                let diff = Diff::between(before.as_deref().unwrap_or_default(), after);
+                let size = match &before {
+                    Some(_) => diff.counts(),
+                    None => size_of(after).shown(),
+                };
+                let (lines, is_cut) = cut(diff.lines(1, first, width.saturating_sub(2)), whole);
+                (text!("{}  {}", title, size), indented(lines), is_cut)
+            }
+            Subject::Task(task) => {
+                let (lines, is_cut) = block(task, "", width, whole);
+                (title, lines, is_cut)
+            }
+            Subject::Path => (
+                title,
+                self.other_args(&["path"]).map(|it| indented_dim(&it)).into_iter().collect(),
+                false,
+            ),
+            Subject::Arguments => {
+                let lines = self.args.as_object().into_iter().flatten();
+                let lines = lines.flat_map(|(key, value)| argument(key, value, width));
+                let (lines, is_cut) = cut(lines.collect(), whole);
+                (title, lines, is_cut)
+            }
+        }
+    }
+
+    /// The question for the web page: the same words, all of them, and nothing hidden in them.
+    pub(crate) fn in_words(&self) -> QuestionText {
+        let (title, subject) = self.subject();
+        let plain = |text: &str| -> Vec<QuestionLine> {
+            text.trim_end().lines().map(|line| QuestionLine::new(LineKind::Plain, line)).collect()
+        };
+        let note = |text: String| QuestionLine::new(LineKind::Note, text);
+        let (mut lines, size) = match subject {
+            Subject::Command(command) => {
+                let rest = self.other_args(&["command", "grants"]).map(note);
+                (plain(&format!("$ {command}")).into_iter().chain(rest).collect(), String::new())
+            }
+            Subject::Change { before, after, first } => {
+                let diff = Diff::between(before.as_deref().unwrap_or_default(), after);
+                let (added, removed) = diff.changed();
+                let size = match &before {
+                    Some(_) => format!("+{added} -{removed}"),
+                    None => size_of(after),
+                };
+                (diff.parts(1, first).into_iter().map(line_of).collect(), size)
+            }
+            Subject::Task(task) => (plain(task), String::new()),
+            Subject::Path => {
+                (self.other_args(&["path"]).map(note).into_iter().collect(), String::new())
+            }
+            Subject::Arguments => {
+                let mut lines = Vec::new();
+                for (key, value) in self.args.as_object().into_iter().flatten() {
+                    match value.as_str() {
+                        Some(text) if text.contains('\n') => {
+                            lines.push(note(format!("{key}:")));
+                            lines.extend(plain(text));
+                        }
+                        Some(text) => lines.extend(plain(&format!("{key}: {text}"))),
+                        None => lines.extend(plain(&format!("{key}: {value}"))),
+                    }
+                }
+                (lines, String::new())
             }
         };
-        let (lines, is_cut) = cut(diff.lines(1, 1, width.saturating_sub(2)), whole);
-        (title, indented(lines), is_cut)
+        for line in &mut lines {
+            line.text = visible(&line.text).into_owned();
+        }
+        QuestionText {
+            title: visible(&title).into_owned(),
+            size,
+            lines,
+            reason: sentence(&self.reason).as_str().to_owned(),
+            folder: visible(&self.workspace.to_string_lossy()).into_owned(),
+        }
     }
 
     /// The file as it is now, for comparing; a device or a pipe is not read.
@@ -219,14 +297,11 @@ impl<'q> Question<'q> {
     }
 
     /// The arguments that have no place of their own.
-    fn other_args(&self, shown: &[&str]) -> Vec<Shown> {
+    fn other_args(&self, shown: &[&str]) -> Option<String> {
         let rest = self.args.as_object().into_iter().flatten();
         let rest = rest.filter(|(key, value)| !shown.contains(&key.as_str()) && !value.is_null());
         let rest: Vec<String> = rest.map(|(key, value)| format!("{key}: {value}")).collect();
-        match rest.is_empty() {
-            true => Vec::new(),
-            false => vec![text!("  {}", dim(rest.join(" · ")))],
-        }
+        (!rest.is_empty()).then(|| rest.join(" · "))
     }
 
     /// For `d`: everything that is known, as it is stored.
@@ -307,6 +382,33 @@ fn sentence(clause: &str) -> Shown {
 
 fn wrapped(text: &Shown, width: usize, indent: usize) -> impl Iterator<Item = Shown> {
     wrap(text, width, indent).split_lines().collect::<Vec<_>>().into_iter()
+}
+
+fn indented_dim(text: &str) -> Shown {
+    text!("  {}", dim(text))
+}
+
+/// How large a new file is.
+fn size_of(content: &str) -> String {
+    let (lines, bytes) = (content.lines().count() as u64, content.len() as u64);
+    format!("{}, {}", plural(lines, "line"), size(bytes))
+}
+
+fn line_of(part: DiffPart) -> QuestionLine {
+    match part {
+        DiffPart::Line { tag, number, text } => {
+            let kind = match tag {
+                ChangeTag::Equal => LineKind::Kept,
+                ChangeTag::Delete => LineKind::Removed,
+                ChangeTag::Insert => LineKind::Added,
+            };
+            QuestionLine { kind, number: Some(number), text }
+        }
+        DiffPart::LeftOut(lines) => {
+            QuestionLine::new(LineKind::Note, format!("… {}", plural(lines as u64, "more line")))
+        }
+        DiffPart::Note(note) => QuestionLine::new(LineKind::Note, note),
+    }
 }
 
 fn indented(lines: Vec<Shown>) -> Vec<Shown> {

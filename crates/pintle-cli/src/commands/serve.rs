@@ -1,4 +1,4 @@
-//! `pintle serve`: the gateway, its channels and the HTTP API.
+//! `pintle serve`: the gateway, its channels, the HTTP API and the web page.
 
 use std::{
     collections::BTreeMap,
@@ -11,9 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use pintle_actions::trust::Trust;
 use pintle_agent::Channel;
 use pintle_gateway::{
-    ChannelSafety, Gateway, GatewayConfig, LiveEvent, SafetyRules,
+    ChannelSafety, Gateway, GatewayConfig, InWords, LiveEvent, SafetyRules,
     api::{self, ApiConfig, Server, Token},
     channels::{
         ConsoleChannel, HttpChannel, TelegramChannel, TelegramConfig, TelegramMode,
@@ -31,10 +32,11 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     args::Serve,
     assembly::{Assembled, Extras},
-    chat::{AskVia, Interrupts},
+    chat::{AskVia, Interrupts, Question},
     environment::Environment,
     out::{say, tell},
     problem::Problem,
+    secrets,
     shown::{bold, yellow},
     store,
 };
@@ -76,8 +78,9 @@ pub(crate) async fn run(environment: &Environment, serve: Serve) -> Result<ExitC
         questions_in_group: channels.questions_in_group,
         ..GatewayConfig::default()
     };
-    let mut builder =
-        Gateway::builder(assembled.agent.clone(), store, queues, approver).config(config);
+    let mut builder = Gateway::builder(assembled.agent.clone(), store, queues, approver)
+        .config(config)
+        .questions_in_words(in_words(environment, &assembled)?);
     for channel in served.channels {
         builder = builder.channel(channel);
     }
@@ -87,7 +90,7 @@ pub(crate) async fn run(environment: &Environment, serve: Serve) -> Result<ExitC
         token,
         operator: environment.names(),
         hosts: serve.hosts,
-        idle_hooks: idle_hooks(&assembled),
+        idle_hooks: idle_hooks(environment, &assembled)?,
     };
     let router = api::router(gateway.clone(), config, address, served.telegram);
     let stop = CancellationToken::new();
@@ -96,7 +99,7 @@ pub(crate) async fn run(environment: &Environment, serve: Serve) -> Result<ExitC
         true => say!("{}", serde_json::json!({ "address": address.to_string() })),
         false => {
             tell!("serving {} on {}", assembled.model, bold(format!("http://{address}")));
-            tell!("the token is in {}", token_file.display());
+            tell!("the page asks for the token, which is in {}", token_file.display());
         }
     }
     let wish = interrupts.next().await;
@@ -127,14 +130,39 @@ async fn tell_trouble(mut events: broadcast::Receiver<LiveEvent>) {
     }
 }
 
-/// The hooks of the profile that do not run.
-fn idle_hooks(assembled: &Assembled) -> Vec<api::IdleHook> {
-    let untrusted = assembled.bound.untrusted.iter().map(|name| (name.clone(), "untrusted"));
-    let disabled = assembled.bound.disabled.iter().map(|hook| (hook.name.clone(), "disabled"));
-    untrusted
-        .chain(disabled)
-        .map(|(name, state)| api::IdleHook { point: String::new(), name, state: state.into() })
-        .collect()
+/// Questions on the page are put as `pintle chat` and `pintle approvals` put them.
+fn in_words(environment: &Environment, assembled: &Assembled) -> Result<InWords, Problem> {
+    let operator = environment.operator()?;
+    let scrubber = secrets::scrubber(environment, &operator, assembled.profile.as_ref());
+    Ok(Arc::new(move |approval| {
+        let folder = approval.origin.as_ref().map(|origin| origin.workspace.as_path());
+        Question::of_stored(approval, folder.unwrap_or(Path::new("?")), &scrubber).in_words()
+    }))
+}
+
+/// The hooks of the profile that do not run, and why.
+fn idle_hooks(
+    environment: &Environment,
+    assembled: &Assembled,
+) -> Result<Vec<api::IdleHook>, Problem> {
+    let bound = &assembled.bound;
+    let mut why = String::new();
+    if let Some(profile) = assembled.profile.as_ref().filter(|_| !bound.untrusted.is_empty()) {
+        let trust = Trust::read(&environment.data_dir()?, profile)?;
+        if let Err(reason) = trust.check() {
+            why = format!("{reason}, so it blocks every call. Fix: {}", trust.way_out());
+        }
+    }
+    let untrusted = bound.untrusted.iter().map(|name| (name, "untrusted", why.clone()));
+    let off = "Switched off by PINTLE_DISABLE_HOOKS, or disable_hooks in pintle.toml.";
+    let disabled = bound.disabled.iter().map(|hook| (&hook.name, "disabled", off.to_owned()));
+    let hook = |(name, state, note): (&String, &str, String)| api::IdleHook {
+        point: String::new(),
+        name: name.clone(),
+        state: state.into(),
+        note,
+    };
+    Ok(untrusted.chain(disabled).map(hook).collect())
 }
 
 /// One gateway for each data folder: it takes over what the one before left.

@@ -34,31 +34,57 @@ impl<'a> Diff<'a> {
         text!("{} {}", green(text!("+{}", added)), red(text!("-{}", removed)))
     }
 
-    /// The changed lines with `context` around them, each with its number, in so many columns. `first` is the number of the
-    /// first line: a text may be a part of a file.
-    pub(crate) fn lines(&self, context: usize, first: usize, width: usize) -> Vec<Shown> {
-        let last = first + self.old.lines().count().max(self.new.lines().count());
-        let margin = last.to_string().len().max(LEAST_DIGITS);
-        let mut page = Page { margin, width, lines: Vec::new() };
+    /// The changed lines with `context` around them. `first` is the number of the first line: a text may be a part of a
+    /// file.
+    pub(crate) fn parts(&self, context: usize, first: usize) -> Vec<DiffPart> {
+        let mut parts = Vec::new();
         let mut shown_until = 0;
         for group in self.diff.grouped_ops(context) {
             let from = group.first().map_or(0, |op| op.new_range().start);
             if from > shown_until && shown_until > 0 {
-                page.gap(from - shown_until);
+                parts.push(DiffPart::LeftOut(from - shown_until));
             }
             for change in group.iter().flat_map(|op| self.diff.iter_changes(op)) {
                 let index = change.new_index().or(change.old_index()).unwrap_or(0);
-                page.line(change.tag(), index + first, change.value());
+                let text = change.value().trim_end_matches(['\n', '\r']).replace('\t', "    ");
+                parts.push(DiffPart::Line { tag: change.tag(), number: index + first, text });
                 shown_until = change.new_index().map_or(shown_until, |at| at + 1);
             }
         }
         let ends = |text: &str| text.is_empty() || text.ends_with('\n');
         if ends(self.old) != ends(self.new) {
             let what = if ends(self.new) { "a" } else { "no" };
-            page.push("", dim(text!("(now with {} line break at the end)", what)));
+            parts.push(DiffPart::Note(format!("(now with {what} line break at the end)")));
+        }
+        parts
+    }
+
+    /// The same, each with its number, in so many columns.
+    pub(crate) fn lines(&self, context: usize, first: usize, width: usize) -> Vec<Shown> {
+        let last = first + self.old.lines().count().max(self.new.lines().count());
+        let margin = last.to_string().len().max(LEAST_DIGITS);
+        let mut page = Page { margin, width, lines: Vec::new() };
+        for part in self.parts(context, first) {
+            match part {
+                DiffPart::Line { tag, number, text } => page.line(tag, number, &text),
+                DiffPart::LeftOut(lines) => page.gap(lines),
+                DiffPart::Note(note) => page.push("", dim(note)),
+            }
         }
         page.lines
     }
+}
+
+/// A part of a diff.
+pub(crate) enum DiffPart {
+    Line {
+        tag: ChangeTag,
+        number: usize,
+        text: String,
+    },
+    /// So many lines that did not change.
+    LeftOut(usize),
+    Note(String),
 }
 
 /// Lines of a diff, with room for a number at the left.
@@ -75,7 +101,6 @@ impl Page {
             ChangeTag::Delete => ("-", red),
             ChangeTag::Insert => ("+", green),
         };
-        let value = value.trim_end_matches(['\n', '\r']).replace('\t', "    ");
         let indent = value.chars().take_while(|c| *c == ' ').count().min(self.width / 3) + 2;
         let room = self.width.saturating_sub(self.margin + BEFORE_TEXT);
         let mut before = format!("{number} {sign}");

@@ -12,7 +12,7 @@ mod table;
 mod tests;
 
 pub(crate) use call::call;
-pub(crate) use diff::Diff;
+pub(crate) use diff::{Diff, DiffPart};
 pub(crate) use format::{
     ago, cost, count, duration, duration_ms, left, millis, plural, size, tokens,
 };

@@ -28,6 +28,7 @@ mod interruption;
 mod json;
 mod network;
 mod otlp;
+mod page;
 mod pictures;
 mod provider;
 mod question;

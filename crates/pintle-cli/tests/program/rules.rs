@@ -12,7 +12,7 @@ use crate::{
 const MINE: &str = "# Mine.\nlevel = \"standard\" # as ever\n\n[hook_env]\nTEAM = \"red\"\n";
 
 /// A repository with a commit, and another to push to.
-fn repository() -> World {
+pub(crate) fn repository() -> World {
     let world = World::new();
     let commit = "git init -q . && git init -q --bare far.git && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m first";
     let mut shell = Command::new("/bin/sh");
@@ -23,16 +23,16 @@ fn repository() -> World {
     world
 }
 
-fn push(branch: &str) -> String {
+pub(crate) fn push(branch: &str) -> String {
     format!("git push -q far.git HEAD:refs/heads/{branch}")
 }
 
-fn was_pushed(world: &World, branch: &str) -> bool {
+pub(crate) fn was_pushed(world: &World, branch: &str) -> bool {
     world.file("far.git/refs/heads").join(branch).exists()
 }
 
 /// A model that runs these lines one after the other, each in a turn of its own; `None` ends a run.
-fn running(world: &World, lines: &[Option<String>]) -> String {
+pub(crate) fn running(world: &World, lines: &[Option<String>]) -> String {
     let turn = |line: &Option<String>| match line {
         Some(line) => {
             json!({"toolCalls": [{"id": "t1", "name": "terminal", "input": {"command": line}}]})

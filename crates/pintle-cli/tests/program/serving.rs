@@ -12,15 +12,21 @@ use serde_json::{Value, json};
 
 use crate::support::{PATIENCE, World};
 
-struct Served {
+pub(crate) struct Served {
     process: Child,
-    address: String,
-    token: String,
+    pub(crate) address: String,
+    pub(crate) token: String,
 }
 
 impl Served {
-    fn start(world: &World) -> Self {
-        let arguments = ["serve", "--json", "--no-profile", "--addr", "127.0.0.1:0"];
+    pub(crate) fn start(world: &World) -> Self {
+        Self::start_with(world, &[])
+    }
+
+    /// Without a profile, unless one is named.
+    pub(crate) fn start_with(world: &World, more: &[&str]) -> Self {
+        let own: &[&str] = if more.contains(&"--profile") { &[] } else { &["--no-profile"] };
+        let arguments = [&["serve", "--json", "--addr", "127.0.0.1:0"], own, more].concat();
         let mut process = world.start(&arguments);
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -35,6 +41,16 @@ impl Served {
     }
 
     fn call(&self, method: &str, path: &str, more: &str, body: Option<&Value>) -> (u16, Value) {
+        let (status, body) = self.send(method, path, more, body);
+        (status, serde_json::from_str(&body).unwrap_or(Value::Null))
+    }
+
+    /// What is at this address, as it comes.
+    pub(crate) fn text(&self, path: &str) -> String {
+        self.send("GET", path, "", None).1
+    }
+
+    fn send(&self, method: &str, path: &str, more: &str, body: Option<&Value>) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let body = body.map(Value::to_string).unwrap_or_default();
@@ -49,15 +65,15 @@ impl Served {
         stream.read_to_string(&mut answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, serde_json::from_str(body).unwrap_or(Value::Null))
+        (status, body.to_string())
     }
 
-    fn say(&self, chat: &str, id: &str, text: &str, more: &str) -> (u16, Value) {
+    pub(crate) fn say(&self, chat: &str, id: &str, text: &str, more: &str) -> (u16, Value) {
         let body = json!({ "chat": chat, "messageId": id, "sender": "ann", "text": text });
         self.call("POST", "/v1/messages", more, Some(&body))
     }
 
-    fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }

@@ -132,7 +132,8 @@ fn same_site(api: &Api, headers: &HeaderMap) -> Result<(), ApiError> {
 fn hardened(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    // With `no-referrer` a browser says `Origin: null` even for the page's own forms.
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
 }
@@ -148,7 +149,7 @@ pub(super) async fn token(State(api): State<Api>, request: Request, next: Next) 
             .get(header::ACCEPT)
             .is_some_and(|accept| accept.to_str().is_ok_and(|accept| accept.contains("text/html")));
     if wants_page {
-        return crate::page::login_redirect();
+        return crate::page::login_redirect(request.uri().path());
     }
     let error =
         ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", "the token is missing or wrong");

@@ -1,16 +1,16 @@
 //! The HTTP API (R12.7): what a request has to show before it is served is in `guard.rs`, the table of calls in this file.
 
-mod approvals;
+pub(crate) mod approvals;
 mod error;
 mod guard;
-mod messages;
+pub(crate) mod messages;
 mod metrics;
 mod openapi;
 mod routes;
-mod runs;
+pub(crate) mod runs;
 mod server;
 mod sse;
-mod status;
+pub(crate) mod status;
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -46,6 +46,8 @@ pub struct IdleHook {
     pub name: String,
     /// `disabled`, `untrusted` or `invalid`.
     pub state: String,
+    /// Why, and what to do about it.
+    pub note: String,
 }
 
 /// What every handler gets.
@@ -55,6 +57,7 @@ pub struct Api {
     pub(crate) config: Arc<ApiConfig>,
     pub(crate) openapi: Arc<Value>,
     pub(crate) hosts: Arc<Vec<String>>,
+    pub(crate) heads: Arc<page::Heads>,
 }
 
 /// The whole server: the calls of R12.7, the page and the webhooks of platforms.
@@ -71,6 +74,7 @@ pub fn router(
         config: Arc::new(config),
         openapi: Arc::new(table.openapi()),
         hosts: Arc::new(hosts),
+        heads: Arc::default(),
     };
     let guarded = table.into_router().merge(page::routes());
     let guarded =

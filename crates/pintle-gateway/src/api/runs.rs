@@ -1,6 +1,6 @@
 //! Runs, and what happens in them.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::response::Response;
 use futures_util::{StreamExt, stream};
@@ -16,7 +16,7 @@ use super::{
     routes::{Call, Nothing, Reply},
     sse::{self, SseEvent},
 };
-use crate::events::LiveEvent;
+use crate::events::{EventHub, LiveEvent};
 
 /// How often a stream of a past run looks for more.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -176,47 +176,46 @@ pub(super) fn stream_of(api: Api, run_id: String, after: u64) -> Response {
 }
 
 pub(super) async fn live(api: Api, call: Call<Nothing>) -> Result<Reply<StreamOnly>, ApiError> {
+    let after = call.header("last-event-id");
+    Ok(Reply::Other(stream_live(&api, after, |event| (event.kind, event.json))))
+}
+
+/// Everything after the event with this id, and all that follows; `shown` says what is sent of an event.
+pub(crate) fn stream_live(
+    api: &Api,
+    after: Option<&str>,
+    shown: fn(LiveEvent) -> (String, Arc<str>),
+) -> Response {
     // Subscribed before looking back, so that no event falls between the two.
     let live = api.gateway.events().subscribe();
     let hub = api.gateway.events().clone();
-    let missed = call.header("last-event-id").map(|id| hub.since(id));
+    let missed = after.map(|id| hub.since(id));
     let is_gap = matches!(missed, Some(None));
     let missed = missed.flatten().unwrap_or_default();
     let newest = missed.last().map_or(0, |event| event.seq);
-    let gap = is_gap.then(|| SseEvent {
-        id: String::new(),
-        kind: "gap".into(),
-        data: r#"{"type":"gap"}"#.into(),
-    });
-    let of = {
-        let hub = hub.clone();
-        move |event: LiveEvent| SseEvent {
-            id: hub.wire_id(event.seq),
-            kind: event.kind,
-            data: event.json.to_string(),
-        }
+    let gap = |json: String| SseEvent { id: String::new(), kind: "gap".into(), data: json };
+    let lost = is_gap.then(|| gap(r#"{"type":"gap"}"#.into()));
+    let of = move |hub: &EventHub, event: LiveEvent| {
+        let id = hub.wire_id(event.seq);
+        let (kind, data) = shown(event);
+        SseEvent { id, kind, data: data.to_string() }
     };
-    let following = stream::unfold((live, hub, newest), |(mut live, hub, newest)| async move {
-        loop {
-            let event = match live.recv().await {
-                Ok(event) if event.seq <= newest => continue,
-                Ok(event) => SseEvent {
-                    id: hub.wire_id(event.seq),
-                    kind: event.kind,
-                    data: event.json.to_string(),
-                },
-                Err(RecvError::Lagged(count)) => SseEvent {
-                    id: String::new(),
-                    kind: "gap".into(),
-                    data: format!(r#"{{"type":"gap","missed":{count}}}"#),
-                },
-                Err(RecvError::Closed) => return None,
-            };
-            return Some((event, (live, hub, newest)));
-        }
-    });
-    let missed = stream::iter(gap.into_iter().chain(missed.into_iter().map(of)));
-    Ok(Reply::Other(sse::response(missed.chain(following))))
+    let missed: Vec<SseEvent> = missed.into_iter().map(|event| of(&hub, event)).collect();
+    let following =
+        stream::unfold((live, hub, newest), move |(mut live, hub, newest)| async move {
+            loop {
+                let event = match live.recv().await {
+                    Ok(event) if event.seq <= newest => continue,
+                    Ok(event) => of(&hub, event),
+                    Err(RecvError::Lagged(count)) => {
+                        gap(format!(r#"{{"type":"gap","missed":{count}}}"#))
+                    }
+                    Err(RecvError::Closed) => return None,
+                };
+                return Some((event, (live, hub, newest)));
+            }
+        });
+    sse::response(stream::iter(lost.into_iter().chain(missed)).chain(following))
 }
 
 /// A call that answers with a stream only.

@@ -14,6 +14,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// One event on the wire.
 pub(crate) struct SseEvent {
+    /// An empty one is left out: it would make a viewer forget where it was.
     pub(crate) id: String,
     pub(crate) kind: String,
     /// JSON: it has no line breaks.
@@ -23,8 +24,11 @@ pub(crate) struct SseEvent {
 impl SseEvent {
     fn on_the_wire(&self) -> String {
         let one_line = |text: &str| text.replace(['\r', '\n'], " ");
-        let (id, kind) = (one_line(&self.id), one_line(&self.kind));
-        format!("id: {id}\nevent: {kind}\ndata: {}\n\n", one_line(&self.data))
+        let id = match self.id.is_empty() {
+            true => String::new(),
+            false => format!("id: {}\n", one_line(&self.id)),
+        };
+        format!("{id}event: {}\ndata: {}\n\n", one_line(&self.kind), one_line(&self.data))
     }
 }
 

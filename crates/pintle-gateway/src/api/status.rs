@@ -1,6 +1,7 @@
 //! Hooks and their state, the API's description, and whether the gateway is alive.
 
 use axum::{Json, Router, routing::get};
+use pintle_agent::StoreError;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -15,32 +16,43 @@ use crate::events::HookStats;
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct HookView {
-    point: String,
-    name: String,
+    pub(crate) point: String,
+    pub(crate) name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    plugin: Option<String>,
+    pub(crate) plugin: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    model: Option<String>,
+    pub(crate) model: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    source: Option<String>,
-    priority: i32,
+    pub(crate) source: Option<String>,
+    pub(crate) priority: i32,
     /// `active`, `never_fired`, `failing`; or `disabled`, `untrusted`, `invalid`: then it does not run.
-    state: String,
+    pub(crate) state: String,
+    /// Why it does not run, and what to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) note: Option<String>,
     /// What it did since the gateway started.
-    stats: HookStats,
+    pub(crate) stats: HookStats,
 }
 
 pub(super) async fn hooks(api: Api, _: Call<Nothing>) -> Result<Reply<Vec<HookView>>, ApiError> {
+    Ok(hook_views(&api).await?.into())
+}
+
+pub(crate) async fn hook_views(api: &Api) -> Result<Vec<HookView>, StoreError> {
     let stats = api.gateway.events().hook_stats();
     let fired = api.gateway.store().fired_hooks(u64::MAX).await?;
+    let mut idle = api.config.idle_hooks.clone();
     let mut views: Vec<HookView> = Vec::new();
     for hook in api.gateway.agent().hooks().list() {
         let key = (hook.point.to_string(), hook.name.to_string());
         let stats = stats.get(&key).cloned().unwrap_or_default();
-        let state = match (stats.fired, stats.failures) {
-            (0, _) if !fired.contains_key(&key) => "never_fired",
-            (_, 0) => "active",
-            _ => "failing",
+        // One that may not run has a handler all the same, which blocks.
+        let declared = idle.iter().position(|idle| idle.name == key.1).map(|at| idle.remove(at));
+        let (state, note) = match (declared, stats.fired, stats.failures) {
+            (Some(declared), _, _) => (declared.state, Some(declared.note)),
+            (None, 0, _) if !fired.contains_key(&key) => ("never_fired".into(), None),
+            (None, _, 0) => ("active".into(), None),
+            (None, _, _) => ("failing".into(), None),
         };
         views.push(HookView {
             point: key.0,
@@ -49,21 +61,23 @@ pub(super) async fn hooks(api: Api, _: Call<Nothing>) -> Result<Reply<Vec<HookVi
             model: serde_json::to_value(hook.model).ok().and_then(|it| Some(it.as_str()?.into())),
             source: Some(hook.source.to_string()),
             priority: hook.priority,
-            state: state.into(),
+            state,
+            note: note.filter(|note| !note.is_empty()),
             stats,
         });
     }
-    views.extend(api.config.idle_hooks.iter().map(|hook| HookView {
-        point: hook.point.clone(),
-        name: hook.name.clone(),
+    views.extend(idle.into_iter().map(|hook| HookView {
+        point: hook.point,
+        name: hook.name,
         plugin: None,
         model: None,
         source: None,
         priority: 0,
-        state: hook.state.clone(),
+        state: hook.state,
+        note: Some(hook.note).filter(|note| !note.is_empty()),
         stats: HookStats::default(),
     }));
-    Ok(views.into())
+    Ok(views)
 }
 
 pub(super) async fn openapi(api: Api, _: Call<Nothing>) -> Result<Reply<Value>, ApiError> {

@@ -1,69 +1,164 @@
-//! The web page. Its session is here: the token is typed once into a form and never stands in an address.
+//! The web page (R12.6). It reads with scripts off; scripts draw the timeline and keep everything up to date.
+//!
+//! Each page is a file with its template. `timeline.rs` makes rows of events; `assets/timeline.js` draws them.
 
+mod approvals;
+mod hooks;
+mod messages;
+mod row;
+mod run;
+mod runs;
+mod session;
+#[cfg(test)]
+mod tests;
+mod timeline;
+mod timelines;
+mod words;
+
+use askama::Template;
 use axum::{
-    Form, Router,
-    extract::State,
-    http::{HeaderValue, StatusCode, header},
+    Router,
+    extract::{Query, State},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{Html, IntoResponse, Response},
     routing::{get, post},
 };
+use pintle_agent::store::{ApprovalFilter, ApprovalState, StoreError};
 use serde::Deserialize;
 
-use crate::api::{Api, cookie_of};
+pub(crate) use self::{
+    row::{Head, Row},
+    runs::Heads,
+    session::login_redirect,
+    timelines::Timelines,
+};
+use crate::api::{Api, runs::stream_live};
 
-const POLICY: &str =
-    "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// Nothing from elsewhere, nothing inline, and no text becomes markup.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'; \
+                      require-trusted-types-for 'script'; trusted-types 'none'";
+
+/// Every file that a browser loads besides the pages: name, type, content.
+const ASSETS: [(&str, &str, &str); 5] = [
+    ("/assets/pintle.css", "text/css; charset=utf-8", include_str!("assets/pintle.css")),
+    ("/assets/page.js", JAVASCRIPT, include_str!("assets/page.js")),
+    ("/assets/live.js", JAVASCRIPT, include_str!("assets/live.js")),
+    ("/assets/timeline.js", JAVASCRIPT, include_str!("assets/timeline.js")),
+    ("/assets/pintle.svg", "image/svg+xml", include_str!("assets/pintle.svg")),
+];
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// What is served to those who have the token.
 pub(crate) fn routes() -> Router<Api> {
-    Router::new().route("/logout", post(logout))
+    Router::new()
+        .route("/", get(runs::newest))
+        .route("/live/{id}", get(runs::live))
+        .route("/live/{id}/rows", get(runs::rows))
+        .route("/events", get(events))
+        .route("/approvals", get(approvals::all))
+        .route("/approvals/{id}", get(approvals::one).post(approvals::answer))
+        .route("/hooks", get(hooks::all))
+        .route("/runs", get(runs::past))
+        .route("/runs/{id}", get(run::show))
+        .route("/runs/{id}/export.json", get(run::export))
+        .route("/runs/{id}/stop", post(runs::stop))
+        .route("/messages", get(messages::dead))
+        .route("/messages/{id}/retry", post(messages::retry))
+        .route("/logout", post(session::logout))
 }
 
 /// What is served to everybody.
 pub(crate) fn open_routes() -> Router<Api> {
-    Router::new().route("/login", get(async || login_form(StatusCode::OK, "")).post(login))
+    let login = get(session::form).post(session::login);
+    let mut routes = Router::new().route("/login", login);
+    for (path, kind, content) in ASSETS {
+        let asset = ([(header::CONTENT_TYPE, HeaderValue::from_static(kind))], content);
+        routes = routes.route(path, get(async move || asset));
+    }
+    routes
 }
 
-pub(crate) fn login_redirect() -> Response {
-    to("/login")
+/// What stands around every page.
+pub(crate) struct Shell {
+    /// The part of the menu that is current.
+    section: &'static str,
+    /// How many questions wait.
+    waiting: usize,
+    /// The newest event that the page shows: the stream goes on from there.
+    event_id: String,
 }
 
-fn to(address: &'static str) -> Response {
-    (StatusCode::SEE_OTHER, [(header::LOCATION, HeaderValue::from_static(address))]).into_response()
+impl Shell {
+    async fn new(api: &Api, section: &'static str) -> Result<Self, StoreError> {
+        // Taken first: what happens while the page is made is sent again and not lost.
+        let event_id = api.gateway.events().newest();
+        api.gateway.store().expire_approvals().await?;
+        let pending =
+            ApprovalFilter { state: Some(ApprovalState::Pending), ..ApprovalFilter::default() };
+        let waiting = api.gateway.store().approvals(pending).await?.len();
+        Ok(Self { section, waiting, event_id })
+    }
+
+    fn current(&self, section: &str) -> &'static str {
+        if self.section == section { "page" } else { "false" }
+    }
+}
+
+fn html(status: StatusCode, page: &impl Template) -> Response {
+    let policy = [(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))];
+    match page.render() {
+        Ok(page) => (status, policy, Html(page)).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+fn to(address: &str) -> Response {
+    let address = HeaderValue::from_str(address).unwrap_or(HeaderValue::from_static("/"));
+    (StatusCode::SEE_OTHER, [(header::LOCATION, address)]).into_response()
+}
+
+/// Why a page cannot be shown, as a page.
+#[derive(Template)]
+#[template(path = "problem.html")]
+pub(crate) struct Problem {
+    shell: Shell,
+    status: StatusCode,
+    message: String,
+}
+
+impl Problem {
+    fn not_found(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, message)
+    }
+
+    fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        let shell = Shell { section: "", waiting: 0, event_id: String::new() };
+        Self { shell, status, message: message.into() }
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        html(self.status, &self)
+    }
 }
 
 #[derive(Deserialize)]
-struct Typed {
-    token: String,
+struct After {
+    after: Option<String>,
 }
 
-async fn login(State(api): State<Api>, Form(typed): Form<Typed>) -> Response {
-    let token = &api.config.token;
-    match cookie_of(Some(token)).filter(|_| token.is(typed.token.trim())) {
-        Some(cookie) => with_cookie(to("/"), cookie),
-        None => login_form(StatusCode::UNAUTHORIZED, "This is not the token."),
-    }
-}
-
-async fn logout() -> Response {
-    match cookie_of(None) {
-        Some(cookie) => with_cookie(to("/login"), cookie),
-        None => to("/login"),
-    }
-}
-
-fn with_cookie(mut response: Response, cookie: HeaderValue) -> Response {
-    response.headers_mut().insert(header::SET_COOKIE, cookie);
-    response
-}
-
-fn login_form(status: StatusCode, problem: &'static str) -> Response {
-    let page = format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
-         <title>pintle</title><h1>pintle</h1><p role=\"alert\">{problem}</p><form method=\"post\" action=\"/login\">\
-         <p><label>Token <input name=\"token\" type=\"password\" autocomplete=\"current-password\" required></label></p>\
-         <p>It is in the file <code>token</code> of the data folder.</p><p><button>Open</button></p></form></html>"
-    );
-    let policy = [(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))];
-    (status, policy, Html(page)).into_response()
+/// What happens, as changes of timelines. A browser that lost the connection says where it was in a header; a tab that
+/// takes over from another one says it in the address.
+async fn events(State(api): State<Api>, Query(said): Query<After>, headers: HeaderMap) -> Response {
+    let resumed = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+    let after = resumed.filter(|id| !id.is_empty()).or(said.after.as_deref());
+    stream_live(&api, after, |event| ("message".into(), event.rows))
 }

@@ -10,7 +10,7 @@ use pintle_gateway::Gateway;
 
 use crate::support::*;
 
-async fn asked(world: &World) -> Approval {
+pub(crate) async fn asked(world: &World) -> Approval {
     let waiting = async {
         loop {
             let filter =

@@ -14,8 +14,10 @@ mod crashes;
 mod inbound;
 mod lanes;
 mod outbound;
+mod page;
 mod points;
 mod safety;
+#[allow(dead_code, reason = "the example `soak` reads the rest")]
 mod soak;
 mod support;
 mod telegram;

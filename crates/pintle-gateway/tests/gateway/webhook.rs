@@ -25,11 +25,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{api::Client, support::*};
 
+/// A status and headers.
+type Answer = (u16, &'static [(&'static str, &'static str)]);
+
 /// What came, and what the next calls are answered with.
 #[derive(Default)]
 struct Endpoint {
     came: Mutex<Vec<(HeaderMap, Bytes)>>,
-    answers: Mutex<VecDeque<(u16, &'static [(&'static str, &'static str)])>>,
+    answers: Mutex<VecDeque<Answer>>,
 }
 
 async fn take(State(it): State<Arc<Endpoint>>, headers: HeaderMap, body: Bytes) -> Response {

@@ -1,0 +1,97 @@
+// 10,000 rows: only those on the screen are in the document, and one more costs about as much as among ten.
+
+import { base, browser, check, close, ended, say, scenario, signedIn, until } from './support.mjs';
+
+const { context, page } = await signedIn({ viewport: { width: 1280, height: 800 } });
+const run = await say('run echo hello');
+await ended(run);
+
+function row(i) {
+  const kinds = ['model', 'tool', 'hook', 'hook'];
+  const mark = i % 50 === 7 ? 'block' : i % 50 === 9 ? 'fail' : 'ok';
+  return {
+    i, level: i % 4 > 1 ? 1 : 0, kind: kinds[i % 4], name: `row ${i}`, detail: 'tool.pre', why: mark === 'ok' ? '' : 'a reason',
+    mark, word: mark, from: 1e12 + i * 20, to: 1e12 + i * 20 + 15, is_open: false, took: '15 ms', changed: false, more: [['Point', 'tool.pre']],
+  };
+}
+
+let count = 0;
+let next = 0;
+await context.route('**/rows', (route) => route.fulfill({ json: { after: 'x-0', now: Date.now(), isLive: true, rows: Array.from({ length: count }, (_, i) => row(i)) } }));
+
+async function show(rows) {
+  [count, next] = [rows, rows];
+  await page.goto(`${base}/live/${run}`);
+  await page.getByLabel(/Every hook/).check();
+  await until('the rows', async () => (await page.textContent('#count')).startsWith(`${rows.toLocaleString('en')} of`));
+}
+
+/** Milliseconds of script and layout for each of many live rows. */
+function add(from, times) {
+  return page.evaluate(async ({ rows, run }) => {
+    const { take } = await import('/assets/live.js');
+    const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    let spent = 0;
+    for (const row of rows) {
+      const began = performance.now();
+      take({ id: `x-${row.i + 1}`, event: { type: 'tool.end', run, rows: [row] } });
+      spent += performance.now() - began;
+      spent += await new Promise((done) => requestAnimationFrame(() => {
+        const now = performance.now();
+        document.body.getBoundingClientRect();
+        done(performance.now() - now);
+      }));
+      await frame();
+    }
+    return spent / rows.length;
+  }, { rows: Array.from({ length: times }, (_, i) => ({ ...row(from + i), i: next++ })), run });
+}
+
+const nodes = () => page.evaluate(() => document.querySelectorAll('*').length);
+
+if (scenario === 'bench') {
+  const times = [];
+  for (const rows of [10, 10_000]) {
+    await show(rows);
+    await add(rows, 20);
+    times.push(await add(rows + 20, 100));
+  }
+  console.log(JSON.stringify({ ten: times[0], tenThousand: times[1] }));
+} else {
+  await show(10_000);
+  const most = 1500;
+  check((await nodes()) < most, `${await nodes()} nodes at the top`);
+  await page.evaluate(() => document.querySelector('.run').scrollTo(0, 120_000));
+  await until('rows in the middle', async () => (await page.locator('.rows').textContent()).includes('row 4'));
+  check((await nodes()) < most, `${await nodes()} nodes in the middle`);
+  await page.locator('.r').first().focus();
+  await page.keyboard.press('End');
+  await page.waitForSelector('.r:has-text("row 9999")');
+  check((await page.evaluate(() => document.activeElement.textContent)).includes('row 9999'), 'End goes to the last row');
+  const last = page.locator('li:has-text("row 9999")');
+  check((await last.getAttribute('aria-setsize')) === '10000' && (await last.getAttribute('aria-posinset')) === '10000', 'a reader knows how many there are');
+  await add(10_000, 5);
+  await page.waitForSelector('.r:has-text("row 10004")');
+  check((await nodes()) < most, `${await nodes()} nodes at the end`);
+  // Whoever has scrolled up is not moved.
+  await page.evaluate(() => document.querySelector('.run').scrollTo(0, 0));
+  await page.waitForSelector('.r:has-text("row 0")');
+  await add(10_005, 3);
+  await page.waitForSelector('.new-rows:has-text("3 new rows")');
+  await page.getByLabel(/Failed/).check();
+  await until('the filter', async () => (await page.textContent('#count')).startsWith('200 of'));
+  check((await nodes()) < most, `${await nodes()} nodes when filtered`);
+  await page.getByLabel(/Failed/).uncheck();
+  await page.getByLabel(/Slower than/).selectOption('100');
+  await until('the filter by time', async () => (await page.textContent('#count')).startsWith('0 of'));
+  await page.getByLabel(/Slower than/).selectOption('10');
+  await until('the filter by time', async () => (await page.textContent('#count')).startsWith('10,008 of'));
+  // An hour in which nothing worked is folded, and says how long it was.
+  check((await page.locator('.grid .fold').count()) === 0, 'no gap, no fold');
+  await add(10_008 + 180_000, 1);
+  await page.waitForSelector('.ruler .folded');
+  check((await page.textContent('.ruler .folded')).startsWith('1 h'), await page.textContent('.ruler .folded'));
+  check((await page.locator('.grid .fold').count()) === 1, 'the band goes through all rows');
+}
+await close(context);
+await browser.close();
