@@ -155,9 +155,10 @@ fn write(rounds: usize, samples: &Samples, rows: &[Row]) -> Result<(), Failed> {
             .and_then(|()| fs::write(&path, text))
             .map_err(|error| Failed::because(path.display(), error))
     };
-    save("benchmarks.svg", chart::draw(samples))?;
     let before = fs::read_to_string(docs.join("benchmarks.md")).unwrap_or_default();
-    save("benchmarks.md", report::page(rounds, samples, rows, soak::kept(&before)))?;
+    let page = report::page(rounds, samples, rows, soak::kept(&before));
+    save("benchmarks.svg", chart::draw(&page))?;
+    save("benchmarks.md", page)?;
     println!("Written: docs/benchmarks.md, docs/benchmarks.svg");
     Ok(())
 }

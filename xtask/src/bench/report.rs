@@ -116,8 +116,8 @@ How long a build takes, and a start of the program: [build-times.md](build-times
 const MODELS: [&str; 4] = ["void", "modifying", "claiming", "gate"];
 const SYSTEMS: [&str; 4] = ["pintle", "tapable", "hookable", "pluggy"];
 
-/// Every system's time under every model, as the chart shows it too.
-pub(crate) fn by_model(samples: &Samples) -> Vec<(&'static str, Vec<(&'static str, f64)>)> {
+/// Every system's time under every model.
+fn by_model(samples: &Samples) -> Vec<(&'static str, Vec<(&'static str, f64)>)> {
     let systems = |model: &str| {
         SYSTEMS
             .iter()
