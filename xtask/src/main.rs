@@ -24,7 +24,7 @@ Commands:
   soak    Sends 20,000 messages to a gateway that is killed in the middle, and counts
   dist    Packs the program for others: binary, completions, man pages, licences, checksums
   update  Rewrites the generated files (schemas, the page of points, the list of the public API)
-  pictures  Draws the pictures of the README from what the program prints and serves
+  pictures  Redraws the pictures of the README and the docs from the program's output and serves
   fuzz    Feeds the output parser of command hooks anything at all (needs a nightly compiler)
 
 Examples:

@@ -36,7 +36,7 @@ pub(crate) struct Command {
     /// Whether one process serves many events.
     #[serde(default)]
     worker: bool,
-    /// What its process is held to. Default: `build`.
+    /// The zone of its process. Default: `build`.
     #[serde(default)]
     sandbox: HookSandbox,
 }

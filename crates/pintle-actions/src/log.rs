@@ -15,7 +15,7 @@ use crate::{Action, BindError, Binding, LogSink, Scrubber};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Log {
-    /// How loud.
+    /// The level of the line.
     #[serde(default)]
     level: LogLevel,
 }

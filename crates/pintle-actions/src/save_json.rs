@@ -202,10 +202,8 @@ impl EventFile {
         let written = tokio::task::spawn_blocking(move || self.0.append(&event)).await;
         match written {
             Ok(Ok(())) => Ok(Value::Null),
-            Ok(Err(error)) => {
-                Err(Failure::errored(format!("the line could not be saved: {error}")))
-            }
-            Err(_) => Err(Failure::errored("the line could not be saved")),
+            Ok(Err(error)) => Err(Failure::errored(format!("the line cannot be saved: {error}"))),
+            Err(_) => Err(Failure::errored("the line cannot be saved")),
         }
     }
 }

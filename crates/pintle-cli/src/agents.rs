@@ -22,10 +22,10 @@ pub(crate) fn mark_as_agent() {
     }
 }
 
-/// What a person does must not be done by what an agent runs, not even by a script it wrote.
+/// An agent's process must not do what only a person may do, not even through a script.
 pub(crate) fn refuse_agents(action: &str) -> Result<(), Problem> {
     #[cfg(target_os = "linux")]
-    // Whoever carries the mark can lower it, and nothing else: any limit at all is the mark.
+    // A process can lower the limit but never remove it: any limit at all is the mark.
     if rustix::process::getrlimit(rustix::process::Resource::Locks).maximum.is_some() {
         return Err(Problem::new(format!(
             "only a person may {action}, and an agent runs this command"

@@ -53,20 +53,20 @@ pub(crate) struct Assembled {
     /// The profile it was made from, and what the operator says to it.
     pub(crate) profile: Option<Profile>,
     pub(crate) operator: Operator,
-    /// What holds the processes it starts.
+    /// The sandbox of the processes it starts.
     pub(crate) held: containment::Held,
     /// Where the store is, if it is there for a moment only.
     _scratch: Option<TempDir>,
     /// Sends its runs as traces.
     exporter: Option<Arc<Exporter>>,
-    /// What its questions are put together with.
+    /// Facts that its questions show.
     pub(crate) asked_about: AskedAbout,
 }
 
-/// What a command adds to the agent it needs.
+/// The options of a command for the agent it builds.
 #[derive(Default)]
 pub(crate) struct Extras {
-    /// Who can be asked; nobody unless said.
+    /// Who can be asked; no one by default.
     pub(crate) ask_via: AskVia,
     pub(crate) watch: Option<HandlerWatch>,
     pub(crate) hooks: Option<Hooks>,
@@ -81,12 +81,12 @@ pub(crate) struct Extras {
     pub(crate) stand_in: Option<StandIn>,
     /// The store, when the caller has opened it.
     pub(crate) store: Option<Arc<dyn Store>>,
-    /// Questions go through the gateway: here is its approver put.
+    /// Set when questions go through the gateway: receives its approver.
     pub(crate) gateway: Option<Arc<OnceLock<GatewayApprover>>>,
 }
 
 impl Extras {
-    /// For a command that looks at hooks, and tells nobody.
+    /// For a command that looks at hooks and sends no webhooks.
     pub(crate) fn mute() -> Self {
         Self { webhooks: Webhooks::Mute, ..Self::default() }
     }
@@ -123,7 +123,7 @@ impl Assembled {
         let model = match who.model.clone().or_else(|| environment.model.clone()) {
             Some(model) => {
                 if let Some(warning) = plan.profile.as_ref().and_then(profile::unused_model) {
-                    tell!("{}: {} (`{}` is asked instead)", yellow("warning"), warning, model);
+                    tell!("{}: {} (`{}` is used instead)", yellow("warning"), warning, model);
                 }
                 Some(model)
             }
@@ -188,14 +188,14 @@ impl Assembled {
         if !bound.disabled.is_empty() {
             let names: Vec<_> = bound.disabled.iter().map(|hook| hook.name.as_str()).collect();
             tell!(
-                "{}: the operator switches off {} (PINTLE_DISABLE_HOOKS, or disable_hooks in pintle.toml); what guards stays on",
+                "{}: {} switched off by the operator (PINTLE_DISABLE_HOOKS, or disable_hooks in pintle.toml); gates stay on",
                 yellow("warning"),
                 names.join(", ")
             );
         }
         for KeptWebhooks { url, messages, file, .. } in &bound.unclaimed {
             tell!(
-                "{}: webhooks to {} wait, and no hook of the profile names it any more: {} in {}",
+                "{}: webhooks to {} are waiting, but no hook of the profile names that address any more: {} in {}",
                 yellow("warning"),
                 url,
                 messages,
@@ -239,7 +239,7 @@ impl Assembled {
                 Arc::new(place.get_or_init(|| approver).clone())
             }
         };
-        // With `--json` whoever reads the events has them to the last.
+        // With `--json` the reader has all events.
         let exporter = match &plan.operator.otlp {
             Some(url) if !looks && !is_mute => {
                 let spool = environment.data_dir()?.join("otlp");
@@ -336,7 +336,7 @@ pub(crate) fn known(tools: &[Arc<dyn Tool>]) -> Vec<ToolSpec> {
     tools.iter().map(|tool| tool.spec()).chain([pintle_agent::delegate_spec()]).collect()
 }
 
-/// A limit on cost needs a price. Whoever set one would rather not start than find out by the bill that it did nothing:
+/// A limit on cost needs a price. Without one the limit would do nothing, which the user would find out by the bill:
 /// like a gate that cannot judge, it blocks.
 fn can_hold_the_cost_limit(
     environment: &Environment,
@@ -354,7 +354,7 @@ fn can_hold_the_cost_limit(
     }
 }
 
-/// What a sub-agent left in the background ends with its session.
+/// Ends the background processes of a sub-agent with its session.
 fn end_with_sub_agents(hooks: &Hooks, background: &Background) -> Result<(), Problem> {
     let background = background.clone();
     let end = move |e: Event<SubagentEnded>| {
@@ -412,7 +412,7 @@ async fn connect_servers(
     else {
         return Ok(servers);
     };
-    // Whom a downloaded profile talks to, and what it starts, is seen by somebody first.
+    // A person reviews which servers a downloaded profile starts or connects to.
     let trust = Trust::read(&environment.data_dir()?, profile)?;
     let doubted = |why| {
         Problem::new("the MCP servers of this profile are not trusted, so it does not start")

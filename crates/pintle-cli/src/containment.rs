@@ -1,4 +1,4 @@
-//! What holds the processes of this program: the agent's commands, a profile's hooks and its servers (§17).
+//! The sandbox of the processes that this program starts: the agent's commands, a profile's hooks and its servers (§17).
 
 use std::{
     path::{Path, PathBuf},
@@ -21,7 +21,7 @@ use crate::{environment::Environment, problem::Problem, protection};
 /// How long the sandbox may take to be tried.
 pub(crate) const TRIAL: Duration = Duration::from_secs(5);
 
-/// What this machine can hold, tried now.
+/// The tier of this machine, tried now.
 pub(crate) fn tier_here(environment: &Environment) -> Tier {
     let mode = environment.settings().ok().and_then(Result::ok).map(|it| it.sandbox.mode);
     match mode {
@@ -30,7 +30,7 @@ pub(crate) fn tier_here(environment: &Environment) -> Tier {
     }
 }
 
-/// What holds the processes of an agent, and the folders they need while it lives.
+/// The sandbox of an agent's processes, and the folders that they need while it lives.
 pub(crate) struct Held {
     pub(crate) sandbox: Sandbox,
     mode: SandboxMode,
@@ -88,7 +88,7 @@ impl Held {
         Ok(Self { sandbox, mode, settings, leaves_no_trace, surroundings, _temporary: temporary })
     }
 
-    /// What is said at every start, if it is not the usual (R17.3).
+    /// The warning at every start, unless the sandbox is full (R17.3).
     pub(crate) fn warning(&self) -> Option<String> {
         let why = self.sandbox.why_not_full().unwrap_or_default();
         match (self.mode, self.sandbox.tier()) {
@@ -252,14 +252,14 @@ fn expand(path: &str, home: Option<&Path>) -> PathBuf {
     }
 }
 
-/// What a glob of the profile finds in the workspace now.
+/// The files of the workspace that fit a glob of the profile now.
 fn found(workspace: &Path, glob: &str) -> Vec<PathBuf> {
     let workspace = glob::Pattern::escape(&workspace.to_string_lossy());
     let found = glob::glob(&format!("{workspace}/{glob}"));
     found.into_iter().flatten().filter_map(Result::ok).collect()
 }
 
-/// What would make this machine hold more, for `doctor`.
+/// How to get a better tier on this machine, for `doctor`.
 pub(crate) fn what_helps(sandbox: &Sandbox) -> Vec<String> {
     match sandbox.tier() {
         Tier::Full => Vec::new(),

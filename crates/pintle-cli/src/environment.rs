@@ -25,7 +25,7 @@ use crate::{
     term,
 };
 
-/// What a tool's process gets to see of our environment; nothing else, so that no key leaks into it.
+/// The variables that a tool's process inherits; no others, so that no key leaks into it.
 const PASSED_ON: [&str; 6] = ["PATH", "HOME", "LANG", "TMPDIR", "TERM", "USER"];
 
 /// The database in the data folder.
@@ -35,9 +35,9 @@ pub(crate) struct Environment {
     data: Option<PathBuf>,
     /// The folder to work in; the current one unless this says otherwise.
     works_in: Option<PathBuf>,
-    /// What starts confined processes.
+    /// Starts confined processes.
     pub(crate) launcher: Launcher,
-    /// Where what is needed for a moment is kept.
+    /// The folder for temporary files.
     pub(crate) temporary: PathBuf,
     pub(crate) json: bool,
     /// Only errors and questions are shown.
@@ -81,7 +81,7 @@ impl Environment {
         }
     }
 
-    /// The same for a demo: with folders of its own, and scripts that may run.
+    /// The same for the demo: with other folders, and with command hooks allowed.
     pub(crate) fn for_demo(&self, data: PathBuf, works_in: PathBuf) -> Self {
         let mut variables = self.variables.clone();
         variables.insert("PINTLE_ALLOW_COMMAND_HOOKS".to_owned(), "1".to_owned());
@@ -99,7 +99,7 @@ impl Environment {
         }
     }
 
-    /// Settles colours and characters for everything that is printed.
+    /// Sets colours and characters for everything that is printed.
     pub(crate) fn set_up_terminal(&self, cli: &Cli) {
         match cli.color {
             When::Always => ColorChoice::Always,
@@ -124,7 +124,7 @@ impl Environment {
             && self.variable("CI").is_none()
     }
 
-    /// Who the person here is, when questions are answered: their name at this machine, and whoever runs the program.
+    /// The names under which the person here answers questions: their user name, and `operator`.
     pub(crate) fn names(&self) -> Vec<String> {
         self.user.iter().cloned().chain([OPERATOR.to_string()]).collect()
     }
@@ -183,7 +183,7 @@ impl Environment {
         Settings { providers: providers().map(config).collect(), ..Settings::default() }
     }
 
-    /// What a tool's process gets to see.
+    /// The variables that a tool's process inherits.
     pub(crate) fn passed_on(&self) -> Vec<(String, String)> {
         let passed = |name: &str| PASSED_ON.contains(&name) || name.starts_with("LC_");
         self.variables
@@ -224,7 +224,7 @@ impl Environment {
         Ok(Operator::new(&file, env))
     }
 
-    /// The text of the operator's file, empty when there is none. A link that leads nowhere is not none: somebody meant a file.
+    /// The text of the operator's file, empty when there is none. A dangling link is an error: a file was meant.
     pub(crate) fn operator_text(&self) -> std::io::Result<String> {
         let Some(path) = self.operator_file() else { return Ok(String::new()) };
         match std::fs::read_to_string(&path) {
@@ -259,7 +259,7 @@ impl Environment {
         }
     }
 
-    /// Whether somebody of this name can sit at this machine.
+    /// Whether this machine has a user of this name.
     pub(crate) fn is_user(&self, name: &str) -> bool {
         User::from_name(name).is_ok_and(|user| user.is_some())
     }
@@ -310,7 +310,7 @@ impl Environment {
     }
 }
 
-/// Settles how wide lines may be. Help needs it before the command line is read.
+/// Sets how wide lines may be. Help needs it before the command line is read.
 pub(crate) fn set_up_width() {
     let named = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let of_messages = columns_of(std::io::stderr());
@@ -319,7 +319,7 @@ pub(crate) fn set_up_width() {
     term::set_width_of_messages(of_messages);
 }
 
-/// A variable that is set to something: an empty one counts as not set.
+/// The value of a variable; an empty one is treated as not set.
 fn set<'a>(variables: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
     variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
 }

@@ -3,27 +3,28 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::{self, ErrorKind::NotFound},
+    io::ErrorKind::NotFound,
+    ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
 use pintle_actions::{BUILT_IN, does};
 use pintle_profile::{AGENT_FILE, Profile, typed};
-use rustix::termios::{QueueSelector, tcflush};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     agents::refuse_agents,
     args::Who,
+    chat::{INTERRUPTED, ask_key},
     environment::Environment,
     out::{tell, tell_line},
     problem::Problem,
     profile,
-    shown::{bold, dim, yellow},
-    term::{Diff, width},
+    shown::{bold, text},
+    term::{Diff, Glyph, width, wrap},
 };
 
-/// What was accepted, in the data folder.
+/// The file of accepted profiles, in the data folder.
 pub(crate) const ACCEPTED_FILE: &str = "accepted.json";
 
 /// How the profile in force was found.
@@ -89,8 +90,9 @@ impl Found {
     }
 }
 
-/// Finds the profile in force, and asks the person at the terminal about one that nobody named.
-pub(crate) fn settle(environment: &Environment, who: &mut Who) -> Result<(), Problem> {
+/// Finds the profile in force. The person at the terminal is asked about one that was found and not named; after
+/// Ctrl-C the program ends with the given exit code.
+pub(crate) fn settle(environment: &Environment, who: &mut Who) -> Result<ControlFlow<u8>, Problem> {
     (who.found, who.profile) = find(environment, who)?;
     if let Some(dir) = who.profile.as_deref().filter(|_| who.found.needs_acceptance())
         && environment.stdin_is_terminal
@@ -99,9 +101,9 @@ pub(crate) fn settle(environment: &Environment, who: &mut Who) -> Result<(), Pro
         // A profile that does not load is reported by the command itself.
         && let Ok(profile) = profile::load(dir, environment)
     {
-        offer(environment, &profile, who.found)?;
+        return offer(environment, &profile, who.found);
     }
-    Ok(())
+    Ok(ControlFlow::Continue(()))
 }
 
 /// The profile in force, without asking about it.
@@ -140,13 +142,13 @@ fn around(here: &Path) -> Option<(&Path, PathBuf)> {
 
 /// The profile of a folder: the folder itself, or `.pintle` in it.
 pub(crate) fn of_folder(folder: &Path) -> Option<PathBuf> {
-    // A link that leads nowhere is not nothing: somebody meant a profile.
+    // A dangling link is an error, not an absence: a profile was meant.
     let is_profile =
         |dir: &PathBuf| dir.join(AGENT_FILE).symlink_metadata().is_ok_and(|it| !it.is_dir());
     [folder.to_owned(), folder.join(".pintle")].into_iter().find(is_profile)
 }
 
-/// What was accepted: the text of each agent.json, by its folder. The text, so that a change can be shown.
+/// The accepted text of each agent.json, by its folder. With the text, a change can be shown.
 #[derive(Default, Serialize, Deserialize)]
 struct Accepted {
     profiles: BTreeMap<PathBuf, String>,
@@ -208,31 +210,36 @@ fn not_accepted(environment: &Environment, profile: &Profile, state: &str, or: &
     Problem::new(format!("{file} {state}")).fix(format!("pintle trust {}{or}", typed(&profile.dir)))
 }
 
-fn offer(environment: &Environment, profile: &Profile, found: Found) -> Result<(), Problem> {
+fn offer(
+    environment: &Environment,
+    profile: &Profile,
+    found: Found,
+) -> Result<ControlFlow<u8>, Problem> {
     let accepted = Accepted::read(environment)?;
     let before = accepted.text_of(profile);
     if before == Some(&profile.source) || refuse_agents("trust a profile").is_err() {
-        return Ok(());
+        return Ok(ControlFlow::Continue(()));
     }
-    let state = before.map_or("is new", |_| "changed");
-    tell!("{} profile {} {}", yellow("?"), bold(found.in_force(environment, Some(profile))), state);
+    let title = match before {
+        Some(_) => "Use this profile, which has changed?",
+        None => "Use this profile, which is new?",
+    };
+    tell!("{} {}", Glyph::Ask, bold(title));
+    tell!("{}", wrap(&text!("  {}", found.in_force(environment, Some(profile))), width(), 2));
     let before = before.unwrap_or(&profile.source);
     Diff::between(before, &profile.source).lines(1, 1, width()).iter().for_each(tell_line);
     for (does, what) in summary(profile) {
-        tell!("  {:<9} {}", does, what.join(", "));
+        tell!("{}", wrap(&text!("  {:<9} {}", does, what.join(", ")), width(), 12));
     }
-    // What was typed before the question is not an answer to it.
-    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
-    tell!("  {}", dim("use it? y/N"));
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
-    if matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
-        accept(environment, profile)?;
+    match ask_key(text!("  {} yes   {} no   {} ", bold("y"), bold("n"), Glyph::Prompt), "yn") {
+        None => return Ok(ControlFlow::Break(INTERRUPTED)),
+        Some('y') => accept(environment, profile)?,
+        Some(_) => {}
     }
-    Ok(())
+    Ok(ControlFlow::Continue(()))
 }
 
-/// What a profile does, in a few words each.
+/// The effects of a profile, in a few words each.
 pub(crate) fn summary(profile: &Profile) -> Vec<(&'static str, Vec<String>)> {
     let mut said: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for hook in &profile.hooks {

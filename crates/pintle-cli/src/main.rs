@@ -23,7 +23,7 @@ mod store;
 mod term;
 mod undelivered;
 
-use std::{io, process::ExitCode, time::Duration};
+use std::{io, ops::ControlFlow, process::ExitCode, time::Duration};
 
 use clap::{
     CommandFactory, FromArgMatches,
@@ -66,7 +66,7 @@ fn main() -> ExitCode {
     match (done, out::failure()) {
         (Err(problem), _) => report(&environment, &problem),
         (Ok(code), None) => code,
-        // Whoever reads has had enough: that needs no words.
+        // The reader of the pipe has closed it: that is no error to report.
         (Ok(_), Some(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
         (Ok(_), Some(error)) => {
             out::tell!("{}", Problem::io("cannot write to standard output", &error));
@@ -90,7 +90,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(WRONG_USAGE))
 }
 
-/// What is wrong with the command line; nothing, when help or the version was asked for.
+/// The mistake in the command line; none when help or the version was asked for.
 fn wrong_usage(error: &clap::Error) -> Option<Problem> {
     let word = |kind| error.get(kind).map(ToString::to_string);
     let problem = match word(ContextKind::InvalidSubcommand) {
@@ -107,9 +107,9 @@ fn wrong_usage(error: &clap::Error) -> Option<Problem> {
     error.use_stderr().then(|| Problem::usage(problem).fix("pintle --help lists the commands"))
 }
 
-/// Whoever starts programs of a profile has to end them before it leaves: no signal may end this one on the spot.
+/// A command that starts programs of a profile has to end them before it exits, so a signal must not kill it at once.
 async fn run_unless_told(cli: Cli, environment: &Environment) -> Result<ExitCode, Problem> {
-    // Whoever starts this program may ignore SIGCHLD, which it inherits: then nobody could say how a process ended.
+    // A parent that ignores SIGCHLD passes that on, and then the exit status of a child is lost.
     let _listening = signal(SignalKind::child());
     match &cli.command {
         Some(Command::Doctor(_)) => {
@@ -136,8 +136,8 @@ async fn run(cli: Cli, environment: &Environment) -> Result<ExitCode, Problem> {
     let is_of_an_agent = command.is_of_an_agent();
     if let Some(who) = command.who() {
         (who.profile, who.no_profile) = (profile, no_profile);
-        if is_of_an_agent {
-            in_force::settle(environment, who)?;
+        if is_of_an_agent && let ControlFlow::Break(code) = in_force::settle(environment, who)? {
+            return Ok(code.into());
         }
     }
     match command {

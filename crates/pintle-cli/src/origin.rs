@@ -20,7 +20,7 @@ use crate::{
 };
 use pintle_profile::typed;
 
-/// What an agent of this plan is made of; personality and platform are those of a session that names none.
+/// The origin of runs of this plan; personality and platform are those of a session that names none.
 pub(crate) fn origin_of(plan: &Plan, model: &str) -> Origin {
     Origin {
         profile: plan.profile.as_ref().map(|profile| real(&profile.dir)),
@@ -32,7 +32,7 @@ pub(crate) fn origin_of(plan: &Plan, model: &str) -> Origin {
     }
 }
 
-/// The place itself: a link may point elsewhere by the time somebody answers.
+/// The place itself: a link may point elsewhere by the time of the answer.
 fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(path)
         .or_else(|_| std::path::absolute(path))
@@ -47,7 +47,7 @@ fn from_the_root(model: &str) -> String {
     }
 }
 
-/// What this question's run was made of.
+/// The origin of this question's run.
 ///
 /// # Errors
 /// When that was not kept, or a flag says otherwise. `--model` may: the one it had may be gone.
@@ -129,7 +129,7 @@ pub(crate) async fn assemble(
     Ok(assembled)
 }
 
-/// What makes the agent go on with the run, as who it was then.
+/// The request that continues the run, with its personality of then.
 pub(crate) async fn ask(
     assembled: &Assembled,
     approval: &Approval,

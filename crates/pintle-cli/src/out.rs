@@ -1,5 +1,4 @@
-//! The one place that prints. Whoever says something, from whatever thread, says it here: what turns while a person
-//! waits is taken away first, and a line that is not at its end is ended.
+//! The one place that prints, from any thread. It removes the spinner first, and ends a line that is not complete.
 #![allow(clippy::disallowed_methods)]
 
 use std::{
@@ -19,31 +18,31 @@ use crate::{
 
 /// Something is named once it has been waited for this long.
 pub(crate) const NAMED_AFTER: Duration = Duration::from_millis(300);
-/// How often what turns turns.
+/// How often the spinner turns.
 pub(crate) const TURNS_EVERY: Duration = Duration::from_millis(100);
 
 static TERMINAL: Mutex<Terminal> =
     Mutex::new(Terminal { turning: false, turns: 0, in_line: false, prompt: None, failed: None });
 
-/// What turns while a person waits.
+/// The frames of the spinner.
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const ASCII_FRAMES: [&str; 4] = ["-", "\\", "|", "/"];
 /// To the beginning of the line, and nothing on it.
 const TAKE_AWAY: &str = "\r\x1b[2K";
 
 struct Terminal {
-    /// Something turns, on a line of its own.
+    /// The spinner is on the current line.
     turning: bool,
     turns: usize,
     /// Standard output is in the middle of a line.
     in_line: bool,
-    /// Somebody may be typing: what is told goes above what they type.
+    /// A person may be typing: messages go above the line that they type.
     prompt: Option<Prompt>,
-    /// The first thing that could not be said on standard output.
+    /// The first error of writing to standard output.
     failed: Option<io::Error>,
 }
 
-/// What a person types into.
+/// A prompt that waits for input.
 enum Prompt {
     /// The line editor draws it.
     Editor(Sender<String>),
@@ -51,11 +50,11 @@ enum Prompt {
     Keys(Shown),
 }
 
-/// A line on standard output: what was asked for.
+/// A line on standard output: the answer of the command.
 macro_rules! say {
     ($($line:tt)*) => { $crate::out::say_line(&$crate::shown::text!($($line)*)) };
 }
-/// A line on standard error: what happens on the way.
+/// A line on standard error: progress, warnings and errors.
 macro_rules! tell {
     ($($line:tt)*) => { $crate::out::tell_line(&$crate::shown::text!($($line)*)) };
 }
@@ -73,7 +72,7 @@ pub(crate) fn tell_line(line: &Shown) {
         return;
     }
     terminal.end_line();
-    // There is nowhere left to say that this could not be said.
+    // An error of standard error cannot be reported anywhere.
     let _ = anstream::stderr().write_all(format!("{}\n", to_ascii(line.as_str())).as_bytes());
 }
 
@@ -111,7 +110,7 @@ pub(crate) fn end_line() {
     terminal().end_line();
 }
 
-/// Shows what is being waited for, or that it still is.
+/// Draws the spinner with what is being waited for, or turns it.
 pub(crate) fn spin(what: &Shown) {
     let mut terminal = terminal();
     if terminal.in_line || terminal.prompt.is_some() {
@@ -128,7 +127,7 @@ pub(crate) fn spin(what: &Shown) {
     let _ = io::stderr().write_all(format!("{TAKE_AWAY}{}", for_stderr(&line)).as_bytes());
 }
 
-/// From here on a person may be typing; what is told meanwhile goes to whoever draws the prompt.
+/// From here on a person may be typing; messages go to the part that draws the prompt.
 pub(crate) fn prompt_opens(above: Option<Sender<String>>) {
     let mut terminal = terminal();
     terminal.still();
@@ -178,12 +177,12 @@ pub(crate) fn columns_of(stream: impl std::os::fd::AsFd) -> Option<usize> {
     (columns > 0).then_some(usize::from(columns))
 }
 
-/// Nothing is being waited for.
+/// Removes the spinner.
 pub(crate) fn still() {
     terminal().still();
 }
 
-/// Waits, and says for what once it takes a while.
+/// Waits, and shows the spinner once it takes a while.
 pub(crate) async fn waiting_for<T>(what: &Shown, work: impl Future<Output = T>) -> T {
     let _still = Still;
     let turn = async {
@@ -199,7 +198,7 @@ pub(crate) async fn waiting_for<T>(what: &Shown, work: impl Future<Output = T>) 
     }
 }
 
-/// Whoever gives up waiting leaves nothing that turns.
+/// Removes the spinner when the wait is dropped.
 struct Still;
 
 impl Drop for Still {
@@ -208,7 +207,7 @@ impl Drop for Still {
     }
 }
 
-/// Why not everything could be said on standard output, if it could not.
+/// The error of writing to standard output, if there was one.
 pub(crate) fn failure() -> Option<io::Error> {
     terminal().failed.take()
 }
@@ -254,7 +253,7 @@ impl Terminal {
     }
 }
 
-/// With colours, unless somebody would rather not have them.
+/// With colours, unless they are switched off.
 fn for_stderr(line: &Shown) -> String {
     let line = to_ascii(line.as_str());
     match AutoStream::choice(&io::stderr()) {

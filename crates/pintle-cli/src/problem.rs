@@ -1,4 +1,4 @@
-//! What went wrong, for a person: what, and what to do about it.
+//! Errors for people: what failed, why, and how to fix it.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub(crate) struct Problem {
     fixes: Vec<String>,
     /// Errors of a file, shown in their lines.
     errors: Option<Box<ProfileErrors>>,
-    /// What else is odd about a file that does not load.
+    /// Warnings about a file that does not load.
     warnings: Vec<String>,
 }
 
@@ -27,10 +27,11 @@ pub(crate) struct Problem {
 pub(crate) const WRONG_USAGE: u8 = 2;
 
 impl Problem {
-    /// What it quotes may be a stranger's: nothing in it reaches the terminal as a command to it.
+    /// It may quote untrusted text: control characters are escaped when it is printed.
     pub(crate) fn new(what: impl fmt::Display) -> Self {
         let (fixes, warnings) = (Vec::new(), Vec::new());
-        Self { code: "failed", what: what.to_string(), cause: None, fixes, errors: None, warnings }
+        let what = without_numbers(&what.to_string());
+        Self { code: "failed", what, cause: None, fixes, errors: None, warnings }
     }
 
     /// The command line itself is wrong.
@@ -50,7 +51,7 @@ impl Problem {
 
     /// Why, where that adds something.
     pub(crate) fn cause(mut self, cause: impl fmt::Display) -> Self {
-        self.cause = Some(cause.to_string());
+        self.cause = Some(without_numbers(&cause.to_string()));
         self
     }
 
@@ -59,7 +60,7 @@ impl Problem {
         Self::new(what).cause(without_number(error))
     }
 
-    /// What to do about it.
+    /// A way to fix it.
     pub(crate) fn fix(mut self, fix: impl fmt::Display) -> Self {
         self.fixes.push(fix.to_string());
         self
@@ -71,7 +72,7 @@ impl Problem {
         Self { code: "invalid_file", ..self }
     }
 
-    /// What failed, why, and what to do about it.
+    /// The error, its cause and its fixes.
     pub(crate) fn parts(&self) -> (&str, Option<String>, &[String]) {
         let one = |ProfileError { file, line, column, message, .. }: &ProfileError| {
             format!("{file}:{line}:{column}: {message}")
@@ -101,11 +102,17 @@ impl Problem {
 
 /// An error of the system in words alone: `no such file or directory`.
 pub(crate) fn without_number(error: &std::io::Error) -> String {
-    let words = error.to_string();
-    let words = words.split(" (os error").next().unwrap_or_default();
+    let words = without_numbers(&error.to_string());
     let mut chars = words.chars();
     let first = chars.next().map(char::to_lowercase);
     first.into_iter().flatten().chain(chars).collect()
+}
+
+/// Without the system's numbers: `Permission denied (os error 13)` is `Permission denied`.
+fn without_numbers(text: &str) -> String {
+    let mut pieces = text.split(" (os error ");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |text, piece| text + piece.split_once(')').map_or("", |(_, rest)| rest))
 }
 
 /// One error of a file, for machines.

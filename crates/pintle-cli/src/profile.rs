@@ -26,7 +26,7 @@ const PLAIN: &str =
 /// The longest script of a model that is read at a profile's word.
 const LONGEST_SCRIPT: u64 = 16 * 1024 * 1024;
 
-/// What a profile, or its absence, decides.
+/// The settings that a profile, or its absence, decides.
 pub(crate) struct Plan {
     pub(crate) personalities: Personalities,
     pub(crate) policy: Policy,
@@ -124,7 +124,7 @@ fn level_written(operator: &Operator, profile: Option<&Profile>) -> String {
     }
 }
 
-/// Who says which model is asked. One that a profile names and nobody has keeps it from loading only if it would be asked.
+/// Where the choice of the model comes from. An unknown model in a profile is an error only if it would be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Model {
     OfTheProfile,
@@ -147,7 +147,7 @@ impl Model {
     }
 }
 
-/// A model that the profile names and nobody has, where another one is asked.
+/// An unknown model of the profile, where another one is used.
 pub(crate) fn unused_model(profile: &Profile) -> Option<String> {
     let providers: Vec<_> = pintle_llm::providers().collect();
     profile.unknown_model(&providers).map(told)
@@ -169,7 +169,7 @@ pub(crate) fn load(dir: &Path, environment: &Environment) -> Result<Profile, Pro
     Profile::load(dir, bounds).map_err(|errors| does_not_load(dir, &errors))
 }
 
-/// The same, and within what the operator allows. What is wrong with either is said in one go.
+/// The same, and within what the operator allows. The mistakes of both are reported together.
 pub(crate) fn load_allowed(
     dir: &Path,
     environment: &Environment,
@@ -194,14 +194,15 @@ pub(crate) fn load_allowed(
             Err(errors) => {
                 let problem = does_not_load(dir, &of_operator.and(errors));
                 environment.where_settings_are(
-                    problem.fix("mend pintle.toml first: what the profile needs was not checked"),
+                    problem
+                        .fix("correct pintle.toml first: the profile was not checked against it"),
                 )
             }
         }),
     }
 }
 
-/// What keeps the profile from loading, by itself or by the operator's word.
+/// The errors that keep the profile from loading: its own, and the limits of the operator.
 pub(crate) fn faults(
     dir: &Path,
     environment: &Environment,
@@ -251,10 +252,10 @@ pub(crate) fn unset_secrets(environment: &Environment, operator: &Operator) -> V
     operator.unset_secrets(|name| environment.secret(name).is_ok()).into_iter().map(told).collect()
 }
 
-/// What nobody can answer will not be approved.
-pub(crate) const NOBODY_ANSWERS: &str = "nobody can answer: none of `approvers` is a user of this machine, so every call that needs a yes is refused";
+/// A question that no one can answer is never approved.
+pub(crate) const NOBODY_ANSWERS: &str = "no one can answer: none of `approvers` is a user of this machine, so every call that needs a yes is refused";
 
-/// A file that looks like the operator's, where nobody reads it.
+/// A pintle.toml in a folder where it is not read.
 pub(crate) fn stray_settings(environment: &Environment, dir: &Path) -> Option<String> {
     let (stray, real) = (dir.join(OPERATOR_FILE), environment.operator_file()?);
     let same = |a: &Path, b: &Path| a == b || a.canonicalize().ok() == b.canonicalize().ok();
@@ -268,18 +269,18 @@ pub(crate) fn built_in_tools() -> Vec<ToolSpec> {
     known(&pintle_tools::builtin(TerminalConfig::default(), &Background::default()))
 }
 
-/// A glob that fits no tool guards nothing, which is told; one that nearly names a tool does not load.
+/// A glob that fits no tool guards nothing and is a warning; one that nearly names a tool is an error.
 pub(crate) fn check_tools(profile: &Profile, tools: &[ToolSpec]) -> Result<Vec<String>, Problem> {
     let idle = profile.check_tools(tools).map_err(|errors| does_not_load(&profile.dir, &errors))?;
     Ok(idle.into_iter().map(told).collect())
 }
 
-/// What is not there yet.
+/// The environment variables that the profile names and that are not set.
 pub(crate) fn unready(environment: &Environment, profile: &Profile) -> Vec<String> {
     profile.unready(|name| environment.secret(name).is_ok()).into_iter().map(told).collect()
 }
 
-/// What its guards do that somebody might not expect.
+/// The effects of its guards that a reader might not expect.
 pub(crate) fn surprises(profile: &Profile, tools: &[ToolSpec]) -> Vec<String> {
     profile.surprises(tools).into_iter().map(told).collect()
 }
@@ -304,7 +305,7 @@ pub(crate) fn hash(profile: &Profile) -> Option<String> {
     Some(content_hash(whole.join("\n").as_bytes()))
 }
 
-/// The model a profile asks for. A script is a file of the profile: no other file is opened at its word.
+/// The model a profile asks for. A script has to be a file of the profile.
 pub(crate) fn model(profile: &Profile) -> Result<Option<String>, Problem> {
     let Some(model) = &profile.model else { return Ok(None) };
     let Some(file) = model.strip_prefix("scripted:") else { return Ok(Some(model.clone())) };

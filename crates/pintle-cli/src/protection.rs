@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use pintle_policy::resolve;
 use pintle_profile::{AGENT_FILE, HOOKS_FOLDER, Profile};
 
-/// What of a profile decides what the agent may do.
+/// The files of a profile that decide what the agent may do.
 const OF_A_PROFILE: [&str; 4] = [AGENT_FILE, HOOKS_FOLDER, ".pintle", "personalities"];
 
-/// What this program keeps in its data folder.
+/// The files that this program keeps in its data folder.
 const OF_A_DATA_FOLDER: [&str; 14] = [
     "accepted.json",
     "caches",
@@ -26,7 +26,7 @@ const OF_A_DATA_FOLDER: [&str; 14] = [
     "webhooks",
 ];
 
-/// What of a home folder holds keys.
+/// The files and folders of a home folder that hold keys.
 const OF_A_HOME: [&str; 11] = [
     ".ssh",
     ".gnupg",
@@ -49,7 +49,7 @@ pub(crate) fn own_files(profile: &Profile) -> Vec<PathBuf> {
     names.map(|name| dir.join(name)).collect()
 }
 
-/// What of a profile the agent's commands and file tools may read and not write. Its folder is protected as a whole, unless the
+/// The paths of a profile that the agent's commands and file tools may read but not write. The whole folder is protected, unless the
 /// agent works in it.
 pub(crate) fn protected_paths(profile: Option<&Profile>, workspace: &Path) -> Vec<PathBuf> {
     let mut paths = vec![resolved(workspace).join(".pintle")];
@@ -62,7 +62,7 @@ pub(crate) fn protected_paths(profile: Option<&Profile>, workspace: &Path) -> Ve
     paths
 }
 
-/// What may not even be read: the program's own records, and where keys usually lie. Of a data folder that holds what is `used`,
+/// The paths that may not even be read: the program's own records, and the usual places of keys. If the data folder contains a `used` path,
 /// such as the profile itself, only the records are closed.
 pub(crate) fn secret_paths(
     home: Option<&Path>,

@@ -13,7 +13,7 @@ use tempfile::NamedTempFile;
 
 use crate::{problem::Problem, profile::built_in_tools};
 
-/// What a rule of the file covers.
+/// The calls that a rule of the file covers.
 pub(crate) fn rule_of(written: &WrittenRule) -> ApprovalRule {
     let WrittenRule { tool, allow, zone, .. } = written.clone();
     let spec = built_in_tools().into_iter().find(|it| it.name == tool);

@@ -19,13 +19,13 @@ const MARKS: [&str; 9] = [
 ];
 /// Names that end so, with or without a `_` before, hold nothing else.
 const SURE: [&str; 5] = ["PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN"];
-/// What programs read their password from, and call otherwise.
+/// Variables from which programs read a password, without a telling name.
 const CALLED_OTHERWISE: [&str; 3] = ["MYSQL_PWD", "SSHPASS", "REDISCLI_AUTH"];
 /// A shorter value under a name that only has such a word is rarely a secret, and would shred ordinary text.
 const SHORTEST_GUESS: usize = 8;
 /// A number of fewer digits is a port, a size or a count somewhere in any text.
 const SHORTEST_NUMBER: usize = 6;
-/// What stands in any text, and keeps nobody out.
+/// Words too common to be secrets.
 const PLAIN: [&str; 30] = [
     "admin",
     "auto",
@@ -92,7 +92,7 @@ pub(crate) fn known(
     secrets
 }
 
-/// What is a secret by the name of its variable, or by its place in an address.
+/// The values that are secret by the name of their variable, or as a password in an address.
 fn guessed(name: &str, value: &str) -> Vec<String> {
     let name = name.to_ascii_uppercase();
     let sure = SURE.iter().any(|end| name.ends_with(end)) || CALLED_OTHERWISE.contains(&&*name);

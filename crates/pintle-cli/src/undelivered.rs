@@ -7,7 +7,7 @@ pub(crate) fn trouble(what: &str, stats: &EndpointStats) -> Vec<String> {
     let queued = u64::try_from(stats.queued).unwrap_or(u64::MAX);
     let became = [
         (stats.damaged, "damaged where they were kept, and skipped", &None),
-        (stats.dropped, "dropped, for the queue was full", &None),
+        (stats.dropped, "dropped because the queue was full", &None),
         (stats.refused, "refused", &stats.last_refusal),
         (stats.lost, "lost", &stats.last_error),
         (queued, "kept, to be sent next time", &stats.last_error),
@@ -43,7 +43,7 @@ mod tests {
             trouble("webhooks", &stats),
             [
                 "webhooks to http://localhost/hook damaged where they were kept, and skipped: 4",
-                "webhooks to http://localhost/hook dropped, for the queue was full: 1",
+                "webhooks to http://localhost/hook dropped because the queue was full: 1",
                 "webhooks to http://localhost/hook refused: 2: 404",
                 "webhooks to http://localhost/hook kept, to be sent next time: 3: nobody answers",
             ]

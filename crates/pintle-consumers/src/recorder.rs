@@ -23,7 +23,7 @@ pub struct Recorder {
     judged_by: JudgedBy,
     keep: RecordSettings,
     ended: AtomicU64,
-    /// What each run under way has cost so far.
+    /// The cost so far of each run that has not ended.
     totals: Mutex<HashMap<String, RunEnd>>,
 }
 

@@ -48,7 +48,7 @@ pub struct TelegramChannel {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HttpChannel {
-    /// What the agent says is sent to this address.
+    /// The agent's messages are sent to this address.
     pub webhook: Option<ChannelWebhook>,
 }
 

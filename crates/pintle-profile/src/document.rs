@@ -52,7 +52,7 @@ impl Node {
         }
     }
 
-    /// What a text says.
+    /// What a string says.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         match &self.kind {
@@ -99,7 +99,7 @@ impl Node {
             Kind::Null => "null",
             Kind::Bool(_) => "true or false",
             Kind::Number(_) => "a number",
-            Kind::Text(_) => "a text",
+            Kind::Text(_) => "a string",
             Kind::List(_) => "a list",
             Kind::Object(_) => "an object",
         }

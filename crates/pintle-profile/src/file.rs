@@ -38,10 +38,10 @@ pub(crate) struct AgentFile {
     /// How strict the floor is; can only tighten what the operator set.
     #[serde(default)]
     pub(crate) security: Security,
-    /// What ends a run.
+    /// Limits that end a run.
     #[serde(default)]
     pub(crate) limits: Limits,
-    /// What is kept from every process that the sandbox holds; can only tighten.
+    /// Paths that are kept from every confined process; can only tighten.
     #[serde(default)]
     pub(crate) sandbox: SandboxRules,
     /// MCP servers by name.
@@ -123,7 +123,7 @@ pub struct Security {
     pub approval_timeout_ms: Option<u64>,
 }
 
-/// What ends a run.
+/// Limits that end a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Limits {

@@ -43,7 +43,7 @@ pub(crate) fn parse(source: &str) -> Parsed {
     Parsed { document, problems }
 }
 
-/// The value of a text in JSON with comments, as agent.json is read.
+/// The value of a string in JSON with comments, as agent.json is read.
 ///
 /// # Errors
 /// With every slip in the writing of it, at once.
@@ -137,8 +137,9 @@ impl<'s> Reader<'s> {
         if let Some(next) = self.peek().filter(|_| self.stop.is_none()) {
             self.balanced = false;
             let span = self.at..self.at.saturating_add(next.len_utf8());
-            let problem = not_json(span, "something stands behind the end of the file's object");
-            let help = "the file is one object { … }: remove what stands behind it, or the bracket too many before it";
+            let problem = not_json(span, "unexpected text after the end of the object");
+            let help =
+                "the file is one object { … }: remove the rest, or the extra bracket before it";
             self.slip(not_checked(problem.help(help)));
         }
         document
@@ -196,7 +197,7 @@ impl<'s> Reader<'s> {
                     let span = self.take(end);
                     if !rest.contains("*/") {
                         let begin = span.start..span.start.saturating_add(1);
-                        let problem = not_json(begin, "a comment without an end");
+                        let problem = not_json(begin, "unterminated comment");
                         let help = "a comment that begins with `/*` ends with `*/`";
                         let problem = problem.label("this one is not closed").help(help);
                         self.stop.get_or_insert(not_checked(problem));
@@ -204,7 +205,7 @@ impl<'s> Reader<'s> {
                     self.comments.push(span);
                 }
                 _ if first.is_whitespace() => {
-                    let what = format!("a blank that is no space: {}", first.escape_unicode());
+                    let what = format!("not an ordinary space: {}", first.escape_unicode());
                     let span = self.take(first.len_utf8());
                     self.say(span, &what, "", "write an ordinary space, or remove it");
                 }
@@ -223,7 +224,7 @@ impl<'s> Reader<'s> {
         (self.end, self.last_line) = (self.at, self.line);
         if let ';' | '=' = written {
             let meant = if written == ';' { ',' } else { ':' };
-            let what = format!("`{written}` stands for nothing here");
+            let what = format!("`{written}` is unexpected here");
             let label = format!("expected `{meant}`");
             self.say(span.clone(), &what, &label, &format!("write `{meant}`"));
         }
@@ -245,7 +246,7 @@ impl<'s> Reader<'s> {
             false => {
                 let span = self.word();
                 let word = self.source.get(span.clone()).unwrap_or_default();
-                self.slip(in_quotes(span, "this name stands without quotes", word));
+                self.slip(in_quotes(span, "this name has no quotes", word));
                 word.to_owned()
             }
         };
@@ -328,12 +329,12 @@ impl<'s> Reader<'s> {
                     span.end = self.word().end;
                 }
                 let text = self.source.get(span.clone()).unwrap_or_default();
-                self.slip(in_quotes(span, "this text stands without quotes", text));
+                self.slip(in_quotes(span, "this string has no quotes", text));
                 return Kind::Text(text.to_owned());
             }
         };
         if word != written {
-            let what = format!("`{word}` is not a word that it knows");
+            let what = format!("`{word}` is not a JSON value");
             self.say(span, &what, "expected true, false or a value", help);
         }
         kind
@@ -389,7 +390,7 @@ impl<'s> Reader<'s> {
     /// Whether another entry begins here; else the bracket is closed, or reported as one that is not.
     fn goes_on(&mut self) -> bool {
         while self.peek() == Some(',') && self.stop.is_none() && !self.is_left() {
-            self.stray("a comma with nothing before it", "one too many", "remove it");
+            self.stray("unexpected comma", "one too many", "remove it");
         }
         let (next, is_left) = (self.peek(), self.is_left());
         let Some((Open { close, at, .. }, outer)) = self.open.split_last() else { return false };
@@ -455,14 +456,14 @@ impl<'s> Reader<'s> {
     fn between(&mut self, about_colons: &str) {
         // `"a": "b": 1` names nothing in particular.
         while self.peek() == Some(':') && self.stop.is_none() {
-            self.stray("a colon behind a value", "expected `,`", about_colons);
+            self.stray("a colon after a value", "expected `,`", about_colons);
             drop(self.value());
         }
         match self.peek() {
             Some(',') => {
                 let span = self.sign();
                 if matches!(self.peek(), Some('}' | ']')) {
-                    self.say(span, "a comma with nothing behind it", "one too many", "remove it");
+                    self.say(span, "trailing comma", "one too many", "remove it");
                 }
             }
             Some(next) if begins_a_value(next) => {

@@ -18,7 +18,7 @@ impl Profile {
 /// What is wrong with `model`, as far as it can be said without asking anybody. Without `providers` nothing is known.
 pub(super) fn unknown(file: &Node, providers: &[&str]) -> Option<Problem> {
     let problem = wrong(file, providers)?;
-    Some(problem.help("or choose another with `--model`: then this one is not asked"))
+    Some(problem.help("or choose another with `--model`: then this one is not used"))
 }
 
 fn wrong(file: &Node, providers: &[&str]) -> Option<Problem> {

@@ -87,7 +87,7 @@ pub struct Effective {
     pub approvers: Vec<String>,
     /// How long an approval waits, in milliseconds.
     pub approval_timeout_ms: u64,
-    /// What ends a run.
+    /// Limits that end a run.
     pub limits: Limits,
 }
 
@@ -187,11 +187,11 @@ impl Operator {
             let valid = users.iter().map(String::as_str).chain([OPERATOR]);
             let meant = match nearest(who, valid) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("name a user of it, or `{OPERATOR}` for whoever runs pintle"),
+                None => format!("name a user of it, or `{OPERATOR}` for the user who runs pintle"),
             };
             let source = self.named_at("approvers", who);
             let message = format!(
-                "`{who}` in `approvers` is no user of this machine, so nobody answers by that name; {meant}"
+                "`{who}` in `approvers` is not a user of this machine, so no one can answer under that name; {meant}"
             );
             Warning { source, message }
         };
@@ -394,7 +394,7 @@ impl Operator {
 
     fn judge_program(&self, span: &Range<usize>, what: &str, problems: &mut Vec<Problem>) {
         if !self.allow_command_hooks {
-            let message = "this profile runs programs, and the operator has not allowed that";
+            let message = "this profile runs programs, which is off by default";
             let help = "read what it runs; if you trust it, set PINTLE_ALLOW_COMMAND_HOOKS=1, or `allow_command_hooks = true` in pintle.toml";
             problems.push(Problem::at(span.clone(), message, what, help));
         }

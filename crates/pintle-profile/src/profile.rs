@@ -42,7 +42,7 @@ pub struct Profile {
     pub tools: ToolSelection,
     /// How strict the floor is.
     pub security: Security,
-    /// What ends a run.
+    /// Limits that end a run.
     pub limits: Limits,
     /// What it keeps from every process that the sandbox holds.
     pub sandbox: SandboxRules,

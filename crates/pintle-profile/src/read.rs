@@ -62,7 +62,10 @@ const NEARLY: [&str; 6] =
 
 /// What keeps agent.json from being read, and what to do about it. With its text, as far as it is one.
 pub(crate) fn unreadable(dir: &Path, file: &str, error: &Error) -> (String, Problem) {
-    let told = |place, why: String| Problem::new(place, format!("{file} cannot be read: {why}"));
+    let told = |place, why: String| {
+        let why = why.split(" (os error").next().unwrap_or_default();
+        Problem::new(place, format!("{file} cannot be read: {why}"))
+    };
     if error.kind() == ErrorKind::InvalidData {
         let bytes = read_inside(dir, file, MAX_TEXT).unwrap_or_default();
         let help =

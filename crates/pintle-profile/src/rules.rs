@@ -40,7 +40,7 @@ fn hooks(file: &Node, kinds: &[ActionKind], found: &mut Found) {
         let kind = kinds.iter().find(|kind| tag.text() == Some(kind.name));
         let only_in = kind.and_then(|kind| kind.only_in).filter(|it| it.bucket != bucket.name);
         if let Some((only_in, kind)) = only_in.zip(kind) {
-            let message = format!("`{}` cannot stand in `{}`", kind.name, bucket.name);
+            let message = format!("`{}` does not belong in `{}`", kind.name, bucket.name);
             let help = format!("move it to `{}`: {}", only_in.bucket, only_in.why);
             found.say(&tag.span, message, only_in.label, &help);
         } else if let Some(tools) = action.fields().iter().find(|f| f.key == "tools")
@@ -160,6 +160,6 @@ fn approvers(file: &Node, found: &mut Found) {
     let named = file.get("security").and_then(|security| security.get("approvers"));
     if let Some(named) = named.filter(|it| it.is_list() && it.items().is_empty()) {
         let help = "leave it out for the operator's list, or name some of it";
-        found.say(&named.span, "`approvers` names nobody", "then nothing could be approved", help);
+        found.say(&named.span, "`approvers` is empty", "then nothing could be approved", help);
     }
 }

@@ -35,7 +35,7 @@ impl Uses {
     }
 }
 
-/// What the profile keeps from every process that the sandbox holds. It only tightens.
+/// Paths that the profile keeps from every confined process. It only tightens.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SandboxRules {

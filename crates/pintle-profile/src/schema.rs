@@ -40,7 +40,7 @@ fn action(kind: &ActionKind, generator: &mut SchemaGenerator) -> Value {
         "type": "array", "items": { "type": "string" }, "format": "globs"
     });
     let name = json!({
-        "description": "What it is called in lists and records.", "type": "string", "format": "non-empty"
+        "description": "Its name in lists and records.", "type": "string", "format": "non-empty"
     });
     let shadow = json!({
         "description": "Whether it is only tried: what it says is recorded, and has no effect.", "type": "boolean"

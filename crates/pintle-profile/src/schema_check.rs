@@ -79,7 +79,7 @@ impl<'a> Checker<'a> {
         let wanted = match expected {
             "object" => "an object `{ … }`",
             "array" => "a list `[ … ]`",
-            "string" => "a text in quotes",
+            "string" => "a string in quotes",
             "integer" => "a whole number",
             "number" => "a number",
             _ => "`true` or `false`",
@@ -111,7 +111,7 @@ impl<'a> Checker<'a> {
             None if matches!(node.kind, Kind::Null) => {
                 return self.wrong_type(node, "string", called);
             }
-            None => format!("{called} must be a text in quotes, not {}", node.what()),
+            None => format!("{called} must be a string in quotes, not {}", node.what()),
         };
         let near = node.text().and_then(|written| nearest(written, names.iter().copied()));
         let help = near.map_or_else(
@@ -127,7 +127,7 @@ impl<'a> Checker<'a> {
         let Some((key, _, _)) = tags.first().copied() else { return };
         let names: Vec<&str> = tags.iter().map(|(_, name, _)| *name).collect();
         if let Some(written) = node.text().filter(|written| names.contains(written)) {
-            let message = format!("{called} must be an object `{{ … }}`, not a text");
+            let message = format!("{called} must be an object `{{ … }}`, not a string");
             let help = format!("write {{ \"{key}\": \"{written}\" }}");
             return self.say(&node.span, message, "expected an object `{ … }`", help);
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// How to refuse, for an author who looks for an action that does.
 pub(super) fn refusal(written: &str) -> Option<&'static str> {
     matches!(written.to_lowercase().as_str(), "deny" | "block" | "reject" | "forbid" | "refuse" | "stop")
-        .then_some("what is refused stands in `policies`: [{ \"tool\": \"terminal\", \"kind\": \"shell\", \"deny\": [\"git push *\"] }]; a tool nobody may use, in `tools`: { \"deny\": [ … ] }")
+        .then_some("refusals belong in `policies`: [{ \"tool\": \"terminal\", \"kind\": \"shell\", \"deny\": [\"git push *\"] }]; a tool that is off, in `tools`: { \"deny\": [ … ] }")
 }
 
 /// Where this file says what other programs say in a field of this name.
@@ -16,7 +16,7 @@ pub(super) fn elsewhere(called: &str, written: &str, value: &Node) -> Option<&'s
     let name = written.to_lowercase().replace(['_', '-'], "");
     Some(match (called, name.as_str()) {
         ("the file", "permissions" | "guards" | "guardrails" | "rules") => {
-            "what is refused stands in `policies`: [{ \"tool\": \"terminal\", \"kind\": \"shell\", \"deny\": [\"git push *\"] }]"
+            "refusals belong in `policies`: [{ \"tool\": \"terminal\", \"kind\": \"shell\", \"deny\": [\"git push *\"] }]"
         }
         ("the file", "instructions" | "prompt" | "system" | "systemprompt") => {
             "a prompt belongs to a personality: \"personalities\": { \"NAME\": { \"prompt\": … } }"
@@ -25,13 +25,13 @@ pub(super) fn elsewhere(called: &str, written: &str, value: &Node) -> Option<&'s
             "variables for hooks are the operator's to give: `[hook_env]` in pintle.toml"
         }
         ("the file", "agent" | "profile" | "config") if value.is_object() => {
-            "remove it: what is in it belongs at the top of the file"
+            "remove it: its fields belong at the top of the file"
         }
         (_, "allowedtools" | "disallowedtools" | "allowtools" | "denytools") => {
-            "which tools there are stands at the top of the file: \"tools\": { \"allow\": [ … ], \"deny\": [ … ] }"
+            "the selection of tools belongs at the top of the file: \"tools\": { \"allow\": [ … ], \"deny\": [ … ] }"
         }
         ("`security`", "mode" | "zones" | "sandbox" | "permissionmode") => {
-            "how far calls may reach is said by `level`: `permissive`, `standard`, `strict` or `paranoid`"
+            "`level` says how far calls may reach: `permissive`, `standard`, `strict` or `paranoid`"
         }
         _ => return None,
     })
@@ -123,7 +123,7 @@ pub(super) fn example(called: &str, node: &Node, expected: &str) -> Option<Strin
         ("personality", Kind::Object(_)) => "write it in `personalities`, and here its name",
         ("mcpServers" | "channels", Kind::List(_)) => "give each its name: { \"NAME\": { … } }",
         ("command", Kind::List(_)) => {
-            "write the program alone; its arguments stand in `args`, or all of it in `argv` of a hook"
+            "write the program alone; its arguments belong in `args`, or all of it in `argv` of a hook"
         }
         ("argv" | "args", Kind::Text(line)) => {
             let words: Vec<String> =

@@ -235,18 +235,17 @@ fn rules_without_a_field(policy: &Node, tools: &[&ToolSpec], slips: &mut Vec<Pro
         _ => return,
     };
     let message = format!("no tool that this guard is for takes {looks_at}");
-    let label = "there would be nothing to look at";
+    let label = "nothing to check";
     slips.push(Problem::at(kind.span.clone(), message, label, taken(&fields)));
 }
 
 fn taken(fields: &BTreeSet<&str>) -> String {
     let names: Vec<&str> = fields.iter().copied().collect();
     match names.as_slice() {
-        [] => "such a tool takes nothing at all: remove the guard".to_owned(),
-        names => format!(
-            "what such a tool takes: {}; `kind: \"json\"` guards any field",
-            names.join(", ")
-        ),
+        [] => "these tools take no arguments: remove the guard".to_owned(),
+        names => {
+            format!("these tools take: {}; `kind: \"json\"` guards any field", names.join(", "))
+        }
     }
 }
 

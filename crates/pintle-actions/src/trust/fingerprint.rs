@@ -102,7 +102,7 @@ impl Change {
         }
         if let Some(folder) = compiled_in(&self.what) {
             return Some(format!(
-                "Python would run it in place of the source, and nobody can read it: remove the folder `{folder}`"
+                "Python would run it in place of the source, and it cannot be reviewed: remove the folder `{folder}`"
             ));
         }
         let name = self.what.rsplit('/').next().unwrap_or_default();

@@ -139,7 +139,7 @@ fn the_fields_and_rules_of_an_own_action_are_checked_like_those_of_the_others() 
         (
             "onError",
             r#""action": "freeze", "file": "x""#,
-            "`freeze` cannot stand in `onError`; move it to `onToolCall`",
+            "`freeze` does not belong in `onError`; move it to `onToolCall`",
         ),
     ] {
         let told = told(bucket, action);

@@ -262,7 +262,7 @@ fn a_file_that_python_compiled_shows_when_it_comes_and_not_when_it_goes() {
     assert_eq!(changes[0].what, "hooks/__pycache__/a.cpython-312.pyc");
     assert_eq!(
         changes[0].advice().unwrap(),
-        "Python would run it in place of the source, and nobody can read it: remove the folder `hooks/__pycache__`"
+        "Python would run it in place of the source, and it cannot be reviewed: remove the folder `hooks/__pycache__`"
     );
     assert_eq!(littered.diff(&clean), [], "the source is hashed itself");
     write(dir, "hooks/__pycache__/a.cpython-312.pyc", "y");

@@ -35,7 +35,7 @@ async fn amended(
     proposed: &mut ProposedCall,
 ) -> Result<(), Rejection> {
     if let Some(problem) = &call.malformed {
-        return Err(Rejection::Invalid(format!("the arguments are not valid JSON: {problem}")));
+        return Err(Rejection::Invalid(problem.clone()));
     }
     let mut records = Vec::new();
     let intercepted = ctx.agent().interceptors.amend(proposed, &mut records).await;

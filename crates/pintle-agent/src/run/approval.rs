@@ -104,7 +104,7 @@ fn answered(outcome: ApprovalOutcome, why: &str) -> Result<(), Rejection> {
         ApprovalOutcome::Approved { .. } => return Ok(()),
         ApprovalOutcome::Denied { by, reason: Some(reason) } => format!("{by} said no: {reason}"),
         ApprovalOutcome::Denied { by, reason: None } => format!("{by} said no"),
-        ApprovalOutcome::Expired => "a person was asked and nobody answered in time".into(),
+        ApprovalOutcome::Expired => "a person was asked and did not answer in time".into(),
         ApprovalOutcome::Parked => return Err(Rejection::Parked),
         ApprovalOutcome::Cancelled => "the question to a person was withdrawn".into(),
         ApprovalOutcome::NoOneToAsk => {

@@ -30,7 +30,7 @@ async fn every_kind_of_call_gets_one_result_in_order_and_errors_are_replayed_as_
         .map(|end| (text(&end["toolCallId"]), text(&end["outcome"])))
         .collect();
     let expected = [
-        ("malformed", "rejected", "the arguments are not valid JSON"),
+        ("malformed", "rejected", "it is not JSON"),
         ("unknown", "rejected", "there is no tool `write_fil`; did you mean `write_file`?"),
         ("invalid", "rejected", "invalid arguments for `write_file`"),
         ("panics", "panicked", "the tool panicked"),

@@ -1,4 +1,4 @@
-//! Asking people: every question is written down first, then put to whoever is there. The first valid answer counts,
+//! Asking people: every question is written down first, then put to the people who can answer. The first valid answer wins,
 //! wherever it comes from (R11.4–R11.6).
 
 use std::{
@@ -31,7 +31,7 @@ use crate::{
 pub(crate) type PendingQuestion = (ApprovalRequest, oneshot::Sender<TerminalAnswer>);
 pub(crate) type Questions = mpsc::UnboundedReceiver<PendingQuestion>;
 
-/// What the person at the terminal said.
+/// An answer at the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TerminalAnswer {
     Yes(Scope),
@@ -43,9 +43,9 @@ pub(crate) enum TerminalAnswer {
 pub(crate) struct AskVia {
     /// The person at this terminal.
     pub(crate) terminal: Option<mpsc::UnboundedSender<PendingQuestion>>,
-    /// Whoever answers with `pintle approvals`, from somewhere else.
+    /// A person elsewhere, who answers with `pintle approvals`.
     pub(crate) elsewhere: bool,
-    /// What rules for a session depend on; made with the first of them.
+    /// Keeps the rules of a session alive; created with the first of them.
     pub(crate) program: Arc<OnceLock<Program>>,
 }
 
@@ -68,7 +68,7 @@ struct Inner {
     store: Arc<dyn Store>,
     ask_via: AskVia,
     asked: Approvers,
-    /// What the agent is made of; its personality and platform are those of a session that has none of its own.
+    /// The origin of the agent's runs; its personality and platform are those of a session that has none of its own.
     origin: Origin,
     /// Where rules are written that outlive the session.
     rules_file: Option<PathBuf>,
@@ -99,7 +99,7 @@ impl Approver for StoredApprover {
         request: &'a ApprovalRequest,
     ) -> BoxFuture<'a, Prepared> {
         let request = self.0.offering(request.clone());
-        // What cannot be stored is not asked: nobody could answer it.
+        // A question that cannot be stored is not asked: no one could answer it.
         async move {
             let prepared = self.0.prepare(claim, request).await;
             prepared.unwrap_or(Prepared::Settled(ApprovalOutcome::NoOneToAsk))
@@ -155,7 +155,7 @@ impl Inner {
     async fn keep_rule(&self, request: &ApprovalRequest, approval: &Approval) {
         let kept = match (approval.scope, &request.rule, &approval.answered_by) {
             (Some(Scope::Session | Scope::Always), asked, _) if *asked != approval.rule => {
-                Err(Problem::new("the question offers another one by now"))
+                Err(Problem::new("the question now offers another rule"))
             }
             (Some(Scope::Session), Some(rule), Some(by)) => {
                 self.keep_for_session(request, rule, by).await
@@ -174,7 +174,7 @@ impl Inner {
                 tell!("  {}", dim(kept));
             }
             (Err(problem), _) => {
-                tell!("  {}", yellow("this call alone is approved; its rule was not kept"));
+                tell!("  {}", yellow("only this call is approved; the rule was not saved"));
                 tell!("{}", problem);
             }
             (Ok(_), None) => {}
@@ -202,7 +202,7 @@ impl Inner {
 
     fn keep_always(&self, rule: &ApprovalRule, by: &str) -> Result<&'static str, Problem> {
         let file = self.rules_file.as_ref();
-        let file = file.ok_or_else(|| Problem::new("nothing is kept beyond this program here"))?;
+        let file = file.ok_or_else(|| Problem::new("no rule can be saved here"))?;
         rules_file::add(file, rule, &self.origin.workspace, by, now_ms())?;
         Ok("in this folder")
     }
@@ -252,7 +252,7 @@ impl Inner {
         Ok(Prepared::Stored(id))
     }
 
-    /// Questions that are not settled, or whose answer nobody has acted on.
+    /// Questions that are open, or whose answer has not taken effect.
     async fn open(&self, session_id: &str) -> Result<Vec<Approval>, StoreError> {
         self.store.expire_approvals().await?;
         let filter = ApprovalFilter {
@@ -264,7 +264,7 @@ impl Inner {
         Ok(all)
     }
 
-    /// What this run is made of: stored with its question, so that whoever goes on with it makes the same again.
+    /// The origin of this run, stored with its question: the same agent can be built again from it.
     async fn origin_of(&self, session_id: &str) -> Result<Origin, StoreError> {
         let session = self.store.session(session_id).await?;
         let session = session.ok_or_else(|| StoreError::NoSuchSession(session_id.to_string()))?;
@@ -283,7 +283,7 @@ impl Inner {
         let by = self.asked.here.iter().find(|name| asked.may_be_answered_by(name));
         let here = self.ask_via.terminal.as_ref().zip(by);
         if here.is_none() && asked.state == ApprovalState::Pending {
-            // Nobody here is asked: whoever is here has to know that somebody is.
+            // The person here is not asked, and has to know that someone else is.
             let who = asked.approvers.join(", ");
             tell!("{} waits for an answer from {}: pintle approvals show {}", asked.tool, who, id);
             tell!("  {}", dim(text!("then: pintle approvals approve {}, or deny {}", id, id)));
@@ -334,7 +334,7 @@ impl Inner {
     }
 }
 
-/// Never comes back when nobody answers here: then the answer comes from elsewhere.
+/// Never returns when no one answers here: then the answer comes from elsewhere.
 async fn ask_terminal(
     here: Option<(&mpsc::UnboundedSender<PendingQuestion>, &String)>,
     request: &ApprovalRequest,
@@ -350,7 +350,7 @@ async fn ask_terminal(
     std::future::pending().await
 }
 
-/// What became of a question, and by whom if somebody answered: a name would stand for a user of the system.
+/// The state of a question that is no longer open, and who answered it.
 pub(crate) fn settled_already(approval: &Approval) -> String {
     let state = approval.state.as_str();
     match &approval.answered_by {

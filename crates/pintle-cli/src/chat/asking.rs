@@ -20,7 +20,7 @@ use crate::{
 /// Below this each key has a line of its own.
 const NARROW: usize = 60;
 
-/// What the questions of an agent are put together with.
+/// Facts that the questions of an agent show.
 #[derive(Clone, Default)]
 pub(crate) struct AskedAbout {
     pub(crate) workspace: PathBuf,
@@ -29,9 +29,9 @@ pub(crate) struct AskedAbout {
     pub(crate) rules_file: Option<PathBuf>,
 }
 
-/// What came of putting questions.
+/// The result of asking.
 pub(super) enum Asked {
-    /// Each has an answer, but for these, which were settled elsewhere.
+    /// Each has an answer, except these, which were answered elsewhere.
     Answered(Vec<String>),
     /// The terminal is gone.
     Stopped,
@@ -119,7 +119,7 @@ impl Asking<'_> {
         Question::of_request(request, &self.about.workspace, &self.about.scrubber)
     }
 
-    /// One question; `None` when it was settled elsewhere, or the terminal is gone.
+    /// One question; `None` when it was answered elsewhere, or the terminal is gone.
     async fn ask_one(&self, (request, reply): &mut PendingQuestion) -> Option<TerminalAnswer> {
         let question = Question::of_request(request, &self.about.workspace, &self.about.scrubber);
         let said = tokio::select! {
@@ -192,7 +192,7 @@ impl Asking<'_> {
             Glyph::Prompt
         );
         if !seen {
-            let lines = vec![key("d", text!("show all of it: there is no yes before"))];
+            let lines = vec![key("d", text!("show all of it, then y is possible"))];
             let no =
                 text!("  {} no   {} no, with a reason   {} ", bold("n"), bold("r"), Glyph::Prompt);
             return (lines, no, "dnr");
@@ -279,18 +279,18 @@ impl Asking<'_> {
     }
 }
 
-/// What is done about several questions.
+/// The answer to several questions.
 enum Chosen {
     YesToListed,
     NoToAll,
     /// This one is asked alone.
     One(usize),
-    /// One of them was settled elsewhere.
+    /// One of them was answered elsewhere.
     Changed,
     Stopped,
 }
 
 fn answer((_, reply): PendingQuestion, said: TerminalAnswer) {
-    // Who settled it meanwhile was first.
+    // An answer from elsewhere may have been first.
     let _ = reply.send(said);
 }

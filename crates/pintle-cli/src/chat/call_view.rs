@@ -1,4 +1,4 @@
-//! What a person sees of tool calls: those of one message are one tree, in the model's order, each with its own outcome.
+//! Tool calls on the screen: those of one message are one tree, in the model's order, each with its own outcome.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -24,7 +24,7 @@ const AFTER_FAILURE: usize = 10;
 const OF_A_TRACEBACK: usize = 6;
 /// Below this, what stands at the right moves under the row.
 const NARROW: usize = 60;
-/// What the tools add to an output, in brackets on a line of its own.
+/// The notes that tools add to an output, in brackets on a separate line.
 const NOTES: [&str; 7] = [
     "[exit code ",
     "[killed by signal ",
@@ -58,7 +58,7 @@ pub(super) struct CallView {
     pub(super) sources: BTreeMap<String, String>,
     /// The names of the person at this terminal.
     you: Vec<String>,
-    /// What to do about a call that needed a yes when there was no one to ask.
+    /// The advice under a call that needed a yes when there was no one to ask.
     pub(super) when_unasked: &'static str,
 }
 
@@ -71,7 +71,7 @@ struct Call {
     writes: String,
     refused: Vec<String>,
     end: Option<End>,
-    /// What its sub-agent did.
+    /// The calls of its sub-agent.
     below: Vec<Shown>,
 }
 
@@ -130,7 +130,7 @@ impl CallView {
         number.checked_sub(1).and_then(|at| self.outputs.get(at))
     }
 
-    /// What is running, for as long as it takes.
+    /// The call that is running, for the spinner.
     pub(super) fn running(&self) -> Option<Shown> {
         let all = self.tree.iter().chain(self.nested.values());
         let running: Vec<&Call> =
@@ -178,7 +178,7 @@ impl CallView {
                 };
                 let call = match call {
                     Some(call) => call,
-                    // A second attempt is a call of its own, behind the others.
+                    // A second attempt is a separate call, after the others.
                     None => self.tree.push_mut(Call::new(&made)),
                 };
                 call.args = args.clone();

@@ -24,11 +24,11 @@ use crate::{
 const AGAIN_WITHIN: Duration = Duration::from_secs(2);
 const AGAIN: &str = "Press Ctrl-C again within 2 s to quit.";
 
-/// What the next message goes on with.
+/// The session of the next message.
 pub(super) struct Talk {
     pub(super) key: String,
     pub(super) goes: Goes,
-    /// Who is to answer it; the conversation's own personality unless somebody said.
+    /// The personality that answers; the conversation's own unless another was chosen.
     pub(super) personality: Option<String>,
     pub(super) last_run: Option<String>,
 }
@@ -71,12 +71,12 @@ async fn talk(
         view.input.complete(slash::words(&current.assembled, &talk.key).await);
     }
     if let Some(approval) = unfinished(environment, &current.assembled, &talk).await? {
-        tell!("{}", dim("a question from before is still open"));
+        tell!("{}", dim("an earlier question is still open"));
         match go_on(environment, chat, view, current, &approval).await {
             Ok(Ended::Done { .. }) => {}
             Ok(ended) => return Ok(ended),
             Err(problem) => {
-                let open = "nothing ran; `pintle approvals` still answers it, and your next message here calls it off";
+                let open = "nothing ran; answer it with `pintle approvals`, or cancel it with your next message here";
                 tell!("{}\n{}", problem, dim(open));
             }
         }

@@ -26,7 +26,7 @@ pub(super) type Editor = rustyline::Editor<Completion, FileHistory>;
 pub(crate) struct Words {
     /// Each command, with what it does.
     pub(crate) commands: Vec<(&'static str, &'static str)>,
-    /// What may follow a command.
+    /// The words that may follow a command.
     pub(crate) arguments: Vec<(&'static str, Vec<String>)>,
 }
 

@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::{
     StopSignal,
     editor::{self, Words},
-    keys::{KeyRequest, Raw, read_key, read_words, typed_ahead},
+    keys::{KeyRequest, NO_ANSWER, Raw, read_key, read_words, typed_ahead},
 };
 use crate::{
     out::{self, tell},
@@ -26,7 +26,7 @@ use crate::{
 
 const PROMPT: &str = "› ";
 
-/// What a person said, or did instead.
+/// A line of input, or the key or signal that came instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Line {
     Text(String),
@@ -179,7 +179,7 @@ impl Reader {
         editor: &mut editor::Editor,
         before: &Termios,
     ) -> rustyline::Result<String> {
-        let _raw = Raw::enter(before)?;
+        let _raw = Raw::enter(before, false)?;
         self.typed_ahead.push_str(&typed_ahead()?);
         if let Some((line, rest)) = self.typed_ahead.split_once(['\r', '\n']) {
             let line = plain(line);
@@ -208,6 +208,14 @@ impl Reader {
 /// Without control characters: no key but Enter does anything before there is a prompt.
 fn plain(typed: &str) -> String {
     typed.split('\u{1b}').next().unwrap_or_default().replace(char::is_control, "")
+}
+
+/// One key at a question outside of a conversation; `None` after Ctrl-C or Ctrl-D.
+pub(crate) fn ask_key(prompt: Shown, accepted: &str) -> Option<char> {
+    let before = tcgetattr(std::io::stdin()).ok()?;
+    let request = KeyRequest { prompt, accepted: format!("{accepted}{NO_ANSWER}"), is_new: true };
+    let key = read_key(&before, &request, || true).unwrap_or_else(|_| key_by_line(&request));
+    key.filter(|key| accepted.contains(*key))
 }
 
 fn line_of_stdin() -> Line {

@@ -1,20 +1,19 @@
-//! Ctrl-C and what else tells the program to stop, heard from the first moment on: one that comes while nobody awaits
-//! it is not lost.
+//! Ctrl-C, SIGTERM and SIGHUP, caught from the start: a signal that comes while nothing awaits it is not lost.
 
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What a shell makes of Ctrl-C.
-const INTERRUPTED: u8 = 130;
-/// What a shell makes of a terminal that is gone, and of `kill`.
+/// The exit code after Ctrl-C, as shells report it.
+pub(crate) const INTERRUPTED: u8 = 130;
+/// The exit codes after SIGHUP and SIGTERM, as shells report them.
 const HUNG_UP: u8 = 129;
 const TERMINATED: u8 = 143;
 
-/// Whoever tells a program to leave kills it after a while: handlers that take longer than this are ended before.
+/// A service manager sends SIGKILL some time after SIGTERM: handlers that take longer than this are ended first.
 pub(crate) const LEAVES_WITHIN: Duration = Duration::from_secs(8);
 
-/// What stops a run or the program.
+/// A signal that stops a run or the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StopSignal {
     /// Ctrl-C: stop what runs. A second one leaves at once.
@@ -40,7 +39,7 @@ pub(crate) struct Interrupts {
 }
 
 impl Interrupts {
-    /// From here on none of them ends the process by itself.
+    /// From here on none of these signals ends the process by itself.
     pub(crate) fn listen() -> Self {
         Self {
             interrupt: signal(SignalKind::interrupt()).ok(),
@@ -50,7 +49,7 @@ impl Interrupts {
         }
     }
 
-    /// It came too late for what it was heard in: it is for what comes next.
+    /// Keeps a signal that came too late for this run: it applies to the next step.
     pub(crate) fn keep(&mut self, signal: StopSignal) {
         self.kept = Some(signal);
     }
@@ -68,7 +67,7 @@ impl Interrupts {
         }
     }
 
-    /// Does this, unless somebody would rather not: then it is dropped, and this is the exit code.
+    /// Runs this until a signal comes: then it is dropped, and the error is the exit code.
     pub(crate) async fn or_stopped<T>(&mut self, work: impl Future<Output = T>) -> Result<T, u8> {
         tokio::select! {
             done = work => Ok(done),
@@ -76,8 +75,7 @@ impl Interrupts {
         }
     }
 
-    /// Waits for the last handlers. The exit code when somebody would rather not wait, or has told the program to leave
-    /// already.
+    /// Waits for the last handlers. Returns the exit code after another signal, or if one has come already.
     pub(crate) async fn last(
         &mut self,
         mut leaves: Option<u8>,

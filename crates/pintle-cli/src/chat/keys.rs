@@ -1,5 +1,5 @@
-//! Single keys at a question. They are read without Enter, and no key answers by accident: what was typed before, what is
-//! pasted and what an arrow key sends is dropped.
+//! Single keys at a question, read without Enter. No key answers by accident: keys typed before the question, pasted text
+//! and the bytes of an arrow key are dropped.
 
 use std::{
     io::{self, stdin},
@@ -24,18 +24,23 @@ use crate::{
 const DRAWN_FOR: Duration = Duration::from_millis(300);
 /// A person needs longer between two keys; a paste and an arrow key do not.
 const SAME_STROKE: Duration = Duration::from_millis(20);
-/// What is dropped is over when nothing has come for so long.
+/// A paste has ended when nothing has come for this long.
 const QUIET: Duration = Duration::from_millis(100);
 /// How often it is looked whether the answer is still wanted.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// The terminal without line editing and echo, until this is dropped. Ctrl-C stays a signal, and Enter stays apart from Ctrl-J.
+/// Ctrl-C and Ctrl-D, where they are keys like any other.
+pub(super) const NO_ANSWER: &str = "\u{3}\u{4}";
+
+/// The terminal without line editing and echo, until this is dropped. Ctrl-C stays a signal unless it is read as a key,
+/// and Enter stays apart from Ctrl-J.
 pub(super) struct Raw<'t>(&'t Termios);
 
 impl<'t> Raw<'t> {
-    pub(super) fn enter(before: &'t Termios) -> io::Result<Self> {
+    pub(super) fn enter(before: &'t Termios, reads_ctrl_c: bool) -> io::Result<Self> {
         let mut raw = before.clone();
         raw.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
+        raw.local_modes.set(LocalModes::ISIG, !reads_ctrl_c);
         raw.input_modes.remove(InputModes::ICRNL);
         tcsetattr(stdin(), OptionalActions::Now, &raw)?;
         Ok(Self(before))
@@ -48,7 +53,7 @@ impl Drop for Raw<'_> {
     }
 }
 
-/// What is read at a question.
+/// A prompt for one key.
 pub(super) struct KeyRequest {
     /// The line that says which keys there are.
     pub(super) prompt: Shown,
@@ -66,7 +71,7 @@ pub(super) fn read_key(
     request: &KeyRequest,
     is_wanted: impl Fn() -> bool,
 ) -> io::Result<Option<char>> {
-    let raw = Raw::enter(before)?;
+    let raw = Raw::enter(before, request.accepted.contains(NO_ANSWER))?;
     if request.is_new {
         drop_until(Instant::now() + DRAWN_FOR)?;
     }
@@ -77,13 +82,14 @@ pub(super) fn read_key(
     while is_wanted() {
         let Some(key) = one_key()? else { continue };
         if request.accepted.contains(key) {
-            let key_name = if key == '\n' { String::new() } else { key.to_string() };
+            let key_name = if key.is_control() { String::new() } else { key.to_string() };
             out::key_prompt_answered(&key_name.shown());
             return Ok(Some(key));
         }
         if !std::mem::replace(&mut hinted, true) {
-            let keys: Vec<String> = request.accepted.chars().map(String::from).collect();
-            out::tell_line(&dim(text!("  only these keys answer: {}", keys.join(" "))));
+            let keys = request.accepted.chars().filter(char::is_ascii_graphic);
+            let keys: Vec<String> = keys.map(String::from).collect();
+            out::tell_line(&dim(text!("  use one of these keys: {}", keys.join(" "))));
         }
     }
     tcflush(stdin(), QueueSelector::IFlush)?;
@@ -98,7 +104,7 @@ pub(super) fn read_words(
     prompt: &Shown,
     is_wanted: impl Fn() -> bool,
 ) -> io::Result<Option<String>> {
-    let _raw = Raw::enter(before)?;
+    let _raw = Raw::enter(before, false)?;
     let room = width().saturating_sub(columns(prompt) + 1);
     let (mut typed, mut bytes) = (String::new(), Vec::new());
     out::key_prompt_opens(prompt.clone());
@@ -153,6 +159,7 @@ fn one_key() -> io::Result<Option<char>> {
     let Some(read) = read_within(LOOK_EVERY)? else { return Ok(None) };
     match (read.as_slice(), read_within(SAME_STROKE)?) {
         ([b'\r' | b'\n'], None) => Ok(Some('\n')),
+        ([byte @ (3 | 4)], None) => Ok(Some(char::from(*byte))),
         ([byte], None) if byte.is_ascii_graphic() => Ok(Some(char::from(*byte))),
         _ => {
             // The rest of a paste or of an escape sequence may come in pieces.
@@ -169,7 +176,7 @@ fn drop_until(end: Instant) -> io::Result<()> {
     Ok(())
 }
 
-/// What has been typed, if anything was within this time.
+/// The bytes typed within this time, if any.
 fn read_within(limit: Duration) -> io::Result<Option<Vec<u8>>> {
     let stdin = stdin();
     let mut ready = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];

@@ -9,7 +9,7 @@ use crate::{
 /// An unfinished link is held back for so long.
 const LONGEST_LINK: usize = 400;
 
-/// What has come of the answer, and how it goes on.
+/// The state of an answer that is still coming.
 pub(super) struct Markdown {
     width: usize,
     /// The word that is not complete.
@@ -25,7 +25,7 @@ pub(super) struct Markdown {
     table: Vec<String>,
 }
 
-/// What the current line is part of.
+/// The block that the current line belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Block {
     /// Its first word has not come.
@@ -53,7 +53,7 @@ impl Markdown {
         }
     }
 
-    /// What can be drawn with this piece.
+    /// The text that can be drawn after this piece.
     pub(super) fn push(&mut self, piece: &str) -> Shown {
         let mut drawn = Shown::default();
         for c in piece.chars().filter(|c| *c != '\r') {

@@ -29,8 +29,8 @@ pub(crate) use approver::{
 };
 pub(crate) use asking::AskedAbout;
 pub(crate) use events::print_events;
-pub(crate) use input::{Input, Line};
-pub(crate) use interrupts::{Interrupts, LEAVES_WITHIN, StopSignal};
+pub(crate) use input::{Input, Line, ask_key};
+pub(crate) use interrupts::{INTERRUPTED, Interrupts, LEAVES_WITHIN, StopSignal};
 pub(crate) use question::{Question, short};
 use reload::{Current, Recipe};
 pub(crate) use run_view::{Ended, Pacer, Reached, RunView};
@@ -66,7 +66,7 @@ pub(crate) async fn run(environment: &Environment, chat: Chat) -> Result<ExitCod
 }
 
 /// The conversation's key. Every folder has its own unless one is named: what is said in one project does not turn up
-/// in another. The name is for people; the hash tells folders of one name apart without spelling out where they are.
+/// in another. The name is for people; the hash distinguishes folders of one name without showing their paths.
 fn key(environment: &Environment, chat: &Chat) -> Result<String, Problem> {
     if let Some(session) = &chat.session {
         return Ok(session.clone());
@@ -140,8 +140,8 @@ async fn answer(
             }
             (ExitCode::SUCCESS, None)
         }
-        Ended::Done { text, outcome } => {
-            let problem = Problem::new(format!("{text} ({})", outcome.as_str()));
+        Ended::Done { text, .. } => {
+            let problem = Problem::new(text);
             match environment.stderr_is_terminal {
                 true => out::tell_line(&wrap(&problem.shown(), width(), 2)),
                 false => tell!("{}", problem),

@@ -21,7 +21,7 @@ use crate::{
     term::{Diff, DiffPart, Glyph, columns, left, plural, size, wrap},
 };
 
-/// More lines of a command or a file are cut in the middle until somebody asks for them.
+/// More lines of a command or a file are cut in the middle until `d` shows them.
 const MOST_LINES: usize = 20;
 /// A longer file is not compared.
 const LONGEST_FILE: u64 = 1024 * 1024;
@@ -56,7 +56,7 @@ enum Subject<'q> {
     Arguments,
 }
 
-/// What a person reads before the keys.
+/// The text above the keys.
 pub(crate) struct Text {
     pub(crate) lines: Vec<Shown>,
     /// Whether something is left out: then there is no yes before it was seen.
@@ -126,7 +126,7 @@ impl<'q> Question<'q> {
         self.args.get(key).and_then(Value::as_str)
     }
 
-    /// What would happen, what it is about, and why a person is asked; all of it with `whole`.
+    /// The title, the call and the reason for the question; uncut with `whole`.
     pub(crate) fn text(&self, now: u64, width: usize, whole: bool) -> Text {
         let (title, body, is_cut) = self.body(width, whole);
         let title = text!("{} {}", Glyph::Ask, title);
@@ -347,7 +347,7 @@ impl<'q> Question<'q> {
     }
 }
 
-/// What the rule covers, in words.
+/// The calls that the rule covers, in words.
 pub(super) fn rule_in_words(rule: &ApprovalRule) -> Shown {
     match rule.tool.as_str() {
         "terminal" => text!("every `{}`", rule.allow.as_deref().unwrap_or_default()),

@@ -24,19 +24,19 @@ use crate::{
     shown::{dim, red, text, yellow},
 };
 
-/// Said for as long as it is so: whoever missed it once would rely on a rule that is not there.
-const OLD_ONE: &str = "the profile on the disk is not used (`pintle hooks lint` and `pintle trust` say why): an older one is in force";
+/// Repeated before each run: a person who missed it would rely on a rule that is not in force.
+const OLD_ONE: &str = "the profile on the disk is not used (`pintle hooks lint` and `pintle trust` say why): an older version is in force";
 
 /// No file of a profile is longer.
 const LONGEST: u64 = 1024 * 1024;
 
-/// What every agent of this conversation is put together with.
+/// The parts that every agent of this conversation shares.
 pub(super) struct Recipe {
-    /// Without a terminal there is no one to ask, and the agent says so, unless it is told to wait.
+    /// Without a terminal there is no one to ask, and the agent says so, unless it is to wait.
     pub(super) terminal: Option<mpsc::UnboundedSender<PendingQuestion>>,
     pub(super) elsewhere: bool,
     pub(super) waiting: Arc<Waiting>,
-    /// What the rules of its sessions depend on: an agent that takes another's place keeps them.
+    /// Keeps the rules of its sessions alive when a new agent takes over.
     pub(super) program: Arc<OnceLock<Program>>,
 }
 
@@ -69,9 +69,9 @@ pub(super) struct Current {
     recipe: Recipe,
     found: Found,
     seen: Vec<String>,
-    /// What to say of the profile in force when the one on the disk is another, which does not load.
+    /// The warning when an older profile is in force because the one on the disk does not load.
     outdated: Option<&'static str>,
-    /// Agents whose place another took, on their way out: a webhook that nobody answers must not hold up the next run.
+    /// Replaced agents that are still closing: an endpoint that does not answer must not delay the next run.
     leaving: JoinSet<()>,
 }
 
@@ -116,7 +116,7 @@ impl Current {
         Ok(())
     }
 
-    /// The same for whoever only looks. Whether something changed, which then has been told.
+    /// The same for commands that only look. Returns whether something changed, after printing it.
     pub(super) async fn refresh(
         &mut self,
         environment: &Environment,
@@ -131,21 +131,21 @@ impl Current {
             Ok(new) => {
                 self.replace(new);
                 self.outdated = None;
-                tell!("{}", dim(text!("{} changed: the new one is in force", changed)));
+                tell!("{}", dim(text!("{} changed: the new version is in force", changed)));
             }
             Err(problem) if now.first() == self.seen.first() => {
                 let stays =
-                    text!("{} changed and is not used: the old one stays in force", changed);
+                    text!("{} changed and is not used: the old version stays in force", changed);
                 tell!("{}\n{}", problem, red(stays));
                 self.outdated = Some(OLD_ONE);
             }
-            // What the operator says holds at once, whatever becomes of the profile (R10.8).
+            // The operator's rules apply at once, with the new profile or the old one (R10.8).
             Err(problem) => {
                 let held = self.held(environment, chat).await.map_err(|problem| {
-                    problem.fix("nothing runs until the profile keeps to what pintle.toml says now")
+                    problem.fix("nothing runs until the profile fits pintle.toml")
                 })?;
                 self.replace(held);
-                let stays = "the profile is not used: the old one stays in force, as far as pintle.toml allows it now";
+                let stays = "the profile is not used: the old version stays in force, as far as pintle.toml allows it now";
                 tell!("{}\n{}", problem, red(stays));
                 self.outdated = Some(OLD_ONE);
             }
@@ -180,7 +180,7 @@ impl Current {
         self.leaving.spawn(old.close());
     }
 
-    /// What goes on from one agent of this conversation to the next.
+    /// The state that passes from one agent of this conversation to the next.
     fn heirs(&self) -> Extras {
         Extras { webhooks: self.assembled.bound.webhooks(), ..self.recipe.extras() }
     }
@@ -195,7 +195,7 @@ impl Current {
     }
 }
 
-/// What of all that has changed, in words.
+/// The files that changed, in words.
 fn changed(before: &[String], now: &[String]) -> &'static str {
     let rest = |texts: &[String]| texts.get(2..).unwrap_or_default().to_vec();
     match (rest(before) != rest(now), before.first() != now.first()) {

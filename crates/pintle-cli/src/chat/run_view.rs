@@ -47,18 +47,18 @@ pub(crate) struct RunView {
 /// Lets a reader follow a run turn by turn: the run waits at each of its requests to the model.
 pub(crate) struct Pacer {
     pub(crate) turns: mpsc::UnboundedReceiver<(u32, oneshot::Sender<()>)>,
-    /// What is shown when a turn is reached.
+    /// The lines to show when a turn is reached.
     pub(crate) reached: Box<dyn FnMut(u32) -> Result<Option<Reached>, Problem> + Send>,
 }
 
 /// A turn that a reader is shown.
 #[derive(Default)]
 pub(crate) struct Reached {
-    /// What ends with it.
+    /// The lines of the step that ends with it.
     pub(crate) end: Vec<Shown>,
     /// Whether the reader says when it goes on.
     pub(crate) pauses: bool,
-    /// What begins with it.
+    /// The lines of the step that begins with it.
     pub(crate) begin: Vec<Shown>,
 }
 
@@ -106,7 +106,7 @@ pub(crate) enum Ended {
     },
     /// Ctrl-C twice: leave at once.
     Quit(u8),
-    /// The program was told to leave, and the run has been stopped: leave when the last handlers are done.
+    /// The program got a signal to end and the run was stopped: leave when the last handlers are done.
     Leave(u8),
 }
 
@@ -183,7 +183,7 @@ impl RunView {
         self
     }
 
-    /// What the person says next.
+    /// The person's next message.
     pub(crate) async fn next_line(&mut self) -> Line {
         tokio::select! {
             line = self.input.next() => line,
@@ -243,7 +243,7 @@ impl RunView {
                                self.screen.note(&stopping.words());
                            }
                            code = stopping.too_late() => return Ended::Quit(code),
-                           // What happened before a question is seen before it.
+                           // Earlier events are shown before the question.
                            event = run.next() => {
                                let Some(event) = event else {
                                    return Ended::Done { text: "the run is gone".into(), outcome: RunOutcome::Error };
@@ -308,7 +308,7 @@ impl RunView {
     }
 }
 
-/// What became of a question while a person was still thinking about it.
+/// The outcome of a question that closed before the person here answered.
 fn answered_elsewhere(outcome: &str, by: Option<&str>) -> Shown {
     match (outcome, by) {
         ("expired", _) => text!("no answer came in time: the question expired"),
@@ -346,7 +346,7 @@ impl Stopping {
         None
     }
 
-    /// Comes when the program was told to leave and the run has not ended in time.
+    /// Resolves when the program has to end and the run has not stopped in time.
     pub(super) async fn too_late(&self) -> u8 {
         match self.leaves {
             Some((code, at_the_latest)) => {

@@ -1,4 +1,4 @@
-//! What a person sees of a run: text as it comes, its tool calls, what blocks, and what is waited for.
+//! A run on the screen: its text as it comes, tool calls, blocks, and the spinner.
 
 use std::{
     collections::BTreeSet,
@@ -25,13 +25,13 @@ use crate::{
     term::{Glyph, duration, millis, width, wrap},
 };
 
-/// What is fired when the run has said that it is done.
+/// Points that fire after the `done` event.
 const AFTER_DONE: [&str; 2] = [ErrorRaised::NAME, SessionEnd::NAME];
 
 pub(crate) struct Screen {
     /// Text goes to standard output as it comes; otherwise the caller prints the answer.
     streams_text: bool,
-    /// What happens on the way is shown, and not only what blocks.
+    /// Progress is shown, and not only blocks.
     notes: bool,
     animated: bool,
     /// Draws the answer; none where it goes to a file or a program.
@@ -46,13 +46,13 @@ pub(crate) struct Screen {
     open: usize,
     open_since: Option<Instant>,
     waited: Duration,
-    /// What was shown of the records' notes in this run: a hook that fires often says it once.
+    /// Notes of hooks that were shown in this run: each is shown once.
     noted: BTreeSet<(Arc<str>, String)>,
-    /// What was drawn last: a blank line stands between text and calls.
+    /// The last thing drawn: a blank line separates text and calls.
     last: Drawn,
     /// A person sees it.
     is_seen: bool,
-    /// What the run cost is shown at its end.
+    /// Tokens and cost are shown at the end of the run.
     shows_totals: bool,
 }
 
@@ -63,10 +63,10 @@ enum Drawn {
     Calls,
 }
 
-/// What it takes to be asked by `pintle chat`.
+/// Advice for a call that needed a yes without a terminal.
 const NO_TERMINAL: &str = "there is no terminal to ask at: --wait-for-approval waits until a person answers with `pintle approvals`";
 
-/// What is being waited for right now.
+/// The handler that the run waits for.
 #[derive(Default)]
 pub(crate) struct Waiting(Mutex<Option<Handler>>);
 
@@ -303,15 +303,15 @@ impl Screen {
                 // Also where only the answer is wanted: nothing else would say it.
                 out::tell_line(&blocked(point, handler, reason));
             }
-            RunEventKind::Error { code, message } => {
-                self.line(&text!("{} {}: {}", bold(red("error")), code, message));
+            RunEventKind::Error { message, .. } => {
+                self.line(&wrap(&text!("{}: {}", bold(red("error")), message), width(), 2));
             }
             RunEventKind::Done { text, outcome } if own => self.done(run, text, *outcome),
             _ => {}
         }
     }
 
-    /// What the model said last has been streamed; how it ended otherwise has not.
+    /// The last text has been streamed; an end for another reason has not been shown yet.
     fn done(&mut self, run: &str, text: &str, outcome: RunOutcome) {
         self.end_text();
         out::end_line();
@@ -329,7 +329,7 @@ impl Screen {
     }
 }
 
-/// Tells what went wrong at a run's very end: the view of the run has been closed by then.
+/// Prints blocks at the points after `done`: the view of the run is closed by then.
 pub(crate) fn tell_of_the_end(event: &RunEvent) {
     if let RunEventKind::HookBlocked { point, handler, reason, .. } = &event.kind
         && AFTER_DONE.contains(point)

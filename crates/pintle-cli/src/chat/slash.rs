@@ -34,7 +34,7 @@ const COMMANDS: [(&str, &str); 12] = [
 /// So many earlier conversations are listed.
 const MOST_SESSIONS: usize = 10;
 
-/// What comes after a command.
+/// What to do after a command.
 pub(super) enum Then {
     GoOn,
     Leave,

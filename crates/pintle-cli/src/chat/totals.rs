@@ -1,4 +1,4 @@
-//! What a run did and what it cost.
+//! The calls, tokens and cost of a run.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
 pub(crate) struct CallLog {
     pub(crate) glyph: Glyph,
     pub(crate) call: Shown,
-    /// What became of it, in a few words.
+    /// Its outcome, in a few words.
     pub(crate) what: Shown,
     pub(crate) ran: bool,
     pub(crate) approved: bool,
@@ -23,7 +23,7 @@ pub(crate) struct CallLog {
     pub(crate) took: Duration,
 }
 
-/// What a run cost and what it did, for its last lines.
+/// The figures for the last lines of a run.
 #[derive(Default)]
 pub(super) struct Totals {
     pub(super) turns: u64,

@@ -33,11 +33,10 @@ use crate::{
     term::call,
 };
 
-/// How long a run that waits has to take up a yes, before whoever gave it leaves.
+/// How long a run that waits has to take up a yes, before `pintle approvals` exits.
 const TAKES_UP_WITHIN: Duration = Duration::from_secs(5);
 /// A run that goes on may come to its next question.
-const ONE_AT_A_TIME: &str =
-    "not asked: an answer covers one question only. Ask the agent again with `pintle chat`";
+const ONE_AT_A_TIME: &str = "not asked: `pintle approvals` answers one question at a time. Ask the agent again with `pintle chat`";
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 pub(crate) async fn run(
@@ -57,13 +56,13 @@ pub(crate) async fn run(
     }
 }
 
-/// What waits for an answer, for a conversation.
+/// The open questions, for `/approvals`.
 pub(crate) async fn list_open(environment: &Environment, store: &dyn Store) -> Result<(), Problem> {
     store.expire_approvals().await?;
     list(environment, store, false).await
 }
 
-/// What is left to do.
+/// The next step after an answer.
 enum Done {
     Said,
     Resumes(Box<ResumedRun>),
@@ -108,7 +107,7 @@ async fn look_or_answer(environment: &Environment, approvals: Approvals) -> Resu
     let is_the_gateways = message.is_some_and(|message| {
         matches!(message.state, MessageState::Queued | MessageState::Parked)
     });
-    // A run that waits holds its session. When nobody does, its process is gone: it goes on here. The message of a chat is
+    // A run that waits holds its session. If the session is free, the run's process is gone, and the run continues here. The message of a chat is
     // the gateway's: it goes on with the run, now or after its next start.
     let claim = match is_the_gateways {
         true => None,
@@ -134,7 +133,7 @@ async fn find(store: &dyn Store, typed: &str) -> Result<Approval, Problem> {
     }
 }
 
-/// Nobody is shown arguments that are not those that run, nor answers about them (P3).
+/// The arguments shown are the ones that would run (P3).
 fn shows_something_else(id: &str) -> Problem {
     Problem::new(format!("{id} cannot be answered: its arguments were changed in the database"))
         .cause("another program wrote to the database, so another call would run than is shown")
@@ -150,7 +149,7 @@ fn answers_as(environment: &Environment, approval: &Approval) -> Result<String, 
         return Ok(name.clone());
     }
     let who: Vec<_> = approval.approvers.iter().filter(|name| may(name)).cloned().collect();
-    let who = if who.is_empty() { "nobody any more".to_string() } else { who.join(", ") };
+    let who = if who.is_empty() { "no one any more".to_string() } else { who.join(", ") };
     Err(not_allowed(names.first().map_or("nobody", String::as_str), &who))
 }
 
@@ -160,7 +159,7 @@ fn not_allowed(by: &str, who: &str) -> Problem {
         .fix("run pintle approvals as one of these users")
 }
 
-/// What somebody said on the command line.
+/// The answer on the command line.
 struct Said {
     decision: Decision,
     reason: Option<String>,
@@ -175,13 +174,13 @@ struct Answering<'e> {
 }
 
 impl Answering<'_> {
-    /// The run that asked is gone, and nobody else goes on with it while this has its session.
+    /// The run that asked is gone, and this process holds its session, so no other continues it.
     async fn in_its_place(&self, id: &str, claim: Claim) -> Result<Done, Problem> {
-        // What was read before the claim may have been acted on since.
+        // The state may have changed since it was read without the claim.
         let approval = find(&*self.store, id).await?;
         let approves = self.approves();
         if approval.state == ApprovalState::Approved && approval.waits_for_its_run() {
-            // The run died before it heard the yes, which stands: whoever repeats it goes on with the run.
+            // The run died before it got the approval, which still stands: approving again continues the run.
             if !approves {
                 let how = "pintle approvals approve continues its run; a new message in its conversation cancels it";
                 return Err(already(&approval).fix(how));
@@ -197,7 +196,7 @@ impl Answering<'_> {
         if approval.state != ApprovalState::Pending {
             return Err(already(&approval));
         }
-        // Before a yes it must be sure that the run can go on. A no needs nobody to: nothing runs either way.
+        // Before an approval it must be sure that the run can continue. A denial runs nothing either way.
         let ready = match approves {
             false => None,
             true => Some(self.assemble(&approval).await.map_err(|problem| {
@@ -209,7 +208,7 @@ impl Answering<'_> {
                 self.say_answered(&approval).await?;
                 (*approval, None)
             }
-            // Somebody was first, and left the run to whoever has its session.
+            // Another answer was first, and left the run to the holder of its session.
             Ok(AnswerResult::AlreadyAnswered(approval)) if approval.waits_for_its_run() => {
                 let agrees = approves == (approval.state == ApprovalState::Approved);
                 let late = match agrees {
@@ -245,7 +244,7 @@ impl Answering<'_> {
         }
     }
 
-    /// The run that asked, or somebody who goes on with it, has the session and acts on the answer.
+    /// Another process holds the session and acts on the answer.
     async fn to_its_run(&self, approval: Approval) -> Result<Done, Problem> {
         let approval = match self.record(&approval).await {
             Ok(AnswerResult::Accepted(approval)) => *approval,
@@ -273,7 +272,7 @@ impl Answering<'_> {
         Ok(Done::Said)
     }
 
-    /// The session, if whoever had it left without acting on the yes.
+    /// The session, if its holder exited without acting on the approval.
     async fn left_behind(&self, approval: &Approval) -> Result<Option<Claim>, Problem> {
         let until = Instant::now() + TAKES_UP_WITHIN;
         let waits = async || {

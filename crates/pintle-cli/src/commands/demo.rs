@@ -31,7 +31,7 @@ use crate::{
     term::{Glyph, columns, duration, fit, fit_middle, pad, plural, width, wrap},
 };
 
-/// What the conversation is called in the list of sessions.
+/// The key of the conversation in the list of sessions.
 const KEY: &str = "demo";
 
 pub(crate) async fn run(environment: &Environment, demo: Demo) -> Result<ExitCode, Problem> {
@@ -121,7 +121,7 @@ fn announce_turns(
     Ok(turns)
 }
 
-/// What is shown when a turn of the run is reached: the end of the step before, then the beginning of the next.
+/// The lines at a turn of the run: the end of the last step, then the beginning of the next.
 fn presenter(
     folder: Arc<DemoFolder>,
     steps: Vec<Step>,
@@ -177,7 +177,7 @@ fn summary(log: &[CallLog], has_sandbox: bool, run: &str) {
     let bar = width().saturating_sub(label + TIME + 2);
     let whole = log.iter().map(|row| row.from + row.took).max().unwrap_or_default().as_secs_f64();
     for row in log {
-        // What became of it is read whole; the call loses its middle.
+        // The outcome is never cut; the call loses its middle.
         let room = label.saturating_sub(columns(&row.what) + 4);
         let call = fit_middle(&row.call, room);
         let what = fit(&text!("{} {}  {}", row.glyph, call, dim(&row.what)), label);

@@ -57,7 +57,7 @@ async fn show_prompt(environment: &Environment, doctor: &Doctor) -> Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-/// What became of one handler's part in the prompt.
+/// The fate of one handler's part of the prompt.
 fn contribution(handler: &HandlerRecord) -> Shown {
     let mut line = text!("{} {}", bold(&*handler.name), handler.outcome.name());
     if !handler.won.is_empty() {
@@ -69,12 +69,12 @@ fn contribution(handler: &HandlerRecord) -> Shown {
     line
 }
 
-/// What was found about one thing.
+/// The finding of one check.
 struct Finding {
     check: &'static str,
     state: State,
     said: String,
-    /// What it leads to.
+    /// Its effect.
     effect: Option<String>,
     fixes: Vec<String>,
 }
@@ -269,7 +269,7 @@ fn plugins(assembled: &Assembled) -> Vec<Finding> {
     assembled.plugins.list().iter().map(said).collect()
 }
 
-/// The data folder and the database in it, looked through to its last page: damage shows only where somebody looks.
+/// The data folder and the database in it, read to the last page: damage shows only in pages that are read.
 async fn state(environment: &Environment, assembled: &Assembled) -> Finding {
     let Some(data) = environment.data().filter(|data| data.exists()) else {
         let data = environment.data().map(|data| environment.short(data)).unwrap_or_default();
@@ -315,7 +315,7 @@ fn channels(environment: &Environment, assembled: &Assembled) -> Vec<Finding> {
     of_channels.map(|said| Finding::warning("channels", said)).collect()
 }
 
-/// What waits for an endpoint, of whatever profile.
+/// Webhooks that wait for an endpoint, of any profile.
 fn webhooks(environment: &Environment) -> Vec<Finding> {
     let said = |KeptWebhooks { url, messages, damaged, file, .. }: &KeptWebhooks| match messages {
         0 => Finding::warning("webhooks", format!("{damaged} damaged in {}", file.display())),

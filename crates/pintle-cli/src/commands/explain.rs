@@ -93,7 +93,7 @@ fn print(environment: &Environment, steps: &[JudgedStep]) {
         let is_hook = step.contains("tool");
         let quiet = matches!(*step, "known tool" | "toolset" | "rule");
         match finding {
-            // What asks has its own row, and what allows needs none.
+            // The step that asks has its own row, and an approval that is not needed has none.
             _ if *step == "approval" && !detail.starts_with("covered") => continue,
             Finding::Passes if *step == "rule" || (quiet && environment.verbose == 0) => continue,
             Finding::Passes if is_hook && !quiet && detail.contains("` allowed (") => {
@@ -125,13 +125,13 @@ fn print(environment: &Environment, steps: &[JudgedStep]) {
     print_allowed(&mut allowed);
 }
 
-/// What a process may write and reach; what it may read is a long list.
+/// The rights to write and to reach; the list of readable paths is long.
 fn brief(step: &str, detail: &str) -> String {
     match detail.split_once(": ").filter(|_| step == "sandbox") {
         Some((tier, rights)) if rights.contains("; ") => {
             let rights = rights.split("; ").filter(|right| !right.starts_with("reads "));
             let rights: Vec<&str> = rights.collect();
-            format!("{tier} · {} · -v says more", rights.join(" · "))
+            format!("{tier} · {} · -v shows more", rights.join(" · "))
         }
         _ => detail.to_owned(),
     }
@@ -148,7 +148,7 @@ fn row(glyph: Shown, name: &str, said: &Shown) {
     say!("{}", wrap(&text!("{} {} {}", glyph, cyan(text!("{:<9}", name)), said), width(), INDENT));
 }
 
-/// Observers are shown where they come, and have not run: nothing happened that they could tell of.
+/// Observers are listed in their place. They have not run: there was no event to observe.
 fn watched(assembled: &Assembled, mut steps: Vec<JudgedStep>) -> Vec<JudgedStep> {
     let hooks = assembled.profile.iter().flat_map(|profile| &profile.hooks);
     for hook in hooks.filter(|hook| hook.observes) {
@@ -160,7 +160,7 @@ fn watched(assembled: &Assembled, mut steps: Vec<JudgedStep>) -> Vec<JudgedStep>
     steps
 }
 
-/// What the judge does not say itself: where the selection of tools is written, and which tools there are.
+/// Adds what the judge does not know: where the selection of tools is written, and which tools exist.
 fn completed(
     assembled: &Assembled,
     who: &Who,
@@ -180,7 +180,7 @@ fn completed(
     steps
 }
 
-/// What refuses the tool; or the narrowest of what lets it pass.
+/// The selection that refuses the tool, or the narrowest one that offers it.
 fn toolset_written(assembled: &Assembled, who: &Who, tool: &str) -> Option<String> {
     let profile = assembled.profile.as_ref()?;
     let fits = |globs: &[String]| {

@@ -71,7 +71,7 @@ pub(crate) async fn run(
     Ok(if stopped { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Whoever asks whether a call may run asks more than its hooks.
+/// Hooks are only one step of the judgement.
 const HOOKS_ALONE: &str =
     "only hooks were asked; `pintle explain` also asks tools, policies, zones and approvals";
 
@@ -89,7 +89,7 @@ fn read(path: &Path) -> Result<Value, Problem> {
     })
 }
 
-/// Everything that does not fit about the payload's own fields, at once. What is in them is the point's to say.
+/// Everything that does not fit about the payload's own fields, at once. The point checks the values.
 fn unfit(point: &PointInfo, payload: &Value) -> Vec<String> {
     let Some(given) = payload.as_object() else { return Vec::new() };
     let (schema, empty) = (point.payload_schema(), Map::new());
@@ -138,7 +138,7 @@ fn is_a(kind: &str, value: &Value) -> bool {
     }
 }
 
-/// What the payload says of its circumstances; the rest as on a command line.
+/// The envelope in the payload, completed as for the command line.
 fn envelope(payload: &Value) -> Envelope {
     let mut envelope: Envelope = serde_json::from_value(payload.clone()).unwrap_or_default();
     if envelope.platform.is_empty() {
@@ -152,7 +152,7 @@ fn envelope(payload: &Value) -> Envelope {
 
 fn print(handlers: &[HandlerRecord], outcome: &DynOutcome) -> Result<(), Problem> {
     if handlers.is_empty() {
-        say!("{}", dim("nobody listens"));
+        say!("{}", dim("no hook is bound to this point"));
     }
     for HandlerRecord { name, plugin, outcome, duration, won, lost, notes, shadow } in handlers {
         let plugin = plugin.as_deref().map_or(Shown::default(), |id| text!(" ({})", id));

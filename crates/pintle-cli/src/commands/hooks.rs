@@ -79,7 +79,7 @@ fn told(unheard: profile::Unheard) -> Vec<String> {
     warnings
 }
 
-/// Programs at moments where a no is only recorded: they may be there to watch, or somebody may rely on them.
+/// Programs at advisory points, where a block is only recorded: the author may rely on them by mistake.
 fn stops_nothing(profile: &Profile) -> Option<String> {
     let runs = |hook: &&Hook| hook.uses.program.is_some();
     let advises = |hook: &&Hook| binding(hook.bucket.point) == Some(false);
@@ -89,20 +89,20 @@ fn stops_nothing(profile: &Profile) -> Option<String> {
     let stop: Vec<_> = BUCKETS.iter().filter(binds).map(|bucket| bucket.name).collect();
     (!hooks.is_empty()).then(|| {
         format!(
-            "a no of {} stops nothing, it is only recorded: what stops a run or a call is {}",
+            "a block by {} is recorded and stops nothing: only {} can stop a run or a call",
             hooks.iter().map(named).collect::<Vec<_>>().join(", "),
             stop.join(" and ")
         )
     })
 }
 
-/// At a gate: whether a no stops the action (R3.4).
+/// At a gate: whether a block stops the action (R3.4).
 pub(super) fn binding(point: &str) -> Option<bool> {
     let points = Registry::new().known_points();
     points.iter().find(|known| known.name == point)?.binding
 }
 
-/// A point's model, and what a hook there can stop: an observer nothing, whatever the point.
+/// A point's model, and whether a hook there can stop the action. An observer never can.
 pub(super) fn model(model: ModelKind, binding: Option<bool>, observes: bool) -> String {
     match binding {
         Some(_) if observes => format!("{model}, observer"),

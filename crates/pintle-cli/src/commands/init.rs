@@ -1,6 +1,6 @@
 //! `pintle init`: a sample profile to start from.
 
-use std::{fs, io::Write, process::ExitCode};
+use std::{fs, io::Write, path::Path, process::ExitCode};
 
 use pintle_actions::{BUILT_IN, in_profiles};
 use pintle_profile::typed;
@@ -43,7 +43,7 @@ pub(crate) fn run(environment: &Environment, init: &Init) -> Result<ExitCode, Pr
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(failed)?;
         }
-        // Never over somebody's file, even one that came to be just now.
+        // Never overwrites a file, even one created a moment ago.
         let mut file = fs::File::create_new(&path).map_err(failed)?;
         file.write_all(text.as_bytes()).map_err(failed)?;
         if name.ends_with(".sh") {
@@ -60,10 +60,14 @@ pub(crate) fn run(environment: &Environment, init: &Init) -> Result<ExitCode, Pr
     if environment.json {
         say_json(&json!({ "profile": dir, "files": files.map(|(name, _)| name) }))?;
     } else {
-        let dir = typed(&init.dir);
+        // The profile of this folder is found without the option.
+        let profile = match init.dir == Path::new(".") {
+            true => String::new(),
+            false => format!(" --profile {}", typed(&init.dir)),
+        };
         say!("\nnext:");
         for (command, rest) in [("chat", ""), ("chat", " -q 'run git push'"), ("hooks list", "")] {
-            say!("  {}", cyan(text!("pintle {} --profile {}{}", command, dir, rest)));
+            say!("  {}", cyan(text!("pintle {}{}{}", command, profile, rest)));
         }
         say!("\nPROFILE.md says what each part is for. In a chat, try: write hello.txt: hi");
     }

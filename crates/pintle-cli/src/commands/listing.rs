@@ -32,9 +32,9 @@ struct Row {
     kind: &'static str,
     from: String,
     state: State,
-    /// What is known of it, as JSON.
+    /// Its facts, as JSON.
     facts: Map<String, Value>,
-    /// What to know about it, with the effect and the fix.
+    /// A problem of it, with the effect and the fix.
     notes: Vec<String>,
 }
 
@@ -60,7 +60,7 @@ impl State {
         }
     }
 
-    /// What needs a person is in capitals.
+    /// States that need attention are in capitals.
     fn shown(self) -> Shown {
         match self {
             Self::Active => green(self.name()),
@@ -267,7 +267,7 @@ impl Row {
         row.with_rights(point, observes)
     }
 
-    /// What it can stop: at a gate whether a block binds, and whether the hook ever blocks.
+    /// Its kind: whether it can block, and whether a block stops the action.
     fn with_rights(mut self, point: Option<&str>, observes: bool) -> Self {
         self.facts.insert("observer".into(), observes.into());
         if let Some(binding) = point.and_then(binding) {

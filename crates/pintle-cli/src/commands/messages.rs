@@ -26,7 +26,7 @@ pub(crate) async fn run(
             if environment.json {
                 say_pretty_json(&dead)?;
             } else if dead.is_empty() {
-                say!("no message was put aside");
+                say!("No messages were put aside.");
             }
             for message in dead.iter().filter(|_| !environment.json) {
                 show(message);

@@ -19,7 +19,7 @@ use crate::{
     term::{plural, width, wrap},
 };
 
-/// What a newcomer types first.
+/// The first commands of a new user.
 const FIRST: [(&str, &str); 4] = [
     ("demo", "see it work: 30 seconds, no key, no network"),
     ("chat", "talk to the agent in this folder"),
@@ -27,7 +27,7 @@ const FIRST: [(&str, &str); 4] = [
     ("init", "write your own rules and hooks"),
 ];
 
-/// What every command takes.
+/// The options of every command.
 const OPTIONS: &str = "--profile DIR | --no-profile   --data DIR   --json   --color WHEN   --quiet | -v   -h, --help   -V, --version";
 
 /// The commands in groups, for `--help`.
@@ -54,7 +54,7 @@ pub(crate) fn help(command: &clap::Command) -> String {
     help.join("\n")
 }
 
-/// What can be done here, and what is true here.
+/// The first commands, and the state of this folder.
 pub(crate) async fn run(environment: &Environment, mut who: Who) -> Result<ExitCode, Problem> {
     let version = Cli::command().render_version().trim_end().to_owned();
     say!("{}\n", text!("{} · an AI agent whose guards hold", bold(version)));

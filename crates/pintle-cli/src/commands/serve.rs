@@ -269,7 +269,7 @@ impl Served {
     }
 }
 
-/// What a `${NAME}` of the profile stands for.
+/// The value of a `${NAME}` in the profile.
 fn secret(environment: &Environment, said: &str) -> Result<String, Problem> {
     let name = variable_of(said)
         .ok_or_else(|| Problem::new("a secret of a channel is named as `${NAME}`"))?;

@@ -110,7 +110,7 @@ async fn delete(environment: &Environment, store: &dyn Store, named: &str) -> Re
     let session = find(store, named).await?;
     // Not under the feet of a run that uses it.
     let claim = store.claim(&session).await?;
-    // Its own questions go with it; nobody is to answer those of its sub-agents any more.
+    // Its own questions are deleted with it; those of its sub-agents are withdrawn.
     store.withdraw_approvals(&claim, "its conversation was deleted").await?;
     store.delete(&claim).await?;
     if environment.json {

@@ -37,7 +37,7 @@ const LISTED: usize = 20;
 /// A run with its events.
 struct Recorded {
     run: StoredRun,
-    /// What people call it and its session.
+    /// Its short id, and that of its session.
     short: String,
     session: String,
     parent: Option<String>,

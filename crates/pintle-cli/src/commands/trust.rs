@@ -1,17 +1,17 @@
 //! `pintle trust`: what changed in a profile since a person reviewed it, and the question whether to trust it.
 
-use std::{collections::BTreeSet, io, process::ExitCode};
+use std::{collections::BTreeSet, process::ExitCode};
 
 use pintle_actions::trust::{Change, ChangeKind, accept, changes, sides};
 use pintle_policy::is_inside;
 use pintle_profile::{AGENT_FILE, Profile, typed};
-use rustix::termios::{QueueSelector, tcflush};
 use serde_json::json;
 use similar::TextDiff;
 
 use crate::{
     agents::refuse_agents,
     args::Trust,
+    chat::{INTERRUPTED, ask_key},
     environment::Environment,
     in_force::{self, of_folder, summary},
     out::{say, say_json, say_line, tell},
@@ -21,7 +21,7 @@ use crate::{
     term::{Diff, Glyph, plural, width, wrap},
 };
 
-/// So many lines of a change are shown before somebody asks for all.
+/// So many lines of a change are shown until `d` shows all.
 const SHOWN_LINES: usize = 30;
 const CONTEXT: usize = 3;
 
@@ -62,7 +62,13 @@ pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, 
     if changed.is_empty() && !trust.accept {
         return Ok(ExitCode::SUCCESS);
     }
-    let agreed = trust.accept || ask(environment, &profile, &changed)?;
+    let agreed = match trust.accept {
+        true => true,
+        false => match ask(environment, &profile, &changed)? {
+            Some(agreed) => agreed,
+            None => return Ok(INTERRUPTED.into()),
+        },
+    };
     if agreed {
         store(environment, &profile)?;
         say!("{} trusted as it is now", Glyph::Ok);
@@ -83,27 +89,28 @@ fn store(environment: &Environment, profile: &Profile) -> Result<(), Problem> {
     in_force::accept(environment, profile)
 }
 
-/// Asks the person at the terminal; without one the answer is no.
-fn ask(environment: &Environment, profile: &Profile, changed: &[Changed]) -> Result<bool, Problem> {
+/// Asks the person at the terminal; without a terminal the answer is no. `None` after Ctrl-C.
+fn ask(
+    environment: &Environment,
+    profile: &Profile,
+    changed: &[Changed],
+) -> Result<Option<bool>, Problem> {
     if !environment.stdin_is_terminal || !environment.stderr_is_terminal {
-        return Ok(false);
+        return Ok(Some(false));
     }
     refuse_agents("trust a profile")?;
     loop {
-        // What was typed before the question is not an answer to it.
-        let _ = tcflush(io::stdin(), QueueSelector::IFlush);
-        let changes = plural(changed.len() as u64, "change");
-        let question = text!("Trust {}?  y yes   n no   d show all", changes);
-        tell!("{} {}", Glyph::Ask, bold(question));
-        let mut answer = String::new();
-        if io::stdin().read_line(&mut answer)? == 0 {
-            return Ok(false);
-        }
-        match answer.trim() {
-            "y" | "Y" | "yes" => return Ok(true),
-            "n" | "N" | "no" => return Ok(false),
-            "d" | "D" => show(environment, profile, changed, usize::MAX),
-            _ => {}
+        let title = match changed.len() as u64 {
+            1 => text!("Trust this change?"),
+            several => text!("Trust these {} changes?", several),
+        };
+        tell!("");
+        tell!("{} {}", Glyph::Ask, bold(title));
+        let (y, n, d) = (bold("y"), bold("n"), bold("d"));
+        let keys = text!("  {} yes   {} no   {} show all   {} ", y, n, d, Glyph::Prompt);
+        match ask_key(keys, "ynd") {
+            Some('d') => show(environment, profile, changed, usize::MAX),
+            key => return Ok(key.map(|key| key == 'y')),
         }
     }
 }
@@ -192,7 +199,7 @@ fn coloured(kind: ChangeKind) -> Shown {
     }
 }
 
-/// What to do about a file; for many in one folder it is said once.
+/// Advice about a file; for many files of one folder it is given once.
 fn advice(change: &Change) -> Option<String> {
     let advice = change.advice()?;
     let (folder, _) = change.what.rsplit_once('/').unwrap_or(("", ""));

@@ -1,4 +1,4 @@
-//! What changed in a text, line by line, with line numbers.
+//! The changes of a text, line by line, with line numbers.
 
 use similar::{ChangeTag, TextDiff};
 
@@ -7,7 +7,7 @@ use crate::shown::{Show, Shown, dim, green, red, text};
 
 /// A line's number has room for so many digits.
 const LEAST_DIGITS: usize = 3;
-/// What stands between the number and the text: the sign and the bar.
+/// The columns between the number and the text: the sign and the bar.
 const BEFORE_TEXT: usize = 5;
 
 /// Two texts, compared.

@@ -54,7 +54,7 @@ impl Show for Glyph {
     }
 }
 
-/// What stands for what.
+/// The glyphs and their ASCII forms.
 const IN_ASCII: [(char, &str); 24] = [
     ('●', "*"),
     ('✓', "+"),
@@ -93,7 +93,7 @@ pub(crate) fn is_ascii() -> bool {
     ASCII.load(Ordering::Relaxed)
 }
 
-/// What is shown for this character instead, if something is.
+/// The replacement of this character, if it has one.
 pub(super) fn in_ascii(c: char) -> Option<&'static str> {
     if c.is_ascii() || !is_ascii() {
         return None;

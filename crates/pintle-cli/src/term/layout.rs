@@ -1,4 +1,4 @@
-//! What fits into a line: measuring, cutting and wrapping text that may be coloured.
+//! Lines that fit: measuring, cutting and wrapping text that may be coloured.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

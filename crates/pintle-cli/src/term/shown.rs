@@ -62,7 +62,7 @@ impl fmt::Display for Shown {
 
 /// Text of several lines: line breaks and tabs are what they are.
 pub(crate) fn lines(text: &str) -> Shown {
-    // What is streamed may be cut in the middle of a line end.
+    // A streamed piece may end in the middle of a line end.
     Shown(visible(text.strip_suffix('\r').unwrap_or(text)).into_owned())
 }
 

@@ -147,7 +147,7 @@ impl Table {
         line
     }
 
-    /// What stands under a row: beneath its second column, as what leads there is an id.
+    /// A note under a row, below its second column.
     fn under(&self, row: &[Shown], layout: &Layout, width: usize) -> Option<Shown> {
         let below = (0..self.columns.len()).filter(|at| self.is_below(*at));
         let cells = below.filter_map(|at| {

@@ -242,7 +242,7 @@ fn a_changed_profile_is_in_force_for_the_next_run_and_a_broken_one_is_not() {
     let said = chat.end().err;
     assert!(!world.path("denied-1.txt").exists() && !world.path("denied-2.txt").exists());
     assert!(
-        said.contains("the new one is in force") && said.contains("the old one stays in force"),
+        said.contains("the new one is in force") && said.contains("the old version stays in force"),
         "{said}"
     );
 }

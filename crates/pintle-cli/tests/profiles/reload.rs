@@ -8,7 +8,7 @@ fn denying(pattern: &str) -> Value {
     json!({ "policies": [{ "tool": "write_file", "kind": "path", "deny": [pattern] }] })
 }
 
-const KEPT: &str = "the old one stays in force";
+const KEPT: &str = "the old version stays in force";
 const TAKEN: &str = "the new one is in force";
 
 #[test]
@@ -272,7 +272,7 @@ fn what_is_shown_and_chosen_in_a_chat_is_of_the_profile_as_it_is_now() {
     talk.settle("still.txt");
     let said = talk.end();
     assert!(said.err.contains("now two") && !said.err.contains("no personality"), "{said:?}");
-    for told in ["newcomer", "an older one is in force"] {
+    for told in ["newcomer", "an older version is in force"] {
         assert!(said.out.contains(told), "{told}: {said:?}");
     }
     assert!(said.err.contains(KEPT), "{said:?}");

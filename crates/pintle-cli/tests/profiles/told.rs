@@ -126,7 +126,7 @@ fn a_line_that_could_not_be_saved_is_told_to_whoever_asks_one_question() {
             .unwrap(),
     );
     assert_eq!(said.err.matches("audit at tool.post").count(), 1, "{said:?}");
-    assert!(said.err.contains("the line could not be saved"), "{said:?}");
+    assert!(said.err.contains("the line cannot be saved"), "{said:?}");
 }
 
 // P6: also at the end of a sub-agent's run, once for each.
@@ -151,7 +151,7 @@ fn machines_have_the_end_among_the_events_and_nothing_beside() {
     assert!(!events.err.contains("audit at"), "{events:?}");
 }
 
-const OLDER: &str = "an older one is in force";
+const OLDER: &str = "an older version is in force";
 
 // R10.4: a broken profile keeps the old one, and that stays told for as long as it is so.
 #[test]
@@ -174,7 +174,7 @@ fn an_older_profile_in_force_is_told_at_every_run_and_in_the_list_of_hooks() {
     talk.say("/hooks");
     let said = talk.end();
     // With the reason at first, then once a run.
-    assert_eq!(said.err.matches("the old one stays in force").count(), 1, "{said:?}");
+    assert_eq!(said.err.matches("the old version stays in force").count(), 1, "{said:?}");
     assert_eq!(said.err.matches(OLDER).count(), 3, "{said:?}");
     assert_eq!(said.out.matches(OLDER).count(), 1, "{said:?}");
     let named = |name: &str| said.out.matches(&format!("profile: {name} · ")).count();

@@ -97,7 +97,7 @@ fn no_other_key_approves() {
         let steps = [
             wait_for_question(),
             keys(stroke),
-            wait("only these keys answer: y a A n r d"),
+            wait("use one of these keys: y a A n r d"),
             keys("n"),
             wait("I could not run"),
         ];
@@ -194,7 +194,7 @@ fn a_person_sees_a_diff_and_a_script_as_lines() {
             // It is cut, and there is no yes to what was not seen.
             wait_for_question(),
             keys("y"),
-            wait("only these keys answer: d n r"),
+            wait("use one of these keys: d n r"),
             keys("d"),
             wait("hash"),
             wait_for_question(),

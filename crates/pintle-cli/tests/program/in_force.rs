@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     support::{Said, World},
-    terminal::{CTRL_D, keys, play, wait, wait_for_prompt},
+    terminal::{CTRL_C, CTRL_D, keys, play, wait, wait_for_prompt, wait_for_question},
 };
 
 const LISTS: [&str; 2] = ["hooks", "list"];
@@ -164,7 +164,7 @@ fn a_change_in_the_middle_of_a_conversation_leaves_the_accepted_one_in_force() {
     writeln!(says, "read secret.txt").unwrap();
     drop(says);
     let said = world.said(child.wait_with_output().unwrap());
-    assert!(said.err.contains("the old one stays in force"), "{said}");
+    assert!(said.err.contains("the old version stays in force"), "{said}");
     assert!(!said.out.contains("s3cret"), "{said}");
 }
 
@@ -181,8 +181,8 @@ fn the_person_at_the_terminal_is_asked_once_and_told_what_it_does() {
         wait("asks      about terminal"),
         wait("guards    calls (1 in `policies`)"),
         wait("sends to  http://localhost:9/in"),
-        wait("use it? y/N"),
-        keys("y\r"),
+        wait_for_question(),
+        keys("y"),
         wait("root · agent.json, found in this folder"),
         wait_for_prompt(),
         keys(CTRL_D),
@@ -191,7 +191,7 @@ fn the_person_at_the_terminal_is_asked_once_and_told_what_it_does() {
     assert_eq!(screen.code, 0, "{}", screen.text);
     let again = [wait("root · agent.json, found in this folder"), wait_for_prompt(), keys(CTRL_D)];
     let screen = play(&world, &["chat"], &again);
-    assert!(screen.code == 0 && !screen.text.contains("use it?"), "{}", screen.text);
+    assert!(screen.code == 0 && !screen.text.contains("Use this profile"), "{}", screen.text);
 }
 
 #[test]
@@ -202,12 +202,35 @@ fn a_change_is_shown_and_a_no_leaves_it_out_of_force() {
     let no = [
         wait("changed"),
         wait("another\",\"policies"),
-        wait("use it? y/N"),
-        keys("\r"),
+        wait_for_question(),
+        keys("n"),
         wait("changed since it was trusted"),
     ];
     let screen = play(&world, &["chat"], &no);
     assert_eq!(screen.code, 1, "{}", screen.text);
+}
+
+#[test]
+fn one_key_trusts_a_profile_and_enter_or_ctrl_c_does_not() {
+    let world = repository();
+    let leaves = [
+        wait("Trust this change?"),
+        wait_for_question(),
+        keys("\r"),
+        wait("use one of these keys: y n d"),
+        keys(CTRL_C),
+    ];
+    let screen = play(&world, &["trust"], &leaves);
+    assert!(screen.code == 130 && screen.reads_lines, "{}", screen.text);
+    let asks = |key| [wait_for_question(), keys(key)];
+    let screen = play(&world, &["trust"], &asks("n"));
+    assert!(screen.code == 1 && screen.text.contains("not trusted"), "{}", screen.text);
+    let chat = play(&world, &["chat"], &asks(CTRL_C));
+    assert!(chat.code == 130 && chat.reads_lines, "{}", chat.text);
+    assert_eq!(world.run(&["chat", "-q", "hello"]).code, Some(1), "it is not trusted yet");
+    let screen = play(&world, &["trust"], &asks("y"));
+    assert!(screen.code == 0 && screen.reads_lines, "{}", screen.text);
+    assert_eq!(world.run(&["chat", "-q", "hello"]).code, Some(0));
 }
 
 #[test]

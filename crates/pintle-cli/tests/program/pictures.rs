@@ -1,11 +1,22 @@
-//! The pictures of the README are drawn from what the program prints. `cargo xtask pictures` draws them anew.
+//! The pictures of the README and the docs are drawn from the program's output. `cargo xtask pictures` redraws them.
 
 use std::{fs, path::Path};
 
 use crate::support::World;
 
-/// The file's name, the command that is shown, and what has to happen before it.
-const PICTURES: [(&str, &str, &str); 1] = [("demo", "pintle demo --yes", "")];
+/// The file's name, the command that is shown, and the commands before it.
+const PICTURES: [(&str, &str, &str); 4] = [
+    ("demo", "pintle demo --yes", ""),
+    ("trace", "pintle trace", "pintle demo --yes > /dev/null 2>&1"),
+    ("explain", "pintle explain -- git push origin main", PROFILE),
+    ("hooks", "pintle hooks list", PROFILE),
+];
+
+/// The sample profile, trusted, after one call.
+const PROFILE: &str = "export PINTLE_ALLOW_COMMAND_HOOKS=1
+pintle init > /dev/null
+pintle trust --accept > /dev/null
+pintle chat -q 'run ls' > /dev/null";
 
 fn draw(command: &str, before: &str) -> String {
     let world = World::new();

@@ -37,7 +37,7 @@ impl<'a> Tables<'a> {
             Some("object") if node["additionalProperties"].is_object() => {
                 format!("by name: {}", self.kind(&node["additionalProperties"]))
             }
-            Some("string") => "text".into(),
+            Some("string") => "string".into(),
             Some("integer" | "number") => "number".into(),
             Some("boolean") => "`true` or `false`".into(),
             _ => "object".into(),

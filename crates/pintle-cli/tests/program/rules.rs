@@ -204,7 +204,7 @@ fn where_no_rule_is_offered_only_yes_is_yes() {
     let mut steps = vec![wait_for_prompt(), keys("go\r")];
     steps.push(wait("no rule is offered: none would be narrow enough"));
     steps.extend(answer("a"));
-    steps.extend([wait("only these keys answer: y n r d"), keys("y")]);
+    steps.extend([wait("use one of these keys: y n r d"), keys("y")]);
     steps.extend([wait("End."), wait_for_prompt(), keys("/quit\r")]);
     let screen = play(&world, &["chat", "--model", &model], &steps);
     assert_eq!(screen.code, 0, "{}", screen.text);

@@ -86,7 +86,7 @@ fn a_machine_gets_each_error_with_its_place() {
     world.write("bad/agent.json", "{\n  \"nam\": \"x\",\n}\n");
     let said = world.run(&["hooks", "lint", "bad", "--json"]);
     assert_eq!(said.code, Some(1));
-    let errors = &said.json()["errors"];
+    let errors = &said.json()["error"]["errors"];
     assert_snapshot!(serde_json::to_string_pretty(errors).unwrap());
 }
 

@@ -63,7 +63,7 @@ impl WorkerSpec {
 /// Otherwise it gets them one at a time. What it writes to stderr is kept for the message of its failure.
 ///
 /// An id is a number that nobody can guess: what a program that the worker runs prints to the same stdout, such as a
-/// line of a file, answers nothing. An answer to an id that nobody asked, or a second one to the same id, harms no
+/// line of a file, answers nothing. An answer to an id that was not requested, or a second one to the same id, harms no
 /// request; it only counts as noise.
 ///
 /// It is started on first use. How a request can fail: `Spawn`; `Gone` (it died, or is waiting to be started

@@ -129,10 +129,9 @@ impl State {
     pub(super) fn hear_aside(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.stderr.0.push(bytes);
         match self.stderr_flow.exceeds(FLOOD_LIMIT, bytes.len()) {
-            true => Err(Failure::new(
-                FailureKind::TooMuchOutput,
-                "the worker wrote on and on to stderr",
-            )),
+            true => {
+                Err(Failure::new(FailureKind::TooMuchOutput, "the worker wrote too much to stderr"))
+            }
             false => Ok(()),
         }
     }
@@ -152,14 +151,14 @@ impl State {
                 )),
             }
             if self.nonsense_lines > NONSENSE_LINES {
-                return Err(Failure::bad_output("the worker talks nothing but nonsense"));
+                return Err(Failure::bad_output("the worker writes no valid JSON"));
             }
         }
         if let Some(nonsense) = &mut self.nonsense {
             nonsense.heard();
         }
         if self.noise > FLOOD_LIMIT {
-            let message = "the worker wrote on and on without answering";
+            let message = "the worker wrote too much without answering";
             return Err(Failure::new(FailureKind::TooMuchOutput, message));
         }
         Ok(())
@@ -175,13 +174,14 @@ impl State {
         let mut message = match parsed {
             Ok(Value::Object(message)) => message,
             Ok(_) => {
-                return self
-                    .blame(Failure::bad_output("the worker wrote a line that is no JSON object"));
+                return self.blame(Failure::bad_output(
+                    "the worker wrote a line that is not a JSON object",
+                ));
             }
             Err(error) => {
                 let shown: String = String::from_utf8_lossy(line).chars().take(80).collect();
                 return self.blame(Failure::bad_output(format!(
-                    "the worker wrote a line that is no JSON ({error}): {shown}"
+                    "the worker wrote a line that is not JSON ({error}): {shown}"
                 )));
             }
         };
@@ -216,7 +216,7 @@ impl State {
                 (self.missed, self.answered, self.nonsense) = (0, true, None);
             }
             Some(_) => self.wonder("answered a request twice"),
-            None => self.wonder("answered an id that nobody asked"),
+            None => self.wonder("answered an id that was not requested"),
         }
     }
 

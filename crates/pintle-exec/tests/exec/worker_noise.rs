@@ -107,7 +107,7 @@ async fn whoever_waits_in_vain_for_an_answer_with_the_wrong_id_is_told_of_it() {
     let worker = Worker::new(spec);
     let failure = profile.ask(&worker, json!({ "do": "wrong id" })).await.unwrap_err();
     assert_eq!(failure.kind, TimedOut);
-    assert!(failure.message.contains("an id that nobody asked"), "{failure:?}");
+    assert!(failure.message.contains("an id that was not requested"), "{failure:?}");
 }
 
 fn copy(profile: &Profile, library: &str) {

@@ -85,12 +85,15 @@ impl Failures {
     /// Goes by the words of the HTTP client, which says no more than that; tests pin them.
     fn transport(&self, cause: String, error: &(dyn std::error::Error + 'static)) -> LlmError {
         let mut message = cause.clone();
+        let mut root = error.to_string();
         let mut source = error.source();
         while let Some(inner) = source {
-            message = format!("{message}: {inner}");
+            root = inner.to_string();
+            message = format!("{message}: {root}");
             source = inner.source();
         }
         if cause.starts_with("error sending request") {
+            let message = unreachable(&cause, &root, &self.model).unwrap_or(message);
             self.retryable("network", &message)
         } else if cause.starts_with("builder error")
             || cause.starts_with("error following redirect")
@@ -144,6 +147,19 @@ impl Failures {
     }
 }
 
+/// Which server did not answer and why, without the chain of the client library's own words.
+fn unreachable(cause: &str, root: &str, model: &str) -> Option<String> {
+    let url = cause.split_once("url (")?.1.split(')').next()?;
+    let (scheme, rest) = url.split_once("://")?;
+    let host = rest.split('/').next()?;
+    let why = root.split(" (os error").next()?.to_lowercase();
+    let message = format!("cannot reach {scheme}://{host}: {why}");
+    Some(match model.starts_with("ollama/") {
+        true => format!("{message}; start it with `ollama serve`, or set OLLAMA_BASE_URL"),
+        false => message,
+    })
+}
+
 /// How long to wait, from `retry-after-ms` or `retry-after` in seconds. A date is not understood.
 fn retry_after(millis: Option<&str>, seconds: Option<&str>) -> Option<Duration> {
     let millis = millis.and_then(|text| text.parse::<f64>().ok()).map(|millis| millis / 1000.0);
@@ -187,5 +203,25 @@ fn status_of(body: &Value) -> u16 {
         529
     } else {
         500
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_cannot_be_reached_is_named_with_the_way_out() {
+        let cause = "error sending request for url (http://localhost:11434/v1/chat/completions)";
+        let root = "Connection refused (os error 111)";
+        assert_eq!(
+            unreachable(cause, root, "ollama/llama3").unwrap_or_default(),
+            "cannot reach http://localhost:11434: connection refused; \
+             start it with `ollama serve`, or set OLLAMA_BASE_URL"
+        );
+        assert_eq!(
+            unreachable(cause, root, "openai/gpt-5").unwrap_or_default(),
+            "cannot reach http://localhost:11434: connection refused"
+        );
     }
 }

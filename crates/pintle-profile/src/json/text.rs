@@ -22,17 +22,17 @@ impl Reader<'_> {
         if let End::Missing = end {
             // What closes the line was hardly meant to be in the text.
             text = text.trim_end_matches([',', '}', ']', ' ', '\t', '\n', '\r']);
-            let help = "a `\"` is missing: each text ends with one, in the same line";
-            self.say(begin.clone(), "a text without an end", "this one is not closed", help);
+            let help = "a `\"` is missing: a string ends with one, in the same line";
+            self.say(begin.clone(), "unterminated string", "this one is not closed", help);
         }
         self.take(text.len());
         let quote = self.rest().chars().next().filter(|_| !matches!(end, End::Missing));
         self.take(quote.map_or(0, char::len_utf8));
         let what = match (end, open) {
-            (End::Curly, _) => "this text ends in a curly quote",
+            (End::Curly, _) => "this string ends in a curly quote",
             (End::Missing, _) | (_, '"') => "",
-            (_, '\'') => "this text stands in single quotes",
-            _ => "this text stands in curly quotes",
+            (_, '\'') => "this string is in single quotes",
+            _ => "this string is in curly quotes",
         };
         if !what.is_empty() {
             self.slip(in_quotes(begin.start..self.at, what, text));
@@ -70,16 +70,13 @@ impl Reader<'_> {
                             "`\\u` without its four digits",
                             "`\\u` is followed by four digits, as in `\\u00e9`; a backslash itself is written `\\\\`",
                         ),
-                        () => (
-                            "an escape that there is not",
-                            "a backslash in a text is written `\\\\`",
-                        ),
+                        () => ("unknown escape", "a backslash in a string is written `\\\\`"),
                     }
                 }
                 c if c >= ' ' || std::mem::replace(&mut has_raw, true) => ("", ""),
-                '\n' | '\r' => ("a text goes on in the next line", "write `\\n` for a line break"),
-                '\t' => ("a tab inside a text", "write `\\t` for a tab"),
-                _ => ("a control character inside a text", "remove it, or write it as `\\u00…`"),
+                '\n' | '\r' => ("a line break inside a string", "write `\\n` for a line break"),
+                '\t' => ("a tab inside a string", "write `\\t` for a tab"),
+                _ => ("a control character inside a string", "remove it, or write it as `\\u00…`"),
             };
             if !what.is_empty() {
                 let shown = rest.chars().take(2).map(char::len_utf8).sum();
@@ -119,7 +116,7 @@ impl Reader<'_> {
     }
 }
 
-/// How a text ends.
+/// How a string ends.
 enum End {
     Closed,
     /// `"name”`: the other quote is of another kind.
@@ -127,7 +124,7 @@ enum End {
     Missing,
 }
 
-/// How long the text is that begins here, and how it ends. It goes over several lines only if it then ends where a text can.
+/// How long the text is that begins here, and how it ends. It goes over several lines only if it then ends where a string can.
 fn end_of(inside: &str, open: char) -> (usize, End) {
     let closes = |c: char| match open {
         '"' | '\'' => c == open,

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 pub struct WrittenRule {
     /// The tool's name.
     pub tool: String,
-    /// What its calls must fit: a rule for commands, or for paths. A tool that takes neither has none.
+    /// The rule that its calls must fit, for commands or for paths. A tool that takes neither has none.
     pub allow: Option<String>,
     /// The widest zone in which it holds.
     #[schemars(schema_with = "zones")]

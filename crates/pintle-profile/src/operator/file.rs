@@ -120,7 +120,7 @@ fn syntax(errors: &[toml::de::Error], text: &str) -> Vec<Problem> {
                 "a list is `[\"a\", \"b\"]`: is the `]` of the one before missing?"
             }
             it if it.starts_with("duplicate key") => "keep one of them",
-            _ => "a line is `key = value`; texts stand in quotes, lists in [ ]",
+            _ => "a line is `key = value`; strings are in quotes, lists in [ ]",
         };
         let follows = message.contains("array") && lists > 1;
         if lines.insert(place(text, span.start).0) && !follows {
@@ -139,7 +139,7 @@ fn between_fields(file: &Node, tools: &[ToolSpec]) -> Vec<Problem> {
         let blank = |it: &&Node| it.text().is_some_and(|who| who.trim().is_empty());
         let empty = (named.is_list() && named.items().is_empty()).then_some(named);
         for nobody in empty.into_iter().chain(named.items().iter().filter(blank)) {
-            let (what, label) = ("`approvers` names nobody", "then nothing could be approved");
+            let (what, label) = ("`approvers` is empty", "then nothing could be approved");
             let help = "name users of this machine, or `operator`, or leave it out";
             problems.push(Problem::at(nobody.span.clone(), what, label, help));
         }
@@ -151,14 +151,14 @@ fn between_fields(file: &Node, tools: &[ToolSpec]) -> Vec<Problem> {
     for name in items("secrets") {
         if name.text().is_some_and(|name| !pintle_policy::shell::is_variable_name(name)) {
             let (what, label) =
-                ("this is no name of a variable", "expected a name like `DEPLOY_TOKEN`");
+                ("this is not the name of a variable", "expected a name like `DEPLOY_TOKEN`");
             let help = "write the variable's name, never its value";
             problems.push(Problem::at(name.span.clone(), what, label, help));
         }
     }
     for variable in file.table("hook_env") {
         if variable.key.is_empty() || variable.key.contains(['=', '\0']) {
-            let message = format!("`hook_env`: `{}` is no name of a variable", variable.key);
+            let message = format!("`hook_env`: `{}` is not the name of a variable", variable.key);
             let label = "expected a name like `TEAM`";
             problems.push(Problem::at(variable.key_span.clone(), message, label, "rename it"));
         }

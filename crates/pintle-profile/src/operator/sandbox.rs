@@ -29,7 +29,7 @@ pub struct SandboxSettings {
     pub secrets: Vec<String>,
     /// Whether a profile's hooks and servers may ask for less than the default sandbox. They may if it is left out.
     pub allow_wider_hooks: Option<bool>,
-    /// What holds for one MCP server, by its name.
+    /// Settings of one MCP server, by its name.
     pub mcp: BTreeMap<String, SandboxOfServer>,
 }
 
@@ -57,7 +57,7 @@ pub enum SandboxNetwork {
     Direct,
 }
 
-/// What the operator says of one MCP server.
+/// The operator's settings of one MCP server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SandboxOfServer {

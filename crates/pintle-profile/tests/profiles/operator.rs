@@ -192,7 +192,7 @@ fn servers_are_the_operators_to_allow() {
         profile(r#"{ "mcpServers": { "files": { "command": "mcp-files" } } }"#);
     let errors = operator("").judge(&profile).unwrap_err();
     let found: Vec<_> = errors.errors().iter().map(|e| e.message.as_str()).collect();
-    assert_eq!(found, ["this profile runs programs, and the operator has not allowed that"]);
+    assert_eq!(found, ["this profile runs programs, which is off by default"]);
     assert!(operator("allow_command_hooks = true").judge(&profile).is_ok());
 }
 
@@ -227,7 +227,7 @@ fn the_operator_adds_to_the_environment_of_hooks_and_names_a_proxy() {
     assert_eq!(it.webhook_proxy.as_deref(), Some("http://127.0.0.1:3128"));
     let wrong = Operator::new("[hook_env]\n\"A=B\" = \"x\"", OperatorEnv::default());
     let errors = wrong.unwrap_err();
-    assert_eq!(errors.errors()[0].message, "`hook_env`: `A=B` is no name of a variable");
+    assert_eq!(errors.errors()[0].message, "`hook_env`: `A=B` is not the name of a variable");
 }
 
 // R17.3

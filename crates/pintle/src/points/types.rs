@@ -135,7 +135,7 @@ shape! {
         pub sender: Sender,
         /// What was said.
         pub text: String,
-        /// Whether the chat has nobody else in it.
+        /// Whether the chat is private.
         #[serde(default)]
         pub is_direct: bool,
         /// Whether it addresses the agent by name.

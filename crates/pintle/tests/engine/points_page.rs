@@ -34,7 +34,7 @@ const MODELS: [(ModelKind, &str); 4] = [
     (
         ModelKind::Gate,
         "Handlers stop. They run one after another; one that fails blocks. Where the point is binding, a block stops the \
-         action and ends the chain; where it is advisory, it is recorded and told to the model.",
+         action and ends the chain; where it is advisory, it is recorded and reported to the model.",
     ),
 ];
 
@@ -83,7 +83,7 @@ fn page() -> String {
             }
         }
     }
-    page.push_str("\n## Shapes\n\nWhat several payloads and patches are made of.\n");
+    page.push_str("\n## Shapes\n\nTypes that several payloads and patches share.\n");
     for (name, shape) in &shapes {
         write!(page, "\n### {name}\n\n{}\n\n", shape["description"].as_str().unwrap()).unwrap();
         page.push_str(&body_of(shape));

@@ -1,4 +1,4 @@
-//! What waits for a person's yes, for looking at.
+//! Listing and showing questions.
 
 use std::path::Path;
 
@@ -126,7 +126,7 @@ fn waiting(ms: u64) -> String {
     }
 }
 
-/// Whether somebody said yes and the run died before it acted on it: its call still waits, and nobody has its session.
+/// Whether it was approved and its run died before it acted: the call still waits, and the session is free.
 async fn was_left(store: &dyn Store, approval: &Approval) -> Result<bool, Problem> {
     if approval.state != ApprovalState::Approved || !approval.waits_for_its_run() {
         return Ok(false);

@@ -17,10 +17,10 @@ use crate::{
     shown::{dim, lines, text},
 };
 
-/// A yes that counts does not help a call that is forbidden by now. Scripts tell it from a yes that did not count.
+/// The exit code of an approval that was valid for a call that is forbidden by now.
 const REFUSED: u8 = 3;
 
-/// Somebody else answered first, and left the run to whoever came second.
+/// Another answer came first, and left the run to this process.
 pub(super) enum Late {
     /// Both said the same.
     AndAgrees,
@@ -28,7 +28,7 @@ pub(super) enum Late {
     AndDisagrees(Problem),
 }
 
-/// Whoever goes on with a run that stopped.
+/// A run that stopped and continues here.
 pub(super) struct ResumedRun {
     pub(super) assembled: Assembled,
     pub(super) claim: Claim,

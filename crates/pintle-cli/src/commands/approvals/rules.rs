@@ -30,7 +30,7 @@ enum Place {
     Session(SessionRule),
 }
 
-/// What the list shows of a rule.
+/// A rule as the list shows it.
 struct Facts {
     stands: String,
     workspace: Option<String>,
@@ -102,7 +102,7 @@ fn list(environment: &Environment, rules: &[Listed]) -> Result<(), Problem> {
         return say_pretty_json(&rules.collect::<Vec<_>>());
     }
     if rules.is_empty() {
-        say!("No rules: what needs a yes is asked about.");
+        say!("No standing rules: every call that needs a yes is a question.");
         return Ok(());
     }
     let mut table = Table::new([

@@ -9,7 +9,7 @@ use crate::{
     term::{width, wrap},
 };
 
-/// What other systems do, by default. The versions, dates and tables are in `docs/others.md`.
+/// The behaviour of other systems, by default. The versions, dates and tables are in `docs/others.md`.
 const OTHERS: [&str; 5] = [
     "all of seven agents stop on exit 2 with a reason; on exit 1, six run the command.",
     "six of seven run the command, by default.",
@@ -22,7 +22,7 @@ const OTHERS: [&str; 5] = [
 pub(super) struct Step {
     number: usize,
     pub(super) title: &'static str,
-    /// What the person would say.
+    /// The person's message.
     pub(super) prompt: &'static str,
     /// The model's answers, one tool call each.
     pub(super) calls: Vec<(&'static str, Value)>,
@@ -81,7 +81,7 @@ pub(super) fn steps(has_sandbox: bool) -> Vec<Step> {
 }
 
 impl Step {
-    /// What stands under a step that has ended. The proofs are looked at here.
+    /// The lines under a step that has ended. The proofs are checked here.
     ///
     /// # Errors
     /// When a proof does not hold.

@@ -152,7 +152,7 @@ fn merged(spans: &[Span]) -> Vec<Span> {
     merged
 }
 
-/// What is left of the first times without the second ones.
+/// The first spans without the second ones.
 fn without(spans: &[Span], taken: &[Span]) -> Vec<Span> {
     let mut left = Vec::new();
     for (from, to) in spans {

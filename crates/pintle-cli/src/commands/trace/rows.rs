@@ -11,7 +11,7 @@ use crate::{
     term::{Glyph, call, duration_ms, plural, tokens},
 };
 
-/// What a part of a bar stands for.
+/// The kind of a part of a bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bar {
     Tool,
@@ -90,7 +90,7 @@ struct Call {
     children: Vec<Row>,
 }
 
-/// What is known while events are read.
+/// The state while events are read.
 struct Reader<'a> {
     /// Milliseconds since 1970 at which the axis begins.
     origin: u64,
@@ -204,7 +204,7 @@ impl Reader<'_> {
         let answer = match word("outcome").unwrap_or_default() {
             "approved" => "yes",
             "denied" => "no",
-            "no_one_to_ask" => "nobody to ask",
+            "no_one_to_ask" => "no one to ask",
             "expired" => "no answer in time",
             other => other,
         };
@@ -374,7 +374,7 @@ fn exit_code(error: &str) -> Option<&str> {
     error.trim_end().rsplit_once("[exit code ")?.1.strip_suffix(']')
 }
 
-/// What is said of hooks below the rows.
+/// The line about hooks below the rows.
 pub(super) fn hooks_allowed(rows: &Rows) -> Option<String> {
     let (calls, ms) = rows.allowed;
     (calls > 0)

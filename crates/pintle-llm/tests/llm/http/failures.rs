@@ -190,7 +190,8 @@ async fn nobody_at_the_address_is_a_network_error() {
             "{}: {error}",
             dialect.provider
         );
-        assert!(error.message.contains("refused"), "{}: {error}", dialect.provider);
+        let reason = format!("cannot reach {url}: connection refused");
+        assert!(error.message.contains(&reason), "{}: {error}", dialect.provider);
     }
 }
 
