@@ -176,7 +176,7 @@ pub(crate) struct Init {
   pintle chat -q 'list .'
   pintle chat --continue
   pintle chat --json -q 'list .' | grep tool.end
-  pintle chat --model anthropic/claude-sonnet-4-5   # wants ANTHROPIC_API_KEY
+  pintle chat --model anthropic/claude-sonnet-4-5   # needs ANTHROPIC_API_KEY
 
 A conversation is new unless --continue, --session or /resume says otherwise.
 A person at the terminal is asked before a call that needs a yes. Lines of a
@@ -190,13 +190,13 @@ pub(crate) struct Chat {
     /// Ask this, print only the answer, and exit
     #[arg(short, long = "question", value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) question: Option<String>,
-    /// Go on with the conversation of this name
+    /// Continue the conversation with this key
     #[arg(long, value_name = "KEY")]
     pub(crate) session: Option<String>,
-    /// Go on with the newest conversation of this folder
+    /// Continue the newest conversation of this folder
     #[arg(short, long = "continue", conflicts_with = "new")]
     pub(crate) continues: bool,
-    /// Begin a new conversation, also under the name of --session
+    /// Start a new conversation, also with --session
     #[arg(long)]
     pub(crate) new: bool,
     /// Exit with 5 when a call was blocked
@@ -221,7 +221,7 @@ pub(crate) struct Who {
     pub(crate) no_profile: bool,
     #[arg(skip)]
     pub(crate) found: Found,
-    /// Be this one of the profile's personalities
+    /// Use this personality of the profile
     #[arg(long, value_name = "NAME")]
     pub(crate) personality: Option<String>,
     /// Use `offline`, `scripted:FILE` or PROVIDER/NAME [default: PINTLE_MODEL]

@@ -38,6 +38,7 @@ use crate::{
     secrets,
     shown::{dim, red, text, yellow},
     store,
+    term::{width_of_messages, wrap},
     undelivered::trouble,
 };
 use tempfile::TempDir;
@@ -394,12 +395,13 @@ fn bind_verifier(
 
 /// Prints a line of the `log` action.
 fn log(level: LogLevel, line: &str) {
-    match level {
-        LogLevel::Debug => tell!("{}", dim(text!("debug {}", line))),
-        LogLevel::Info => tell!("{}  {}", dim("info"), line),
-        LogLevel::Warn => tell!("{}  {}", yellow("warn"), line),
-        LogLevel::Error => tell!("{} {}", red("error"), line),
-    }
+    let line = match level {
+        LogLevel::Debug => dim(text!("debug {}", line)),
+        LogLevel::Info => text!("{}  {}", dim("info"), line),
+        LogLevel::Warn => text!("{}  {}", yellow("warn"), line),
+        LogLevel::Error => text!("{} {}", red("error"), line),
+    };
+    tell!("{}", wrap(&line, width_of_messages(), 6));
 }
 
 async fn connect_servers(

@@ -8,8 +8,8 @@ use super::Who;
 #[derive(Args)]
 #[command(after_help = "Examples:
   pintle approvals
-  pintle approvals approve 3f9c21d0   # an id of that list
-  pintle approvals deny 3f9c21d0 --reason 'not on a Friday'
+  pintle approvals approve 3f9c   # an id of that list
+  pintle approvals deny 3f9c --reason 'not on a Friday'
 
 You answer as the system's user that you are, and as `operator`. If pintle.toml
 names `approvers`, one of these two has to be among them.
@@ -36,18 +36,18 @@ See also: pintle approvals show")]
     },
     /// Show one question, with its full arguments
     #[command(after_help = "Examples:
-  pintle approvals show 3f9c21d0
-  pintle approvals show 3f9c21d0 --json
+  pintle approvals show 3f9c
+  pintle approvals show 3f9c --json
 
 See also: pintle approvals approve, pintle approvals deny")]
     Show {
         /// The question's id
         id: String,
     },
-    /// Answer yes; a run whose process has ended goes on now
+    /// Approve; a run whose process has ended continues now
     #[command(after_help = "Examples:
-  pintle approvals approve 3f9c21d0
-  pintle approvals approve 3f9c21d0 --json
+  pintle approvals approve 3f9c
+  pintle approvals approve 3f9c --json
 
 A run that goes on uses its own folder and its own profile. Its call is judged
 again, by today's profile, guards and level; if they refuse it, the exit code is
@@ -68,8 +68,8 @@ See also: pintle approvals deny, pintle approvals rules")]
     },
     /// Answer no, with a reason for the model
     #[command(after_help = "Examples:
-  pintle approvals deny 3f9c21d0
-  pintle approvals deny 3f9c21d0 --reason 'not on a Friday'
+  pintle approvals deny 3f9c
+  pintle approvals deny 3f9c --reason 'not on a Friday'
 
 See also: pintle approvals approve")]
     Deny {

@@ -272,6 +272,8 @@ impl Screen {
             RunEventKind::Retry { code, message, attempt, attempts, wait_ms } => {
                 self.totals.retries += 1;
                 let what = if message.is_empty() { code } else { message };
+                // What to do about it is said when the last try has failed.
+                let what = what.split("; ").next().unwrap_or_default();
                 let next = text!("try {} of {} in {}", *attempt, *attempts, millis(*wait_ms));
                 self.line(&wrap(&text!("{} {} · {}", Glyph::Retry, what, next), width(), 2));
             }
@@ -303,7 +305,8 @@ impl Screen {
                 // Also where only the answer is wanted: nothing else would say it.
                 out::tell_line(&blocked(point, handler, reason));
             }
-            RunEventKind::Error { message, .. } => {
+            // For one question the caller reports it.
+            RunEventKind::Error { message, .. } if self.streams_text => {
                 self.line(&wrap(&text!("{}: {}", bold(red("error")), message), width(), 2));
             }
             RunEventKind::Done { text, outcome } if own => self.done(run, text, *outcome),

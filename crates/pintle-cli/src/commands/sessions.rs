@@ -15,7 +15,7 @@ use crate::{
     problem::Problem,
     shown::{Show, bold, cyan, dim, paragraph, text},
     store,
-    term::{Column, Glyph, Table, ago, call, count, width},
+    term::{Column, Glyph, Table, ago, call, count, width, wrap},
 };
 
 /// How far in the text of a message stands.
@@ -63,7 +63,8 @@ async fn list(environment: &Environment, store: &dyn Store) -> Result<(), Proble
     }
     table.lines(width()).iter().for_each(say_line);
     if environment.stdout_is_terminal {
-        tell!("{}", dim("pintle sessions show ID · pintle chat --session KEY"));
+        let next = dim("pintle sessions show ID · pintle chat --session KEY");
+        tell!("{}", wrap(&next, width(), 2));
     }
     Ok(())
 }

@@ -268,7 +268,7 @@ impl Page {
 
     fn footer(&mut self, root: &Recorded, rows: &Rows, verbose: u8) {
         let fold = self.axis.folded().map(|ms| format!("  ┊ {} folded", millis(ms)));
-        let legend = "▒ model  █ tool  ░ waiting for a person  ▏ instant";
+        let legend = "▒ model  █ tool or hook  ░ waiting for a person  ▏ instant";
         self.wrapped(&dim(text!("{}{}", legend, fold.unwrap_or_default())), 0);
         for note in &rows.notes {
             self.wrapped(&note.shown(), 2);
@@ -333,7 +333,7 @@ pub(crate) async fn list(environment: &Environment, runs: &Runs) -> Result<ExitC
         plural(whole as u64, "run")
     );
     if environment.stdout_is_terminal {
-        tell!("{}", dim(more));
+        tell!("{}", wrap(&dim(more), width(), 2));
     }
     Ok(ExitCode::SUCCESS)
 }

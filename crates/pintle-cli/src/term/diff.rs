@@ -53,8 +53,12 @@ impl<'a> Diff<'a> {
         }
         let ends = |text: &str| text.is_empty() || text.ends_with('\n');
         if ends(self.old) != ends(self.new) {
-            let what = if ends(self.new) { "a" } else { "no" };
-            parts.push(DiffPart::Note(format!("(now with {what} line break at the end)")));
+            let what = match (self.old.is_empty(), ends(self.new)) {
+                (true, _) => "(no line break at the end)",
+                (false, true) => "(now with a line break at the end)",
+                (false, false) => "(now with no line break at the end)",
+            };
+            parts.push(DiffPart::Note(what.to_owned()));
         }
         parts
     }

@@ -102,7 +102,7 @@ fn list(environment: &Environment, rules: &[Listed]) -> Result<(), Problem> {
         return say_pretty_json(&rules.collect::<Vec<_>>());
     }
     if rules.is_empty() {
-        say!("No standing rules: every call that needs a yes is a question.");
+        say!("No standing rules.");
         return Ok(());
     }
     let mut table = Table::new([

@@ -99,6 +99,8 @@ struct Reader<'a> {
     models: u64,
     calls: HashMap<String, Call>,
     questions: BTreeMap<String, (String, f64)>,
+    /// Rows of gate handlers that stopped something, by point and name, until `hook.blocked` says what.
+    stopped: HashMap<(String, String), Row>,
     sub_agents: &'a mut dyn FnMut(&Value, f64, f64) -> Vec<Row>,
 }
 
@@ -110,8 +112,9 @@ pub(super) fn read(
     sub_agents: &mut dyn FnMut(&Value, f64, f64) -> Vec<Row>,
 ) -> Rows {
     let out = Rows::default();
-    let (calls, questions) = (HashMap::new(), BTreeMap::new());
-    let mut reader = Reader { origin, verbose, out, models: 0, calls, questions, sub_agents };
+    let (calls, questions, stopped) = (HashMap::new(), BTreeMap::new(), HashMap::new());
+    let models = 0;
+    let mut reader = Reader { origin, verbose, out, models, calls, questions, stopped, sub_agents };
     for (at, event) in events {
         reader.event(*at, event);
     }
@@ -176,13 +179,12 @@ impl Reader<'_> {
     fn usage(&mut self, at: f64, event: &Value) {
         self.models += 1;
         let number = |key: &str| event.get(key).and_then(Value::as_u64).unwrap_or_default();
-        let label = text!(
-            "{} {}  {} in, {} out",
-            "model",
-            self.models,
-            tokens(number("inputTokens")),
-            tokens(number("outputTokens"))
-        );
+        let label = match (number("inputTokens"), number("outputTokens")) {
+            (0, 0) => text!("model {}", self.models),
+            (input, output) => {
+                text!("model {}  {} in, {} out", self.models, tokens(input), tokens(output))
+            }
+        };
         let took = number("durationMs") as f64;
         self.out.rows.push(Row::new(label, Bar::Model, (at - took).max(0.0), at));
     }
@@ -219,14 +221,17 @@ impl Reader<'_> {
     }
 
     fn fired(&mut self, at: f64, event: &Value) {
-        let point = event.get("point").and_then(Value::as_str).unwrap_or_default();
+        let field = |key: &str| event.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (point, model) = (field("point"), field("model"));
         let handlers = event.get("handlers").and_then(Value::as_array).cloned().unwrap_or_default();
+        // The event has the time at which the fire began.
         let (mut won, mut lost, mut whole) = (Vec::new(), Vec::new(), 0.0);
         for handler in &handlers {
             let word = |key: &str| handler.get(key).and_then(Value::as_str).unwrap_or_default();
             let keys = |key: &str| handler.get(key).and_then(Value::as_array).cloned();
             let took = handler.get("durationMs").and_then(Value::as_f64).unwrap_or_default();
             let (name, outcome) = (word("name"), word("outcome"));
+            let from = if model == "void" { at } else { at + whole };
             whole += took;
             for note in keys("notes").into_iter().flatten() {
                 let note = note.as_str().unwrap_or_default();
@@ -234,12 +239,17 @@ impl Reader<'_> {
             }
             won.extend(keys("won").into_iter().flatten().map(|key| (name.to_owned(), key)));
             lost.extend(keys("lost").into_iter().flatten().map(|key| (name.to_owned(), key)));
-            let from = (at - took).max(0.0);
-            let row =
-                |label: Shown| Row { took: Some(took), ..Row::new(label, Bar::Instant, from, at) };
+            let row = |label: Shown| Row {
+                took: Some(took),
+                ..Row::new(label, Bar::Tool, from, from + took)
+            };
             match outcome {
-                // These have rows of their own: who blocked, and who asked whom.
-                "blocked" | "asked" => {}
+                // The question has its own row.
+                "asked" => {}
+                "blocked" => {
+                    let label = text!("hook {} blocked it", name);
+                    self.stopped.insert((point.to_owned(), name.to_owned()), row(label));
+                }
                 "allowed" | "passed" | "finished" | "patched" | "claimed" => {
                     self.out.allowed.0 += 1;
                     self.out.allowed.1 += took;
@@ -247,6 +257,14 @@ impl Reader<'_> {
                         let label = dim(text!("hook {} at {}: {}", name, point, outcome));
                         self.out.rows.push(row(label));
                     }
+                }
+                failed if model == "gate" => {
+                    let label = match failed {
+                        "timed_out" => text!("hook {} timed out", name),
+                        _ => text!("hook {} blocked it", name),
+                    };
+                    let row = Row { failed: true, ..row(label) };
+                    self.stopped.insert((point.to_owned(), name.to_owned()), row);
                 }
                 failed => {
                     let label = text!("hook {} at {}: {}", name, point, failed.replace('_', " "));
@@ -256,7 +274,7 @@ impl Reader<'_> {
         }
         if !lost.is_empty() {
             let label = text!("hooks {}  {} won, {} lost", point, won.len(), lost.len());
-            let mut row = Row::new(label, Bar::Instant, (at - whole).max(0.0), at);
+            let mut row = Row::new(label, Bar::Instant, at, at + whole);
             row.took = Some(whole);
             self.out.rows.push(row);
             for (loser, key) in lost {
@@ -271,17 +289,16 @@ impl Reader<'_> {
     fn blocked(&mut self, at: f64, id: &str, event: &Value) {
         let word = |key: &str| event.get(key).and_then(Value::as_str).unwrap_or_default();
         let point = word("point");
-        let label = text!("hook {} blocked it", word("handler"));
-        self.out.notes.push(format!(
-            "{point}, hook {} blocked: {}",
-            word("handler"),
-            word("reason")
-        ));
+        let name = word("handler");
+        self.out.notes.push(format!("{point}, hook {name} blocked: {}", word("reason")));
+        let row = self.stopped.remove(&(point.to_owned(), name.to_owned()));
+        let row = row
+            .unwrap_or_else(|| Row::new(text!("hook {} blocked it", name), Bar::Instant, at, at));
         match self.calls.get_mut(id).filter(|_| !id.is_empty()) {
-            Some(call) => call.children.push(Row::new(label, Bar::Instant, at, at)),
+            Some(call) => call.children.push(row),
             None => {
-                let label = text!("{} {} at {}", Glyph::Blocked, label, point);
-                self.out.rows.push(Row { failed: true, ..Row::new(label, Bar::Instant, at, at) });
+                let label = text!("{} {} at {}", Glyph::Blocked, row.label, point);
+                self.out.rows.push(Row { failed: true, label, ..row });
             }
         }
     }
@@ -334,8 +351,11 @@ impl Reader<'_> {
             Some(code) => text!("{} {}  exit {}", glyph, named, code),
             None => text!("{} {}", glyph, named),
         };
-        let begun = started.unwrap_or(at);
-        let mut row = Row::new(label, if ran { Bar::Tool } else { Bar::Instant }, begun, at);
+        // A call that did not run has the time that its hooks took.
+        let judged = || children.iter().map(Row::from).fold(at, f64::min);
+        let begun = started.unwrap_or_else(judged);
+        let bar = if ran || begun < at { Bar::Tool } else { Bar::Instant };
+        let mut row = Row::new(label, bar, begun, at);
         row.failed = !ok;
         // A call that waited was not running meanwhile.
         if let Some(last) = waits.iter().map(|wait| wait.to).reduce(f64::max) {
@@ -362,6 +382,7 @@ impl Reader<'_> {
             row.children = unfinished.children;
             self.out.rows.push(row);
         }
+        self.out.rows.extend(self.stopped.drain().map(|(_, row)| row));
         for (_, (_, asked)) in std::mem::take(&mut self.questions) {
             let label = "asked · waiting".shown();
             self.out.rows.push(Row::new(label, Bar::Wait, asked, last));
@@ -371,7 +392,7 @@ impl Reader<'_> {
 
 /// The exit code that the terminal tool writes below a command's output.
 fn exit_code(error: &str) -> Option<&str> {
-    error.trim_end().rsplit_once("[exit code ")?.1.strip_suffix(']')
+    error.rsplit_once("[exit code ")?.1.split(']').next()
 }
 
 /// The line about hooks below the rows.

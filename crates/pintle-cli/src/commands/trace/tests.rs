@@ -62,7 +62,7 @@ fn fixing_the_tax_bug() -> (Recorded, Vec<Recorded>) {
     let push = json!({"command": "git push --force"});
     let parent = run("k7qm", "p2vx", None, 0, 384_000)
         .then(0, json!({"type": "run.start", "prompt": "fix the tax bug and push"}))
-        .then(1, json!({"type": "hook.fired", "point": "before_prompt_build", "handlers": [
+        .then(0, json!({"type": "hook.fired", "point": "before_prompt_build", "model": "modifying", "handlers": [
             {"name": "today", "outcome": "patched", "durationMs": 0.5, "won": ["appendSystem"]},
             {"name": "lang", "outcome": "patched", "durationMs": 0.5, "lost": ["appendSystem"]},
         ]}))
@@ -78,7 +78,7 @@ fn fixing_the_tax_bug() -> (Recorded, Vec<Recorded>) {
         .then(371_812, json!({"type": "tool.end", "toolCallId": "t3", "toolName": "edit_file", "ok": true, "outcome": "ok"}))
         .model(372_900, 1100, 11_000)
         .then(372_900, json!({"type": "tool.calls", "calls": [{"toolCallId": "t4", "toolName": "terminal", "args": push}]}))
-        .then(372_903, json!({"type": "hook.fired", "point": "tool.pre", "handlers": [
+        .then(372_900, json!({"type": "hook.fired", "point": "tool.pre", "model": "gate", "handlers": [
             {"name": "terminal guard", "outcome": "allowed", "durationMs": 0.1},
             {"name": "no-force", "outcome": "blocked", "durationMs": 3.0},
         ]}))
