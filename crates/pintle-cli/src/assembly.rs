@@ -41,7 +41,6 @@ use crate::{
     term::{width_of_messages, wrap},
     undelivered::trouble,
 };
-use tempfile::TempDir;
 
 /// An agent, with what outlives its runs.
 pub(crate) struct Assembled {
@@ -56,8 +55,6 @@ pub(crate) struct Assembled {
     pub(crate) operator: Operator,
     /// The sandbox of the processes it starts.
     pub(crate) held: containment::Held,
-    /// Where the store is, if it is there for a moment only.
-    _scratch: Option<TempDir>,
     /// Sends its runs as traces.
     exporter: Option<Arc<Exporter>>,
     /// Facts that its questions show.
@@ -133,14 +130,9 @@ impl Assembled {
         let model = model.as_deref().unwrap_or("offline");
         let llm = pintle_llm::open(model, &environment.llm_settings())?;
         let exists = || environment.data().is_some_and(|data| data.join(DATABASE).exists());
-        if extras.leaves_no_trace && !exists() {
-            let scratch = tempfile::tempdir_in(&environment.temporary)?;
-            let store = store::open_at(scratch.path().join(DATABASE)).await?;
-            let parts = Self::from_parts(environment, plan, (model, llm), store, extras).await?;
-            return Ok(Self { _scratch: Some(scratch), ..parts });
-        }
         let store = match &extras.store {
             Some(store) => store.clone(),
+            None if extras.leaves_no_trace && !exists() => store::in_memory(),
             None => store::open(environment).await?,
         };
         Self::from_parts(environment, plan, (model, llm), store, extras).await
@@ -295,7 +287,6 @@ impl Assembled {
         }
         let agent = builder.build().map_err(Problem::new)?;
         let (profile, operator) = (plan.profile, plan.operator);
-        let _scratch = None;
         Ok(Self {
             agent,
             store,
@@ -308,7 +299,6 @@ impl Assembled {
             held,
             exporter,
             asked_about,
-            _scratch,
         })
     }
 

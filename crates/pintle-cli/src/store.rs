@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use pintle_agent::{Store, store::Queues};
+use pintle_agent::{Store, store::Queues, testing::MemoryStore};
 use pintle_store::SqliteStore;
 
 use crate::{environment::Environment, problem::Problem};
@@ -18,6 +18,11 @@ pub(crate) async fn open_with_queues(
 ) -> Result<(Arc<dyn Store>, Arc<dyn Queues>), Problem> {
     let store = SqliteStore::open(environment.database()?).await?;
     Ok((Arc::new(store.clone()), Arc::new(store)))
+}
+
+/// An empty store for a command that keeps nothing.
+pub(crate) fn in_memory() -> Arc<dyn Store> {
+    Arc::new(MemoryStore::default())
 }
 
 /// The store in this file.

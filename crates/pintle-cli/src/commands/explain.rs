@@ -14,6 +14,7 @@ use crate::{
     out::{say, say_json},
     problem::Problem,
     shown::{Shown, bold, cyan, dim, text},
+    store,
     term::{Glyph, width, wrap},
 };
 
@@ -31,7 +32,9 @@ fn exit_code(verdict: CallVerdict) -> u8 {
 pub(crate) async fn run(environment: &Environment, explain: Explain) -> Result<ExitCode, Problem> {
     let (tool, args) = call(&explain)?;
     let who = &explain.who;
-    let assembled = Assembled::new(environment, who, Extras::mute()).await?;
+    // Nothing is stored, and the rules that can apply are in pintle.toml.
+    let extras = Extras { store: Some(store::in_memory()), ..Extras::mute() };
+    let assembled = Assembled::new(environment, who, extras).await?;
     let personality = who.personality.as_deref();
     let explained = assembled.agent.explain(personality, &tool, args, !explain.no_hooks).await;
     let steps =

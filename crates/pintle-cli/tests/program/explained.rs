@@ -78,6 +78,7 @@ fn a_level_is_where_the_stricter_word_is_written() {
     let zone = |more: &[&str]| step(&world, "zone", "read_file", HERE, more)["source"].clone();
     let profile = ["--profile", "guide"];
     assert_eq!((zone(&[]), zone(&profile)), ("the default level".into(), "agent.json:16".into()));
+    std::fs::create_dir_all(world.data()).unwrap();
     let operator = |text: &str| std::fs::write(world.data().join("pintle.toml"), text).unwrap();
     // Also when it is the default that is written.
     operator("# ours\nlevel = \"standard\"\n");

@@ -98,10 +98,13 @@ fn every_example_works_when_it_is_pasted() {
             let asking = example.contains(SOME_ID).then(|| {
                 let asking = ["chat", "-q", "read /etc/passwd", "--wait-for-approval"];
                 let asking = world.start(&asking);
-                (asking, world.pending()["id"].as_str().unwrap().to_string())
+                world.pending();
+                let listed = world.run(&["approvals"]).out;
+                let row = listed.lines().nth(1).unwrap();
+                (asking, row.split_whitespace().next().unwrap().to_string())
             });
             let line = match &asking {
-                Some((_, id)) => example.replace(SOME_ID, &id[id.len() - SOME_ID.len()..]),
+                Some((_, id)) => example.replace(SOME_ID, id),
                 None => example.clone(),
             };
             let said = world.pasted(&line, &[]);

@@ -114,7 +114,7 @@ fn what_is_odd_about_a_profile_is_told_after_what_is_wrong_with_it() {
     std::fs::create_dir_all(world.data()).unwrap();
     std::fs::write(world.data().join("pintle.toml"), "approvers = [\"no-such-user\"]\n").unwrap();
     let said = world.run(&["hooks", "lint", "odd"]);
-    for told in ["pintle.toml:1:14: ", "nobody can answer"] {
+    for told in ["pintle.toml:1:14: ", "no one can answer"] {
         assert!(said.err.contains(told), "{told}: {said}");
     }
 }

@@ -47,18 +47,18 @@ fn the_demo_works_in_a_folder_that_is_gone() {
     assert!(said.out.contains("0 ran unjudged"), "{said}");
 }
 
-// The first thing a newcomer is told to type has to work: no key, no network, no home.
+// The first command of the README has to work without a key, a network or a home folder.
 #[test]
 fn the_first_command_of_the_readme_works_offline() {
     let readme = include_str!("../../../../README.md");
-    let (_, after) = readme.split_once("```sh\n").expect("the README has a command");
-    let first = after.lines().next().unwrap();
-    let typed = first.split('#').next().unwrap().trim();
-    let arguments = typed.strip_prefix("cargo run --release -- ").expect(typed);
+    let (_, after) =
+        readme.split_once("```sh\ncargo install ").expect("it begins with the install");
+    let typed = after.lines().nth(1).unwrap().split('#').next().unwrap().trim();
+    let arguments = typed.strip_prefix("pintle ").expect(typed);
     let arguments: Vec<_> = arguments.split_whitespace().collect();
     assert_eq!(arguments[0], "demo");
     let world = World::new();
-    // Whoever wanted to reach out would get no further than here.
+    // A request would fail at this proxy.
     let nowhere =
         ["http_proxy", "https_proxy", "all_proxy"].map(|name| (name, "http://127.0.0.1:9"));
     let said = world.bare(&arguments, &nowhere);

@@ -156,7 +156,7 @@ fn a_person_says_no_and_the_model_is_told_why() {
             wait_for_question(),
             // No other key answers.
             keys("\r"),
-            wait("only these keys answer"),
+            wait("use one of these keys"),
             keys("n"),
             wait("I could not run"),
             wait_for_prompt(),
