@@ -112,7 +112,7 @@ pub(crate) async fn run(environment: &Environment, serve: Serve) -> Result<ExitC
     Ok(wish.code().into())
 }
 
-/// What is wrong with a channel or the queues; the same is told once in a row.
+/// Prints failures of a channel or the queues; the same one only once in a row.
 async fn tell_trouble(mut events: broadcast::Receiver<LiveEvent>) {
     let mut last = String::new();
     loop {
