@@ -14,10 +14,10 @@ Usage: cargo xtask test
 
 It runs, in this order:
   cargo fmt --all --check
-  cargo clippy --workspace --all-targets -- -D warnings
-  cargo nextest run --workspace --no-run
+  cargo clippy --workspace --all-targets --features pintle-cli/wasm -- -D warnings
+  cargo nextest run --workspace --features pintle-cli/wasm --no-run
   pintle-sandbox-launcher --tiers            (the tiers of the sandbox that this machine has)
-  cargo nextest run --workspace
+  cargo nextest run --workspace --features pintle-cli/wasm
   cargo test --workspace --doc
   cargo doc --workspace --no-deps            (warnings denied)
   the examples tour, own_point and custom_channel
@@ -33,6 +33,9 @@ Examples:
 
 /// The tests that need every tier of the sandbox.
 const SANDBOX_TESTS: &str = "package(pintle-sandbox) and binary(held)";
+
+/// Every crate, with what the program leaves out of a first build.
+const ALL: [&str; 3] = ["--workspace", "--features", "pintle-cli/wasm"];
 
 /// Every public crate as a registry would get it. That each builds is what the other steps show.
 const PACKAGE: [&str; 11] = [
@@ -54,8 +57,8 @@ pub(crate) fn run() -> Result<(), Failed> {
     install::for_tests(&mut steps)?;
     for step in [
         Step::cargo(&["fmt", "--all", "--check"]),
-        Step::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
-        Step::cargo(&["nextest", "run", "--workspace", "--no-run"]),
+        Step::cargo(&[&["clippy", "--all-targets"], &ALL[..], &["--", "-D", "warnings"]].concat()),
+        Step::cargo(&[&["nextest", "run", "--no-run"], &ALL[..]].concat()),
     ] {
         steps.run(step)?;
     }
@@ -67,7 +70,7 @@ pub(crate) fn run() -> Result<(), Failed> {
     println!("Tiers of the sandbox on this machine:\n{tiers}");
     let missing: Vec<&str> = tiers.lines().filter(|line| !line.ends_with(": yes")).collect();
     let without = format!("not ({SANDBOX_TESTS})");
-    let mut tests = vec!["nextest", "run", "--workspace"];
+    let mut tests = [&["nextest", "run"], &ALL[..]].concat();
     if !missing.is_empty() {
         tests.extend(["-E", &without]);
     }

@@ -45,6 +45,7 @@ const DOORS: &[(&str, &[&str])] = &[
         "pintle-plugins",
         &["pintle", "pintle-sandbox", "pintle-policy", "pintle-exec", "pintle-agent"],
     ),
+    ("pintle-wasm", &["pintle", "pintle-plugins"]),
     (
         "pintle-cli",
         &[
@@ -62,6 +63,7 @@ const DOORS: &[(&str, &[&str])] = &[
             "pintle-gateway",
             "pintle-plugins",
             "pintle-otlp",
+            "pintle-wasm",
         ],
     ),
 ];

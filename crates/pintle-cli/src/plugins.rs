@@ -1,13 +1,13 @@
 //! The plugins of an agent: those that its profile names, as the operator added and granted them (R13.4).
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use pintle::Hooks;
 use pintle_actions::NO_BYTECODE;
 use pintle_exec::CommandSpec;
 use pintle_plugins::{
-    Grants, GuestPlugin, Installed, InstalledError, InstalledPlugin, Kind, Plugin, Plugins,
-    process_plugin,
+    Grants, GuestPlugin, Installed, InstalledError, InstalledPlugin, Kind, Manifest, Plugin,
+    Plugins, process_plugin,
 };
 use pintle_profile::typed;
 
@@ -103,16 +103,22 @@ fn start(
     }
 }
 
-fn wasm(
-    _: &std::path::Path,
-    manifest: pintle_plugins::Manifest,
-    _: &Grants,
-) -> Result<GuestPlugin, Problem> {
-    Err(Problem::new(format!(
-        "this build of pintle does not run the wasm plugin `{}`",
-        manifest.id
-    ))
-    .fix("use a process plugin"))
+#[cfg(feature = "wasm")]
+fn wasm(dir: &Path, manifest: Manifest, grants: &Grants) -> Result<GuestPlugin, Problem> {
+    use crate::shown::{dim, text};
+
+    let log = |plugin: &str, line: &str| tell!("{}", dim(text!("{}: {}", plugin, line)));
+    let host = pintle_wasm::WasmHost::new(pintle_wasm::Limits::default(), log);
+    let id = manifest.id.clone();
+    host.and_then(|host| host.plugin_in(dir, manifest, grants))
+        .map_err(|error| Problem::new(format!("the plugin `{id}` cannot be loaded: {error}")))
+}
+
+#[cfg(not(feature = "wasm"))]
+fn wasm(_: &Path, manifest: Manifest, _: &Grants) -> Result<GuestPlugin, Problem> {
+    let id = manifest.id;
+    Err(Problem::new(format!("this build of pintle does not run the wasm plugin `{id}`"))
+        .fix("build it with WASM: cargo install --path crates/pintle-cli --features wasm"))
 }
 
 /// What keeps a plugin that was added from being used, and what to do about it.

@@ -37,8 +37,11 @@ fn a_python_plugin_from_the_template_passes_its_test_and_amends_the_prompt() {
     test(&world, "python3", &["-m", "unittest"]);
     let said = prompt(&world);
     assert!(said.out.contains("by today\nAnswer in one sentence"), "{said:?}");
-    let hooks = world.run(&["hooks", "list", "--profile", "profile"]);
-    assert!(hooks.out.contains("plugin today"), "{hooks:?}");
+    let hooks = world.run(&["hooks", "list", "--profile", "profile", "--json"]);
+    let hooks: Vec<Value> = serde_json::from_str(&hooks.out).unwrap();
+    let of_plugin = hooks.iter().filter(|hook| hook["plugin"] == "today");
+    let listed: Vec<_> = of_plugin.map(|hook| (&hook["point"], &hook["state"])).collect();
+    assert_eq!(listed, [(&json!("before_prompt_build"), &json!("never fired"))]);
     let doctor = world.run(&["doctor", "--profile", "profile"]);
     assert!(doctor.out.contains("today 0.1.0 · process, zone safe · activated"), "{doctor:?}");
     // What was taken back has no effect, and that is told.
@@ -218,4 +221,51 @@ fn a_tool_of_a_plugin_goes_with_the_personalities_that_have_the_plugin() {
     assert!(without.out.contains("does not have the plugin `p`"), "{without:?}");
     let with = explain("with");
     assert!(!with.out.contains("does not have the plugin"), "{with:?}");
+}
+
+#[path = "../../../pintle-wasm/tests/wasm/guest.rs"]
+#[allow(dead_code, reason = "the tests of pintle-wasm use all of it")]
+mod guest;
+
+/// A component that adds a line to the prompt, added with all that it asks for.
+fn with_component() -> World {
+    const PATCH: &str = r#"{"appendSystem":"from a component"}"#;
+    let world = World::new(&json!({ "plugins": ["w"] }));
+    world.write(
+        "w/plugin.json",
+        &json!({
+            "id": "w", "version": "1", "apiVersion": 1, "kind": "wasm", "entry": "guest.wasm",
+            "points": ["before_prompt_build"], "capabilities": ["amend:prompt"],
+        })
+        .to_string(),
+    );
+    let component = guest::handling(&[PATCH], &guest::says("ok", 1, PATCH));
+    std::fs::write(world.path("w/guest.wasm"), component).unwrap();
+    let added = world.run(&["plugins", "add", "w", "--yes"]);
+    assert!(added.ok, "{added:?}");
+    world
+}
+
+// R13.2
+#[cfg(feature = "wasm")]
+#[test]
+fn a_component_amends_the_prompt_and_one_that_is_none_does_not_load() {
+    let world = with_component();
+    let said = prompt(&world);
+    assert!(said.out.contains("by w\nfrom a component"), "{said:?}");
+    world.write("w/guest.wasm", "no component");
+    assert!(world.run(&["plugins", "add", "w"]).ok);
+    let said = world.ask("write marker: x");
+    assert!(!said.ok && said.err.contains("it is not a WASM component"), "{said:?}");
+    assert!(!world.path("marker").exists());
+}
+
+// R10.11
+#[cfg(not(feature = "wasm"))]
+#[test]
+fn without_wasm_in_the_build_a_component_keeps_the_profile_from_running() {
+    let world = with_component();
+    let said = world.ask("write marker: x");
+    assert!(!said.ok && said.err.contains("--features wasm"), "{said:?}");
+    assert!(!world.path("marker").exists());
 }

@@ -1,0 +1,7 @@
+//! WASM plugins: the suite that every kind passes, and guests that mean harm.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod conformance;
+mod guest;
+mod hostile;
