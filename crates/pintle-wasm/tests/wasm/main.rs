@@ -1,6 +1,12 @@
 //! WASM plugins: the suite that every kind passes, and guests that mean harm.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
 
 mod conformance;
 mod guest;
