@@ -91,7 +91,6 @@ fn section(soak: &Soak, report: &Report, control: &Report) -> String {
             mib(control.early_kib),
         ),
         ("memory at the end", mib(report.end_kib), mib(control.end_kib)),
-        ("messages a second", rate(report), rate(control)),
     ];
     let rows: String = rows
         .iter()
@@ -111,8 +110,4 @@ its result was stored, and started again. The control is the same with the ledge
         soak.kills,
         soak.chats.min(100),
     )
-}
-
-fn rate(report: &Report) -> String {
-    format!("{:.0}", report.answered as f64 / report.seconds)
 }

@@ -86,6 +86,7 @@ pub(crate) async fn run(environment: &Environment, serve: Serve) -> Result<ExitC
     }
     let gateway = builder.start().await?;
     let telling = tokio::spawn(tell_trouble(gateway.events().subscribe()));
+    let has_no_host = serve.hosts.is_empty();
     let config = ApiConfig {
         token,
         operator: environment.names(),
@@ -100,6 +101,11 @@ pub(crate) async fn run(environment: &Environment, serve: Serve) -> Result<ExitC
         false => {
             tell!("serving {} on {}", assembled.model, bold(format!("http://{address}")));
             tell!("the page asks for the token, which is in {}", token_file.display());
+            if address.ip().is_unspecified() && has_no_host {
+                tell!(
+                    "warning: requests from other machines are refused until `--host` names the host that they ask for"
+                );
+            }
         }
     }
     let wish = interrupts.next().await;

@@ -68,6 +68,22 @@ impl Served {
         (status, body.to_string())
     }
 
+    /// The ids of the events in a stream that ends.
+    fn event_ids(&self, path: &str, last: &str) -> Vec<u64> {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (address, token) = (&self.address, &self.token);
+        write!(
+            stream,
+            "GET {path} HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+             Accept: text/event-stream\r\n{last}\r\n"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.lines().filter_map(|line| line.strip_prefix("id: ")?.parse().ok()).collect()
+    }
+
     pub(crate) fn say(&self, chat: &str, id: &str, text: &str, more: &str) -> (u16, Value) {
         let body = json!({ "chat": chat, "messageId": id, "sender": "ann", "text": text });
         self.call("POST", "/v1/messages", more, Some(&body))
@@ -92,7 +108,21 @@ fn a_message_over_http_is_answered_and_the_token_is_the_owners_alone() {
     let path = format!("/v1/runs/{}/events", reply["runId"].as_str().unwrap());
     let (_, events) = served.call("GET", &path, "", None);
     assert!(events.as_array().unwrap().iter().any(|it| it["event"]["type"] == "done"), "{events}");
+    let all = served.event_ids(&path, "");
+    assert_eq!(all.len(), events.as_array().unwrap().len());
+    assert_eq!(served.event_ids(&path, "Last-Event-ID: 3\r\n"), all[3..]);
     served.kill();
+}
+
+/// The token is what keeps others out, so a token that others can read is none.
+#[test]
+fn it_does_not_listen_with_a_token_that_others_can_read() {
+    let world = World::new();
+    Served::start(&world).kill();
+    let token = world.data().join("token");
+    std::fs::set_permissions(&token, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let refused = world.run(&["serve", "--no-profile", "--addr", "127.0.0.1:0"]);
+    assert!(format!("{refused:?}").contains("others can read the token"), "{refused:?}");
 }
 
 #[test]
@@ -122,6 +152,9 @@ fn an_approval_on_the_command_line_wakes_a_parked_run_of_the_gateway() {
         std::thread::sleep(std::time::Duration::from_millis(50));
     };
     assert!(!world.file("made").exists());
+    // R11.6: the question, and the run that waits for it, survive this.
+    served.kill();
+    let served = Served::start(&world);
     let answered = world.run(&["approvals", "approve", &id]);
     let (status, reply) = served.say("c", "1", "run echo hello > made", "");
     assert_eq!(status, 200, "{reply} {answered:?}");

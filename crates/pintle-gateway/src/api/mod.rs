@@ -22,7 +22,7 @@ pub use guard::{Token, cookie_of};
 pub use server::{ServeError, Server};
 
 use crate::{channels::TelegramWebhook, gateway::Gateway, page};
-use routes::Routes;
+use routes::{EVENTS, Routes};
 
 /// What the API needs besides the gateway.
 #[derive(Clone)]
@@ -102,16 +102,24 @@ pub fn openapi() -> Value {
 fn table() -> Routes {
     Routes::default()
         .post("/v1/messages", "Accepts a message, and answers when its run is done", messages::post)
+        .header("Idempotency-Key", "In place of `messageId`")
+        .header("Prefer", "`respond-async`: answers with 202 once the message is stored")
+        .or_events()
         .get("/v1/messages/dead", "Messages that could not be processed", messages::dead)
         .post("/v1/messages/dead/{id}/retry", "Tries a dead letter again", messages::retry)
         .get("/v1/runs", "The newest runs", runs::list)
         .get("/v1/runs/{id}", "One run", runs::show)
         .get("/v1/runs/{id}/events", "What happened in a run", runs::events)
+        .header("Last-Event-ID", "A stream goes on after this event")
+        .or_events()
         .get("/v1/approvals", "Questions to people, newest first", approvals::list)
         .get("/v1/approvals/{id}", "One question with its exact arguments", approvals::show)
         .post("/v1/approvals/{id}", "Answers a question", approvals::answer)
         .get("/v1/hooks", "Every hook with its state and figures", status::hooks)
         .get("/v1/events", "Everything that happens, live", runs::live)
+        .header("Last-Event-ID", "Goes on after this event")
+        .only(EVENTS)
         .get("/openapi.json", "This document", status::openapi)
         .get("/metrics", "Figures for Prometheus", metrics::metrics)
+        .only("text/plain")
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::routes::Operation;
+use super::routes::{JSON, Operation};
 
 pub(super) fn document(
     operations: &[Operation],
@@ -44,32 +44,29 @@ fn described(operation: &Operation, error: &Value) -> Value {
             }));
         }
     }
-    let json_of = |schema: &Value| json!({ "application/json": { "schema": schema } });
-    let mut content = json_of(&operation.reply);
-    if let Value::Object(kinds) = &mut content {
-        match operation.path {
-            "/metrics" => {
-                kinds.clear();
-                kinds.insert("text/plain".into(), json!({ "schema": { "type": "string" } }));
-            }
-            "/v1/messages" | "/v1/runs/{id}/events" | "/v1/events" => {
-                kinds.insert("text/event-stream".into(), json!({ "schema": { "type": "string" } }));
-            }
-            _ => {}
-        }
+    for (name, about) in &operation.headers {
+        parameters.push(json!({
+            "name": name, "in": "header", "required": false, "description": about,
+            "schema": { "type": "string" },
+        }));
     }
-    let mut described = json!({
-        "summary": operation.summary,
-        "parameters": parameters,
-        "responses": {
-            "200": { "description": "It was done.", "content": content },
-            "202": { "description": "It is stored and goes on.", "content": json_of(&operation.reply) },
-            "default": { "description": "It was not done.", "content": json_of(error) },
-        },
+    let json_of = |schema: &Value| json!({ JSON: { "schema": schema } });
+    let of_kind = |kind: &&str| {
+        let text = json!({ "type": "string" });
+        let schema = if *kind == JSON { &operation.reply } else { &text };
+        ((*kind).to_string(), json!({ "schema": schema }))
+    };
+    let content: Map<String, Value> = operation.kinds.iter().map(of_kind).collect();
+    let mut responses = json!({
+        "200": { "description": "It was done.", "content": content },
+        "default": { "description": "It was not done.", "content": json_of(error) },
     });
-    if let (Value::Object(fields), Some(body)) = (&mut described, &operation.body) {
-        fields.insert("requestBody".into(), json!({ "required": true, "content": json_of(body) }));
+    let mut described = json!({ "summary": operation.summary, "parameters": parameters });
+    if let Some(body) = &operation.body {
+        responses["202"] = json!({ "description": "It is stored and goes on.", "content": json_of(&operation.reply) });
+        described["requestBody"] = json!({ "required": true, "content": json_of(body) });
     }
+    described["responses"] = responses;
     described
 }
 

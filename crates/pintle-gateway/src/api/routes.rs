@@ -26,13 +26,16 @@ pub(crate) struct Call<Q, B = ()> {
 impl<Q, B> Call<Q, B> {
     /// Whether the caller wants a stream of events.
     pub(crate) fn wants_stream(&self) -> bool {
-        self.header(header::ACCEPT.as_str()).is_some_and(|it| it.contains("text/event-stream"))
+        self.header(header::ACCEPT.as_str()).is_some_and(|it| it.contains(EVENTS))
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 }
+
+pub(crate) const JSON: &str = "application/json";
+pub(crate) const EVENTS: &str = "text/event-stream";
 
 /// No query, or no body.
 #[derive(serde::Deserialize, JsonSchema)]
@@ -67,6 +70,10 @@ pub(crate) struct Operation {
     pub(crate) query: Value,
     pub(crate) body: Option<Value>,
     pub(crate) reply: Value,
+    /// Headers that mean something here, and what.
+    pub(crate) headers: Vec<(&'static str, &'static str)>,
+    /// What it answers with besides JSON, or in place of it.
+    pub(crate) kinds: Vec<&'static str>,
 }
 
 /// The calls of the API.
@@ -137,8 +144,40 @@ impl Routes {
     ) -> Self {
         let query = self.schemas.root_schema_for::<Q>().to_value();
         let reply = self.schemas.subschema_for::<R>().to_value();
-        self.operations.push(Operation { method, path, summary, query, body, reply });
+        let (headers, kinds) = (Vec::new(), vec![JSON]);
+        self.operations.push(Operation {
+            method,
+            path,
+            summary,
+            query,
+            body,
+            reply,
+            headers,
+            kinds,
+        });
         self.router = self.router.route(path, served);
+        self
+    }
+
+    /// The call above understands this header.
+    pub(crate) fn header(mut self, name: &'static str, about: &'static str) -> Self {
+        self.operations
+            .iter_mut()
+            .next_back()
+            .into_iter()
+            .for_each(|it| it.headers.push((name, about)));
+        self
+    }
+
+    /// The call above answers with events too, for a caller that accepts them.
+    pub(crate) fn or_events(mut self) -> Self {
+        self.operations.iter_mut().next_back().into_iter().for_each(|it| it.kinds.push(EVENTS));
+        self
+    }
+
+    /// The call above answers with this in place of JSON.
+    pub(crate) fn only(mut self, kind: &'static str) -> Self {
+        self.operations.iter_mut().next_back().into_iter().for_each(|it| it.kinds = vec![kind]);
         self
     }
 

@@ -104,7 +104,7 @@ impl Channel for HttpChannel {
             match sent {
                 Ok(response) => answered(response.status(), response.headers(), message.key),
                 // The key makes it safe to send it again.
-                Err(error) => Err(SendError::Temporary(error.without_url().to_string())),
+                Err(error) => Err(SendError::Temporary(super::told(error))),
             }
         }
         .boxed()

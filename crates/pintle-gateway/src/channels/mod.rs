@@ -4,6 +4,22 @@ mod console;
 mod http;
 mod telegram;
 
+use std::error::Error;
+
+use pintle_http::reqwest;
+
 pub use console::ConsoleChannel;
 pub use http::{HTTP, HttpChannel, Webhook};
 pub use telegram::{TelegramChannel, TelegramConfig, TelegramMode, TelegramWebhook};
+
+/// What went wrong with a request, down to its cause. The address is left out: it may hold a secret.
+fn told(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

@@ -28,6 +28,7 @@ fn everything_accepted_is_answered_in_order_and_no_tool_runs_twice() {
     assert!(report.wrong().is_empty(), "{:?}: {report:#?}", report.wrong());
     assert_eq!((report.accepted, report.duplicates), (120, 40));
     assert!(report.unknown > 0, "no call was interrupted: {report:#?}");
+    assert!(report.early_kib > 0 && report.end_kib > 0, "{report:#?}");
 }
 
 /// The control: a store that forgets which calls were begun fails the same test.

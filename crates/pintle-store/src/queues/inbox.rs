@@ -44,7 +44,7 @@ pub(super) fn accept(conn: &Connection, new: &NewInbound, bound: u32) -> Result<
     conn.prepare_cached("INSERT OR IGNORE INTO lanes (key) VALUES (?1)")?.execute([&new.lane])?;
     let waiting: u32 = conn
         .prepare_cached(
-            "SELECT COUNT(*) FROM inbox WHERE lane = ?1 AND state IN ('queued', 'parked')",
+            "SELECT COUNT(*) FROM inbox INDEXED BY inbox_open WHERE lane = ?1 AND state IN ('queued', 'parked')",
         )?
         .query_row([&new.lane], |row| row.get(0))?;
     if waiting >= bound {
@@ -94,7 +94,7 @@ pub(super) fn claim(
         .prepare_cached(&format!(
             "UPDATE inbox SET attempts = attempts + (state = 'queued'), state = 'queued'
              WHERE lane = ?1 AND seq = (
-                 SELECT MIN(seq) FROM inbox WHERE lane = ?1 AND state IN ('queued', 'parked'))
+                 SELECT MIN(seq) FROM inbox INDEXED BY inbox_open WHERE lane = ?1 AND state IN ('queued', 'parked'))
              RETURNING {COLUMNS}"
         ))?
         .query_row([&lane], message_from)
@@ -149,7 +149,7 @@ pub(super) fn settle(
         "UPDATE inbox SET state = ?2, outcome = ?3, error = COALESCE(?4, error),
              waiting_on = IIF(?6, waiting_on, ?5), attempts = MAX(0, attempts - ?6)
          WHERE lane = ?1 AND seq = (
-             SELECT MIN(seq) FROM inbox WHERE lane = ?1 AND state IN ('queued', 'parked'))",
+             SELECT MIN(seq) FROM inbox INDEXED BY inbox_open WHERE lane = ?1 AND state IN ('queued', 'parked'))",
     )?
     .execute(params![claim.lane, state, outcome, error, waiting_on, is_released])?;
     be_ready(conn, &claim.lane, ready_at)?;
@@ -160,7 +160,7 @@ pub(super) fn settle(
 fn be_ready(conn: &Connection, lane: &str, at: i64) -> Result<(), Fault> {
     conn.prepare_cached(
         "UPDATE lanes SET ready_at = CASE WHEN EXISTS (
-             SELECT 1 FROM inbox WHERE lane = ?1 AND state IN ('queued', 'parked')) THEN ?2 END
+             SELECT 1 FROM inbox INDEXED BY inbox_open WHERE lane = ?1 AND state IN ('queued', 'parked')) THEN ?2 END
          WHERE key = ?1",
     )?
     .execute(params![lane, at])?;
@@ -180,7 +180,7 @@ pub(super) fn stop(conn: &Connection, lane: &str) -> Result<Stopped, Fault> {
     let now = to_sql(now_ms());
     let head = conn
         .prepare_cached(&format!(
-            "SELECT {COLUMNS} FROM inbox WHERE lane = ?1 AND state IN ('queued', 'parked') ORDER BY seq LIMIT 1"
+            "SELECT {COLUMNS} FROM inbox INDEXED BY inbox_open WHERE lane = ?1 AND state IN ('queued', 'parked') ORDER BY seq LIMIT 1"
         ))?
         .query_row([lane], message_from)
         .optional()?;
@@ -209,8 +209,16 @@ pub(super) fn in_state(
     conn: &Connection,
     state: MessageState,
 ) -> Result<Vec<QueuedMessage>, Fault> {
+    // What the index is about comes first: settled messages are many, and none of them is looked at.
+    let indexed = match state {
+        MessageState::Queued => "INDEXED BY inbox_open WHERE state IN ('queued', 'parked') AND",
+        MessageState::Parked | MessageState::Dead => {
+            "INDEXED BY inbox_set_aside WHERE state IN ('parked', 'dead') AND"
+        }
+        MessageState::Done => "WHERE",
+    };
     let mut statement = conn.prepare_cached(&format!(
-        "SELECT {COLUMNS} FROM inbox WHERE state = ?1 ORDER BY accepted_at, lane, seq"
+        "SELECT {COLUMNS} FROM inbox {indexed} state = ?1 ORDER BY accepted_at, lane, seq"
     ))?;
     Ok(statement.query_map([name(state)], message_from)?.collect::<Result<_, _>>()?)
 }

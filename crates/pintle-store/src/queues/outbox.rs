@@ -45,7 +45,7 @@ pub(super) fn claim(conn: &Connection, lease: Duration) -> Result<Option<Outgoin
     let mut statement = conn.prepare_cached(&format!(
         "UPDATE outbox SET claim = ?1, lease_until = ?2
          WHERE n = (
-             SELECT o.n FROM outbox o
+             SELECT o.n FROM outbox o INDEXED BY outbox_open
              WHERE o.state = 'prepared' AND o.due_at <= ?3 AND o.lease_until <= ?3 AND NOT EXISTS (
                  SELECT 1 FROM outbox e WHERE e.lane = o.lane AND e.state = 'prepared' AND e.n < o.n)
              ORDER BY o.n LIMIT 1)
@@ -119,10 +119,14 @@ pub(super) fn list(
     conn: &Connection,
     filter: &OutgoingFilter,
 ) -> Result<Vec<OutgoingMessage>, Fault> {
+    // An index is used for a condition that always holds, not for one that may be left out.
+    let indexed = match (&filter.run_id, &filter.approval_id) {
+        (Some(_), _) => "run_id = ?1 AND (?2 IS NULL OR approval_id = ?2)",
+        (None, Some(_)) => "approval_id = ?2 AND (?1 IS NULL OR run_id = ?1)",
+        (None, None) => "?1 IS NULL AND ?2 IS NULL",
+    };
     let mut statement = conn.prepare_cached(&format!(
-        "SELECT {COLUMNS} FROM outbox
-         WHERE (?1 IS NULL OR run_id = ?1) AND (?2 IS NULL OR approval_id = ?2) AND (?3 IS NULL OR state = ?3)
-         ORDER BY n"
+        "SELECT {COLUMNS} FROM outbox WHERE {indexed} AND (?3 IS NULL OR state = ?3) ORDER BY n"
     ))?;
     let state = filter.state.map(name);
     let rows =

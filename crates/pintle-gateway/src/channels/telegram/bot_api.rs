@@ -7,7 +7,7 @@ use pintle_agent::{ChannelError, SendError};
 use pintle_http::reqwest::{Client, RequestBuilder, header};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::clock::new_id;
+use crate::{channels::told, clock::new_id};
 
 pub(super) struct BotApi {
     client: Client,
@@ -91,14 +91,16 @@ impl BotApi {
 
 async fn answer<T: DeserializeOwned>(request: RequestBuilder) -> Result<T, Problem> {
     let response = request.send().await.map_err(|error| {
-        // The address holds the token.
         let is_connect = error.is_connect();
-        let text = error.without_url().to_string();
-        if is_connect { Problem::Failed(text) } else { Problem::Broken(text) }
+        let text = told(error);
+        match is_connect {
+            true => Problem::Failed(format!("Telegram cannot be reached: {text}")),
+            false => Problem::Broken(text),
+        }
     })?;
     let status = response.status();
     let body = response.text().await;
-    let body = body.map_err(|error| Problem::Broken(error.without_url().to_string()))?;
+    let body = body.map_err(|error| Problem::Broken(told(error)))?;
     if status.is_success() {
         let answer: Result<MethodResponse<T>, _> = serde_json::from_str(&body);
         return answer.map(|answer| answer.result).map_err(|it| Problem::Broken(it.to_string()));

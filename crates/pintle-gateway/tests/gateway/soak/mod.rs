@@ -9,7 +9,7 @@ mod receiver;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read, Seek, SeekFrom},
     path::Path,
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex, RwLock},
@@ -68,7 +68,6 @@ pub(crate) struct Report {
     pub(crate) unlisted: usize,
     /// Messages and answers that are still open at the end.
     pub(crate) left: usize,
-    pub(crate) seconds: f64,
     /// Memory of the gateway after the last restart and at the end.
     pub(crate) early_kib: u64,
     pub(crate) end_kib: u64,
@@ -98,7 +97,6 @@ impl Soak {
     pub(crate) async fn run(&self) -> Report {
         let folder = tempfile::tempdir().unwrap();
         let receiver = Receiver::start().await;
-        let began = Instant::now();
         let process = GatewayProcess::start(self, folder.path(), &receiver.address);
         let address = Arc::new(RwLock::new(process.address.clone()));
         let sent = Arc::new(Mutex::new(HashMap::new()));
@@ -112,8 +110,13 @@ impl Soak {
             self.break_things(process, folder.path(), &receiver, &address).await;
         senders.join_all().await;
         self.wait_for_answers(&receiver).await;
+        // An answer may be here before the gateway has written down that it is.
+        let store = SqliteStore::open(folder.path().join("pintle.db")).await.unwrap();
+        let began = Instant::now();
+        while left(&store).await > 0 && began.elapsed() < PATIENCE {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
         let mut report = Report {
-            seconds: began.elapsed().as_secs_f64(),
             end_kib: process.memory_kib(),
             early_kib,
             duplicates: *duplicates.lock().unwrap(),
@@ -121,7 +124,7 @@ impl Soak {
         };
         drop(process);
         let sent = std::mem::take(&mut *sent.lock().unwrap());
-        report.check(&sent, &receiver, folder.path()).await;
+        report.check(&sent, &receiver, &store, folder.path()).await;
         report
     }
 
@@ -159,18 +162,19 @@ impl Soak {
         receiver: &Receiver,
         address: &RwLock<String>,
     ) -> (GatewayProcess, u64) {
+        let (mut known, mut read) = (0, 0);
         for kill in 1..=self.kills {
             let due = self.total() / 2 * kill / self.kills;
-            let mut known = effects(folder).len();
             let mut moved = Instant::now();
             loop {
-                let effects = effects(folder);
+                let (fresh, end) = effects(folder, read);
                 let is_slow = |(_, n): &Id| gateway_process::is_slow(*n);
-                if effects.len() >= due && effects.iter().skip(known).any(is_slow) {
+                (known, read) = (known + fresh.len(), end);
+                if known >= due && fresh.iter().any(is_slow) {
                     break;
                 }
-                if effects.len() > known {
-                    (known, moved) = (effects.len(), Instant::now());
+                if !fresh.is_empty() {
+                    moved = Instant::now();
                 }
                 assert!(moved.elapsed() < PATIENCE, "no tool runs any more, {known} have run");
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -202,7 +206,13 @@ impl Soak {
 }
 
 impl Report {
-    async fn check(&mut self, sent: &HashMap<String, Id>, receiver: &Receiver, folder: &Path) {
+    async fn check(
+        &mut self,
+        sent: &HashMap<String, Id>,
+        receiver: &Receiver,
+        store: &SqliteStore,
+        folder: &Path,
+    ) {
         let answers = receiver.answers();
         self.accepted = sent.len();
         self.answered = answers.len();
@@ -215,12 +225,11 @@ impl Report {
             *newest = n.max(*newest);
         }
         let mut ran: BTreeMap<Id, usize> = BTreeMap::new();
-        for id in effects(folder) {
+        for id in effects(folder, 0).0 {
             *ran.entry(id).or_default() += 1;
         }
         self.tools_twice = ran.values().filter(|times| **times > 1).count();
 
-        let store = SqliteStore::open(folder.join("pintle.db")).await.unwrap();
         let unknown = CallFilter { outcome: Some(ToolOutcome::Unknown), ..CallFilter::default() };
         let listed = store.calls(unknown).await.unwrap();
         let listed: BTreeSet<Id> = listed.iter().map(|call| sent[&call.run_id]).collect();
@@ -230,14 +239,21 @@ impl Report {
         let is_unlisted =
             |id: &&Id| (!ran.contains_key(id) || says_unknown(id)) && !listed.contains(id);
         self.unlisted = sent.values().filter(is_unlisted).count();
-        for state in [MessageState::Queued, MessageState::Parked, MessageState::Dead] {
-            self.left += store.messages(state).await.unwrap().len();
-        }
-        for state in [OutgoingState::Prepared, OutgoingState::Failed, OutgoingState::Unknown] {
-            let filter = OutgoingFilter { state: Some(state), ..OutgoingFilter::default() };
-            self.left += store.outgoing(filter).await.unwrap().len();
-        }
+        self.left = left(store).await;
     }
+}
+
+/// Messages and answers that are not settled.
+async fn left(store: &SqliteStore) -> usize {
+    let mut left = 0;
+    for state in [MessageState::Queued, MessageState::Parked, MessageState::Dead] {
+        left += store.messages(state).await.unwrap().len();
+    }
+    for state in [OutgoingState::Prepared, OutgoingState::Failed, OutgoingState::Unknown] {
+        let filter = OutgoingFilter { state: Some(state), ..OutgoingFilter::default() };
+        left += store.outgoing(filter).await.unwrap().len();
+    }
+    left
 }
 
 /// Posts one message until it is accepted, and returns the id of its run.
@@ -269,16 +285,20 @@ async fn deliver(client: &Client, address: &RwLock<String>, chat: usize, n: usiz
     }
 }
 
-/// What the tool did, in order.
-fn effects(folder: &Path) -> Vec<Id> {
-    let text = std::fs::read_to_string(folder.join("effects")).unwrap_or_default();
+/// What the tool did, in order, from this byte of the witness on; and where to read on.
+fn effects(folder: &Path, from: u64) -> (Vec<Id>, u64) {
+    let mut text = String::new();
+    if let Ok(mut file) = std::fs::File::open(folder.join("effects")) {
+        file.seek(SeekFrom::Start(from)).unwrap();
+        file.read_to_string(&mut text).unwrap();
+    }
     let id = |line: &str| {
         let (chat, n) = line.split_once(' ')?;
         Some((chat.parse().ok()?, n.parse().ok()?))
     };
     // The last line may be in the middle of being written.
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    whole.lines().filter_map(id).collect()
+    let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+    (whole.lines().filter_map(id).collect(), from + whole.len() as u64)
 }
 
 /// A gateway in a process of its own, killed when it is dropped.
