@@ -351,9 +351,12 @@ impl Timeline {
                 self.add(row)
             }
         };
+        // A program says no by its exit code: that is no failure.
+        let is_exit = self.rows.get(hook).is_some_and(|row| row.word == "exit");
+        self.head.failed = self.head.failed.saturating_sub(usize::from(is_exit));
         self.change(hook, |row| {
-            // A program says no by its exit code. One that broke keeps the word for that.
-            if row.word == "exit" {
+            // One that broke keeps the word for that.
+            if is_exit {
                 (row.mark, row.word) = (Mark::Block, "blocked".into());
             }
             row.why = one_line(&reason, 240);
