@@ -5,7 +5,6 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use futures_util::future::BoxFuture;
 use pintle::{Cx, Envelope, Hooks, RecordSink, points::PersonalitySwitched};
 use tokio_util::task::TaskTracker;
 
@@ -14,6 +13,7 @@ use crate::{
     event::RunEvent,
     interceptor::Interceptors,
     llm::Llm,
+    memory::Memory,
     personality::{Personalities, Personality, UnknownPersonality},
     policy::{Limits, Policy},
     prompt::PromptPart,
@@ -66,12 +66,6 @@ pub type Observer = Arc<dyn Fn(&RunEvent) + Send + Sync>;
 
 /// Hears of each handler that starts (its point and its name), and of nothing else.
 pub type HandlerWatch = Arc<dyn Fn(&'static str, &str) + Send + Sync>;
-
-/// Where an agent's memory comes from.
-pub trait Memory: Send + Sync + 'static {
-    /// What is worth remembering for this prompt.
-    fn recall(&self, session_id: &str, prompt: &str) -> BoxFuture<'static, Vec<PromptPart>>;
-}
 
 /// Puts an agent together: see [`Agent::builder`].
 pub struct AgentBuilder {

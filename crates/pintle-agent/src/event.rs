@@ -2,7 +2,10 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use pintle::{Envelope, HandlerRecord, ModelKind, points::ToolOutcome};
+use pintle::{
+    Envelope, HandlerRecord, ModelKind,
+    points::{CompactionReason, ToolOutcome},
+};
 use pintle_sandbox::{Grant, HostUse, ProtectedChange, Refused};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -187,6 +190,24 @@ pub enum RunEventKind {
         cost_usd: Option<f64>,
         /// How long it took.
         duration_ms: u64,
+    },
+    /// The older part of the conversation was replaced by a summary, or left out (R6.7).
+    #[serde(rename = "compaction")]
+    Compaction {
+        /// Why.
+        reason: CompactionReason,
+        /// How many messages stay as they are.
+        kept_messages: u32,
+        /// How many tokens the request had before, estimated.
+        tokens_before: u64,
+        /// How many it has now.
+        tokens_after: u64,
+        /// How many messages were left out because no summary could be written.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        left_out: Option<u32>,
+        /// Why no summary could be written.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        problem: Option<String>,
     },
     /// A model request failed in a way that may pass, and is made again after a wait.
     #[serde(rename = "retry")]

@@ -16,6 +16,7 @@ mod containment;
 mod event;
 mod interceptor;
 mod llm;
+mod memory;
 mod personality;
 mod policy;
 mod prompt;
@@ -33,7 +34,7 @@ pub use pintle::points::{LlmUsage, Message, PersonalityConfig, ToolCall, ToolRes
 pub use pintle_policy::{ToolSpec, Zone};
 pub use pintle_sandbox::Refused;
 
-pub use agent::{Agent, AgentBuilder, HandlerWatch, Memory, Observer, SwitchError};
+pub use agent::{Agent, AgentBuilder, HandlerWatch, Observer, SwitchError};
 pub use approver::{ApprovalOutcome, ApprovalRequest, Approver, NoOneToAsk, Prepared};
 pub use call::{FinalCall, ProposedCall, args_hash, canonical_json};
 pub use channel::{
@@ -44,6 +45,7 @@ pub use containment::Containment;
 pub use event::{CallMade, RunEvent, RunEventKind, RunOutcome, SandboxUse};
 pub use interceptor::{Intercepted, Interceptors};
 pub use llm::{FinishReason, Llm, LlmError, LlmEvent, LlmRequest, LlmResponse};
+pub use memory::{Memory, NoteMemory, Notebook, Recall};
 pub use personality::{Personalities, Personality, UnknownPersonality};
 pub use policy::{Limits, Policy};
 pub use prompt::{PreviewError, PromptPart, PromptPreview, SAFETY_PRELUDE};

@@ -9,11 +9,16 @@ use serde::Serialize;
 
 /// Something that writes text: a provider's API, a script, a set of rules.
 ///
-/// Two methods, so that a new provider is a small file. Retrying is the loop's job, because each attempt
+/// Two methods and a figure, so that a new provider is a small file. Retrying is the loop's job, because each attempt
 /// fires `model.pre`.
 pub trait Llm: Send + Sync + 'static {
     /// What `--model` calls it, as in `anthropic/claude-sonnet-5`.
     fn name(&self) -> &str;
+
+    /// How many tokens a request may have, where that is known.
+    fn context_tokens(&self) -> Option<u64> {
+        None
+    }
 
     /// Sends one request. The stream yields text as it comes and closes with exactly one [`LlmEvent::End`].
     ///
@@ -93,7 +98,8 @@ impl fmt::Display for FinishReason {
 /// Why a request failed.
 ///
 /// Codes the loop knows: `overloaded`, `rate_limited`, `server_error`, `network`, `cut` (the stream stopped
-/// before its end), `stalled`, `auth`, `bad_request`, `script_exhausted`.
+/// before its end), `stalled`, `auth`, `too_long` (the request does not fit the model's window), `bad_request`,
+/// `script_exhausted`.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct LlmError {
@@ -105,4 +111,9 @@ pub struct LlmError {
     pub retryable: bool,
     /// How long the provider asked to wait.
     pub retry_after: Option<Duration>,
+}
+
+impl LlmError {
+    /// The code of a request that does not fit the model's window. The loop makes the conversation shorter and asks again.
+    pub const TOO_LONG: &'static str = "too_long";
 }

@@ -73,10 +73,19 @@ pub struct Limits {
     pub max_denials: u32,
     /// How deep sub-agents may go.
     pub max_depth: u32,
+    /// The most tokens of a request, where that is less than the model takes or the model's window is not known.
+    pub context_tokens: Option<u64>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_turns: 50, max_cost_usd: None, max_seconds: None, max_denials: 3, max_depth: 3 }
+        Self {
+            max_turns: 50,
+            max_cost_usd: None,
+            max_seconds: None,
+            max_denials: 3,
+            max_depth: 3,
+            context_tokens: None,
+        }
     }
 }

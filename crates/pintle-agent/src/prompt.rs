@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::{
     Agent, Message,
     agent::Inner,
+    memory::Recall,
     personality::{Personality, UnknownPersonality},
 };
 
@@ -90,7 +91,11 @@ impl Inner {
     ) -> Result<Vec<PromptPart>, FireError> {
         let memory = match &self.memory {
             None => Vec::new(),
-            Some(memory) => memory.recall(subject.session_id, subject.prompt).await,
+            Some(memory) => {
+                let Subject { session_id, prompt, .. } = subject;
+                let personality = &subject.personality.id;
+                memory.recall(Recall { session_id, personality, prompt }).await
+            }
         };
         let Personality { id, .. } = subject.personality;
         let text = subject.personality.prompt().to_string();

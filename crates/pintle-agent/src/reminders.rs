@@ -82,7 +82,8 @@ fn escaped(text: &str) -> String {
     text.replace('<', "&lt;")
 }
 
-fn capped(text: &str, cap: usize) -> String {
+/// The start of a text, and how much is missing.
+pub(crate) fn capped(text: &str, cap: usize) -> String {
     if text.len() <= cap {
         return text.to_string();
     }

@@ -7,7 +7,7 @@ use pintle_policy::ToolSpec;
 use pintle_sandbox::Grant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{PermittedCall, event::SandboxUse, tickets::TicketBoard};
+use crate::{PermittedCall, event::SandboxUse, memory::Notebook, tickets::TicketBoard};
 
 /// Something the model can ask for.
 ///
@@ -40,6 +40,8 @@ pub struct ToolCx {
     pub sandbox: SandboxLog,
     /// The ticket board, under the name of the run's personality.
     pub tickets: TicketBoard,
+    /// The notes of the run's personality about its workspace.
+    pub notes: Notebook,
 }
 
 type RecordSandbox = Arc<dyn Fn(SandboxUse) + Send + Sync>;

@@ -27,8 +27,10 @@ use pintle::{
     Cx, DynEvent, Envelope, Event, Failure, Hooks, ModelKind, PluginFilter, Verdict, points::*,
 };
 use pintle_agent::{
-    Agent, AgentBuilder, Llm, LlmError, LlmEvent, LlmRequest, Personalities, Personality, Policy,
-    RunOutcome, RunRequest, Store, store::JudgedBy, testing::MemoryStore,
+    Agent, AgentBuilder, Llm, LlmError, LlmEvent, LlmRequest, Message, NewMessage, NewSession,
+    Personalities, Personality, Policy, RunOutcome, RunRequest, Session, Store,
+    store::{JudgedBy, Summary},
+    testing::MemoryStore,
 };
 use pintle_consumers::{Host, Recorder};
 use pintle_exec::{WebhookOptions, WebhookQueue, WebhookSpec};
@@ -97,6 +99,10 @@ async fn measure() {
     // What the same measurement says of nothing at all is how much of the others to believe.
     let times = side_by_side(folder.path(), Hooks::new(), &none.1, sqlite, 2000).await;
     print_cost("a run with no hooks, kept in SQLite", none.0, times, None);
+
+    let times = long_session(folder.path()).await;
+    let long = "until a run of a session of 10,000 messages asks its model";
+    print_cost(long, "a session of 10 messages", times, Some("≤ 2×"));
 
     let mut alone = None;
     for sessions in AT_ONCE {
@@ -184,6 +190,7 @@ fn all_bound() -> Hooks {
     bind!(register_void, (), ToolEndWithPath, AgentDone, SubagentSpawned, SubagentEnded);
     bind!(register_modifying, None, BeforePromptBuild, BeforeToolCall, PersonalitySwitched);
     bind!(register_modifying, None, SubagentSpawning);
+    bind!(register_modifying, None, BeforeCompaction);
     bind!(register_gate, Verdict::allow(), RunStart, UserPromptSubmit, ModelPre, ModelPost);
     bind!(register_gate, Verdict::allow(), ToolPre, ToolPost, SessionEnd, ErrorRaised);
     hooks
@@ -298,6 +305,60 @@ async fn alternately(bound: &Agent, bare: &Agent, rounds: usize) -> (Duration, D
 fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() / 2]
+}
+
+/// How long a run takes until it asks its model: in a session of 10,000 messages, of which all but the newest ten are
+/// summarised, and in one of ten messages.
+async fn long_session(workspace: &Path) -> (Duration, Duration) {
+    const ROUNDS: usize = 300;
+    let store: Arc<dyn Store> =
+        Arc::new(SqliteStore::open(workspace.join("long.db")).await.unwrap());
+    let mut sessions = Vec::new();
+    for count in [10_000, 10] {
+        let new = NewSession { key: format!("bench:{count}"), ..NewSession::default() };
+        let session = store.open(new).await.unwrap();
+        let claim = store.claim(&session).await.unwrap();
+        let said = |n: usize| NewMessage { run_id: "bench".into(), message: message(n) };
+        store.append(&claim, (0..count).map(said).collect()).await.unwrap();
+        sessions.push(session);
+    }
+    let mut times = [Vec::new(), Vec::new()];
+    for round in 0..ROUNDS {
+        for place in [round % 2, 1 - round % 2] {
+            let session = &sessions[place];
+            keep_ten(&*store, session).await;
+            let (go, wait) = watch::channel(true);
+            let (arrived, mut arrivals) = watch::channel(0);
+            let llm = Arc::new(Parked { arrived, wait });
+            let agent = agent(workspace, Hooks::new(), llm, store.clone());
+            let started = Instant::now();
+            let run = agent.run(RunRequest::in_session(&session.id, "hello"));
+            arrivals.wait_for(|arrived| *arrived == 1).await.unwrap();
+            times[place].push(started.elapsed());
+            assert_eq!(run.finish().await.outcome, RunOutcome::EndTurn);
+            drop(go);
+        }
+    }
+    let [long, short] = times;
+    (median(long), median(short))
+}
+
+fn message(n: usize) -> Message {
+    let text = format!("message {n}: {}", "some words ".repeat(20));
+    match n % 2 {
+        0 => Message::User { text },
+        _ => Message::Assistant { text, tool_calls: Vec::new() },
+    }
+}
+
+/// Both sessions send their newest ten messages, however many runs they have had.
+async fn keep_ten(store: &dyn Store, session: &Session) {
+    let count = store.session(&session.id).await.unwrap().unwrap().message_count;
+    if count > 10 {
+        let claim = store.claim(session).await.unwrap();
+        let summary = Summary { covers: count - 10, text: "They talked.".into() };
+        store.set_summary(&claim, summary).await.unwrap();
+    }
 }
 
 /// So many conversations at a time, each of a few runs, until there have been enough of them.

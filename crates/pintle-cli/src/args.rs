@@ -3,6 +3,7 @@
 mod approvals;
 mod gateway;
 mod hooks;
+mod memory;
 mod plugins;
 mod records;
 mod sessions;
@@ -16,6 +17,7 @@ pub(crate) use self::{
     approvals::{Approvals, ApprovalsCommand},
     gateway::{Messages, MessagesCommand, Serve},
     hooks::{Explain, Hooks, HooksCommand},
+    memory::{Memory, MemoryCommand},
     plugins::{Language, PluginsCommand, PluginsOf},
     records::{Replay, Runs, Stats, Trace},
     sessions::{Sessions, SessionsCommand},
@@ -85,6 +87,7 @@ pub(crate) enum Command {
     Doctor(Doctor),
     Sessions(Sessions),
     Tickets(Tickets),
+    Memory(Memory),
     Completions(Completions),
     Man(Man),
 }
@@ -96,7 +99,17 @@ pub(crate) const GROUPS: [(&str, &[&str]); 4] = [
     ("Look", &["runs", "trace", "replay", "stats"]),
     (
         "Manage",
-        &["serve", "messages", "plugins", "doctor", "sessions", "tickets", "completions", "man"],
+        &[
+            "serve",
+            "messages",
+            "plugins",
+            "doctor",
+            "sessions",
+            "tickets",
+            "memory",
+            "completions",
+            "man",
+        ],
     ),
 ];
 

@@ -13,7 +13,8 @@ use pintle_actions::{
 };
 use pintle_agent::store::JudgedBy;
 use pintle_agent::{
-    Agent, Approver, HandlerWatch, Llm, Policy, Store, SwitchError, TicketVerifier, Tool, ToolSpec,
+    Agent, Approver, HandlerWatch, Llm, NoteMemory, Policy, Store, SwitchError, TicketVerifier,
+    Tool, ToolSpec,
 };
 use pintle_consumers as consumers;
 use pintle_exec::KeptWebhooks;
@@ -266,9 +267,11 @@ impl Assembled {
         if plan.operator.consumers.is_on(Consumer::TicketVerifier) {
             bind_verifier(&hooks, environment, &policy, &store, &llm)?;
         }
+        let memory = NoteMemory::new(store.clone(), policy.workspace.display().to_string());
         let mut builder = Agent::builder(hooks, llm, store.clone(), plan.personalities, policy)
             .limits(plan.limits)
             .approver(approver)
+            .memory(Arc::new(memory))
             .tools(tools)
             .observer(move |event| {
                 recorder.record(event);

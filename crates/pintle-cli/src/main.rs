@@ -158,6 +158,7 @@ async fn run(cli: Cli, environment: &Environment) -> Result<ExitCode, Problem> {
         Command::Doctor(doctor) => commands::doctor::run(environment, doctor).await,
         Command::Sessions(sessions) => commands::sessions::run(environment, sessions).await,
         Command::Tickets(tickets) => commands::tickets::run(environment, tickets).await,
+        Command::Memory(memory) => commands::memory::run(environment, memory).await,
         Command::Completions(completions) => commands::completions::run(&completions),
         Command::Man(man) => commands::completions::man(&man),
     }

@@ -159,6 +159,7 @@ fn limits(said: pintle_profile::Limits) -> Limits {
         max_turns: said.max_turns.unwrap_or(defaults.max_turns),
         max_cost_usd: said.max_cost_usd,
         max_seconds: said.max_seconds,
+        context_tokens: said.context_tokens,
         ..defaults
     }
 }

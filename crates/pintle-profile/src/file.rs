@@ -136,6 +136,9 @@ pub struct Limits {
     /// The most time, in seconds.
     #[schemars(range(min = 1))]
     pub max_seconds: Option<u64>,
+    /// The most tokens of a model request; above it, older messages are summarised. Default: the model's window.
+    #[schemars(range(min = 1000))]
+    pub context_tokens: Option<u64>,
 }
 
 /// An MCP server: a program to start (`command`) or an address to talk to (`url`).

@@ -127,6 +127,7 @@ impl Operator {
                 max_turns: read.max_turns,
                 max_cost_usd: read.max_cost_usd,
                 max_seconds: read.max_seconds,
+                context_tokens: None,
             },
             secrets: read.secrets,
             hook_env: read.hook_env,
@@ -280,6 +281,7 @@ impl Operator {
                 max_turns: least(own.max_turns, most.max_turns),
                 max_cost_usd: least(own.max_cost_usd, most.max_cost_usd),
                 max_seconds: least(own.max_seconds, most.max_seconds),
+                context_tokens: own.context_tokens,
             },
         }
     }

@@ -13,6 +13,7 @@ mod error;
 mod group;
 mod ledger;
 mod migrations;
+mod notes;
 mod open;
 mod process_lock;
 mod queues;

@@ -21,6 +21,8 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0009_short_ids.sql"),
     include_str!("migrations/0010_tickets.sql"),
     include_str!("migrations/0011_records.sql"),
+    include_str!("migrations/0012_summaries.sql"),
+    include_str!("migrations/0013_notes.sql"),
 ];
 
 /// Refuses a database that is not ours or is newer than this program. Only reads.

@@ -1,7 +1,8 @@
 //! Conversations.
 
 use pintle_agent::store::{
-    Claim, FencingToken, NewMessage, NewSession, Session, Sessions, Stored, StoredMessage,
+    Claim, Conversation, FencingToken, NewMessage, NewSession, Session, Sessions, Stored,
+    StoredMessage, Summary,
 };
 use pintle_agent::{Message, StoreError};
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -53,7 +54,59 @@ impl Sessions for SqliteStore {
 
     fn history(&self, id: &str) -> Stored<'_, Vec<StoredMessage>> {
         let id = id.to_owned();
-        Box::pin(self.worker().read("reading a session's messages", move |conn| history(conn, id)))
+        Box::pin(self.worker().read("reading a session's messages", move |conn| {
+            exists(conn, &id)?;
+            messages(conn, &id, "seq >= ?2 ORDER BY seq", 0)
+        }))
+    }
+
+    fn conversation(&self, id: &str) -> Stored<'_, Conversation> {
+        let id = id.to_owned();
+        Box::pin(self.worker().read("reading a conversation", move |conn| {
+            exists(conn, &id)?;
+            let summary = conn
+                .prepare_cached("SELECT covers, text FROM summaries WHERE session_id = ?1")?
+                .query_row([&id], |row| {
+                    Ok(Summary { covers: from_sql(row.get(0)?), text: row.get(1)? })
+                })
+                .optional()?;
+            let covered = summary.as_ref().map_or(0, |summary| to_sql(summary.covers));
+            let messages = messages(conn, &id, "seq >= ?2 ORDER BY seq", covered)?;
+            Ok(Conversation { summary, messages })
+        }))
+    }
+
+    fn newest_message(&self, id: &str) -> Stored<'_, Option<StoredMessage>> {
+        let id = id.to_owned();
+        Box::pin(self.worker().read("reading the newest message", move |conn| {
+            Ok(messages(conn, &id, "seq >= ?2 ORDER BY seq DESC LIMIT 1", 0)?.pop())
+        }))
+    }
+
+    fn has_messages_of(&self, id: &str, run_id: &str) -> Stored<'_, bool> {
+        let (id, run_id) = (id.to_owned(), run_id.to_owned());
+        Box::pin(self.worker().read("looking for the messages of a run", move |conn| {
+            Ok(conn
+                .prepare_cached("SELECT 1 FROM messages WHERE session_id = ?1 AND run_id = ?2")?
+                .exists([id, run_id])?)
+        }))
+    }
+
+    fn set_summary(&self, claim: &Claim, summary: Summary) -> Stored<'_, ()> {
+        let token = claim.token().clone();
+        Box::pin(self.worker().write("storing a summary", move |conn| {
+            fence(conn, &token)?;
+            conn.prepare_cached(
+                "INSERT INTO summaries (session_id, covers, text) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (session_id) DO UPDATE SET covers = ?2, text = ?3",
+            )?
+            .execute(params![
+                token.session_id,
+                to_sql(summary.covers),
+                summary.text
+            ])?;
+            Ok(())
+        }))
     }
 
     fn append(&self, claim: &Claim, messages: Vec<NewMessage>) -> Stored<'_, ()> {
@@ -139,14 +192,24 @@ fn append(conn: &Connection, token: &FencingToken, messages: &[NewMessage]) -> R
     Ok(())
 }
 
-fn history(conn: &Connection, id: String) -> Result<Vec<StoredMessage>, Fault> {
-    if !conn.prepare_cached("SELECT 1 FROM sessions WHERE id = ?1")?.exists([&id])? {
-        return Err(StoreError::NoSuchSession(id).into());
+fn exists(conn: &Connection, id: &str) -> Result<(), Fault> {
+    match conn.prepare_cached("SELECT 1 FROM sessions WHERE id = ?1")?.exists([id])? {
+        true => Ok(()),
+        false => Err(StoreError::NoSuchSession(id.to_owned()).into()),
     }
-    let mut statement = conn.prepare_cached(
-        "SELECT seq, run_id, at, body FROM messages WHERE session_id = ?1 ORDER BY seq",
-    )?;
-    let mut rows = statement.query([&id])?;
+}
+
+/// The messages of a session that `which` chooses; `?2` in it is `from`.
+fn messages(
+    conn: &Connection,
+    id: &str,
+    which: &str,
+    from: i64,
+) -> Result<Vec<StoredMessage>, Fault> {
+    let mut statement = conn.prepare_cached(&format!(
+        "SELECT seq, run_id, at, body FROM messages WHERE session_id = ?1 AND {which}"
+    ))?;
+    let mut rows = statement.query(params![id, from])?;
     let mut messages = Vec::new();
     while let Some(row) = rows.next()? {
         let seq: i64 = row.get(0)?;

@@ -8,6 +8,7 @@
 //! | `edit_file` | workspace | replaces one exact piece of text, atomically |
 //! | `list_dir` | safe | lists a folder |
 //! | `ticket_create`, `ticket_take`, `ticket_complete`, `ticket_list` | safe | the ticket board |
+//! | `memory_write`, `memory_search` | safe | notes that outlive the conversation |
 //! | `mcp__SERVER__TOOL` | external | whatever an [`McpServer`] offers |
 //!
 //! A tool does not judge: by the time it runs, guards, zones and gates have had their say about the same
@@ -18,6 +19,7 @@ mod args;
 mod capture;
 mod files;
 mod mcp;
+mod memory;
 mod nofollow;
 mod terminal;
 #[cfg(test)]
@@ -30,6 +32,7 @@ use pintle_agent::Tool;
 
 pub use files::FileTool;
 pub use mcp::{McpError, McpLimits, McpServer, McpTransport};
+pub use memory::MemoryTool;
 pub use terminal::{Background, Processes, Terminal, TerminalConfig, run_check};
 pub use tickets::TicketTool;
 
@@ -43,6 +46,7 @@ pub fn builtin(terminal: TerminalConfig, background: &Background) -> Vec<Arc<dyn
         Arc::new(FileTool::edit()),
         Arc::new(FileTool::list()),
     ];
+    tools.extend(MemoryTool::all().map(|tool| Arc::new(tool) as Arc<dyn Tool>));
     tools.extend(TicketTool::all().map(|tool| Arc::new(tool) as Arc<dyn Tool>));
     tools
 }
@@ -67,6 +71,8 @@ mod tests {
                 ("write_file", Zone::Workspace),
                 ("edit_file", Zone::Workspace),
                 ("list_dir", Zone::Safe),
+                ("memory_write", Zone::Safe),
+                ("memory_search", Zone::Safe),
                 ("ticket_create", Zone::Safe),
                 ("ticket_take", Zone::Safe),
                 ("ticket_complete", Zone::Safe),

@@ -7,7 +7,9 @@ use std::{
 };
 
 use pintle::{Cx, Hooks};
-use pintle_agent::{Progress, TicketBoard, ToolCx, testing::MemoryStore};
+use pintle_agent::{
+    Notebook, Progress, TicketBoard, ToolCx, store::NoteScope, testing::MemoryStore,
+};
 use rustix::process::{Pid, test_kill_process};
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +22,11 @@ pub(crate) fn cx(workspace: &Path) -> ToolCx {
         progress: Progress::default(),
         sandbox: Default::default(),
         tickets: TicketBoard::for_agent(Arc::new(MemoryStore::default()), Hooks::new(), Cx::test()),
+        notes: Notebook::new(
+            Arc::new(MemoryStore::default()),
+            NoteScope { personality: "main".into(), workspace: "/w".into() },
+            false,
+        ),
     }
 }
 

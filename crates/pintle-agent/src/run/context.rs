@@ -16,12 +16,13 @@ use super::{
     new_id, now_ms,
 };
 use crate::{
-    Agent, LlmUsage, Message,
+    Agent, LlmUsage, Message, ToolCall, ToolSpec, Zone,
     agent::{Inner, Observer},
     event::{RunEvent, RunEventKind, RunOutcome},
+    memory::Notebook,
     personality::Personality,
     reminders::Reminders,
-    store::{Begun, CallEnd, Claim, Intent, NewMessage, Session, StoreError},
+    store::{Begun, CallEnd, Claim, Intent, NewMessage, NoteScope, Session, StoreError},
 };
 
 pub(crate) struct RunContext {
@@ -69,6 +70,10 @@ pub(crate) struct RunState {
     /// Model requests that were answered.
     pub(crate) rounds: u32,
     pub(crate) usage: LlmUsage,
+    /// Tokens that the provider counted for each one that was estimated.
+    pub(crate) token_ratio: Option<f64>,
+    /// The conversation has text of strangers in it, or a summary that may have.
+    pub(crate) read_strangers: bool,
     /// A request was answered whose cost nobody knows.
     pub(crate) unpriced: bool,
     pub(crate) reminders: Reminders,
@@ -285,6 +290,58 @@ impl RunContext {
             });
         }
         self.state().reminders.take_in(point, verdicts);
+    }
+
+    /// The notes of this run's personality. What is written is marked when the conversation has read text of strangers.
+    pub(crate) fn notebook(&self, opened: &OpenSession) -> Notebook {
+        let scope = NoteScope {
+            personality: opened.personality.id.clone(),
+            workspace: self.agent().policy.workspace.display().to_string(),
+        };
+        Notebook::new(self.agent().store.clone(), scope, self.state().read_strangers)
+    }
+
+    /// Whether a call brings text of strangers into the conversation: it reached another host, another server or the whole
+    /// machine, or its tool is not known.
+    fn reads_strangers(&self, call: &ToolCall) -> bool {
+        let Some(known) = self.agent().tools.get(&call.name) else { return true };
+        let asked = call.input.get("zone").cloned();
+        let asked = asked.and_then(|zone| serde_json::from_value(zone).ok());
+        asked.map_or(known.spec.zone, |zone: Zone| zone.max(known.spec.zone)) >= Zone::Network
+    }
+
+    /// Looks for text of strangers in the conversation that a run begins with.
+    pub(crate) fn look_for_strangers(&self, messages: &[Message], has_summary: bool) {
+        let called = messages.iter().any(|message| match message {
+            Message::Assistant { tool_calls, .. } => {
+                tool_calls.iter().any(|call| self.reads_strangers(call))
+            }
+            _ => false,
+        });
+        self.state().read_strangers |= has_summary || called;
+    }
+
+    /// How many tokens a request may have, where that is known.
+    pub(crate) fn window(&self) -> Option<u64> {
+        let (said, known) = (self.agent().limits.context_tokens, self.agent().llm.context_tokens());
+        said.into_iter().chain(known).min()
+    }
+
+    /// An estimate of tokens, set right by what the provider has counted in this run.
+    pub(crate) fn calibrated(&self, estimate: u64) -> u64 {
+        (estimate as f64 * self.state().token_ratio.unwrap_or(1.0)) as u64
+    }
+
+    /// The tools that the model may ask for.
+    pub(crate) fn offered_tools(&self) -> impl Iterator<Item = &ToolSpec> {
+        let offered = |tool: &&ToolSpec| {
+            self.agent().policy.offers(&tool.name)
+                && self.opened().is_some_and(|opened| {
+                    opened.personality.may_use(tool)
+                        && opened.ancestors.iter().all(|ancestor| ancestor.may_use(tool))
+                })
+        };
+        self.agent().tools.iter().map(|known| &known.spec).filter(offered)
     }
 
     pub(crate) fn next_turn(&self) {

@@ -69,6 +69,7 @@ async fn spawn(ctx: &RunContext, call: &PermittedCall) -> Result<(ToolOutcome, S
         personality: personality.or_else(own),
         lineage: Some(lineage),
         resumes: false,
+        compacts: false,
         claim: Arc::default(),
     });
 

@@ -4,6 +4,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt;
 use pintle::{Envelope, points::ToolOutcome};
+use pintle_policy::Zone;
 use pintle_sandbox::Grant;
 
 use super::{
@@ -66,8 +67,13 @@ async fn run_tool(ctx: &RunContext, permit: PermittedCall, output: OutputTail) -
             ctx.agent().hooks.clone(),
             ctx.hook_cx(),
         ),
+        notes: ctx.notebook(opened),
     };
+    let reads_strangers = permit.zone() >= Zone::Network;
     let ran = AssertUnwindSafe(async move { tool.run(permit, cx).await }).catch_unwind().await;
+    if reads_strangers {
+        ctx.state().read_strangers = true;
+    }
     let ended = match ran {
         Ok(Ok(text)) => (ToolOutcome::Ok, text),
         Ok(Err(ToolError::Refused { text, grants })) => {

@@ -2,6 +2,7 @@
 
 use super::{
     RunContext, RunError,
+    compaction::summary_message,
     interrupted::{Interrupted, Progress, UNKNOWN},
 };
 use crate::{
@@ -14,9 +15,9 @@ use crate::{
 /// `known` are the results that this run has of its own newest calls.
 pub(super) async fn repair(ctx: &RunContext, known: Vec<ToolResult>) -> Result<(), RunError> {
     let Some(opened) = ctx.opened().filter(|_| ctx.claim().is_some()) else { return Ok(()) };
-    let history = ctx.agent().store.history(&opened.session.id).await?;
+    let newest = ctx.agent().store.newest_message(&opened.session.id).await?;
     let Some(StoredMessage { message: Message::Assistant { tool_calls, .. }, run_id, .. }) =
-        history.last()
+        &newest
     else {
         return Ok(());
     };
@@ -49,15 +50,18 @@ fn unknown(call: &ToolCall) -> ToolResult {
 
 pub(super) async fn load(ctx: &RunContext) -> Result<Vec<Message>, RunError> {
     let Some(opened) = ctx.opened() else { return Ok(Vec::new()) };
-    let stored = ctx.agent().store.history(&opened.session.id).await?;
-    Ok(paired(stored.into_iter().map(|stored| stored.message)))
+    let stored = ctx.agent().store.conversation(&opened.session.id).await?;
+    let summary = stored.summary.map(|summary| summary_message(&summary.text));
+    let messages = paired(stored.messages.into_iter().map(|stored| stored.message));
+    ctx.look_for_strangers(&messages, summary.is_some());
+    Ok(summary.into_iter().chain(messages).collect())
 }
 
 /// The conversation as a provider takes it: results right after their calls, one for each, and no others.
 ///
 /// Runs take turns, across processes too where the store can see to it. Whatever was stored otherwise must not spoil
 /// the session for good.
-fn paired(messages: impl Iterator<Item = Message>) -> Vec<Message> {
+pub(super) fn paired(messages: impl Iterator<Item = Message>) -> Vec<Message> {
     let mut paired = Vec::new();
     let mut messages = messages.peekable();
     while let Some(message) = messages.next() {
@@ -98,7 +102,7 @@ pub(super) struct Unfinished {
 /// of an answer is judged before the first one runs.
 pub(super) async fn unfinished(ctx: &RunContext) -> Result<Option<Unfinished>, RunError> {
     let Some(opened) = ctx.opened() else { return Ok(None) };
-    let stored = ctx.agent().store.history(&opened.session.id).await?.pop();
+    let stored = ctx.agent().store.newest_message(&opened.session.id).await?;
     let Some(StoredMessage { message: Message::Assistant { text, tool_calls }, .. }) = stored
     else {
         return Ok(None);
@@ -139,11 +143,11 @@ pub(super) enum Before {
 /// What the conversation says about an earlier part of this very run; `None` when it has not begun.
 pub(super) async fn begun_before(ctx: &RunContext) -> Result<Option<Before>, RunError> {
     let Some(opened) = ctx.opened().filter(|_| ctx.request.id.is_some()) else { return Ok(None) };
-    let mut history = ctx.agent().store.history(&opened.session.id).await?;
-    if !history.iter().any(|stored| stored.run_id == ctx.run_id) {
+    let store = &ctx.agent().store;
+    if !store.has_messages_of(&opened.session.id, &ctx.run_id).await? {
         return Ok(None);
     }
-    let Some(newest) = history.pop() else { return Ok(None) };
+    let Some(newest) = store.newest_message(&opened.session.id).await? else { return Ok(None) };
     if newest.run_id != ctx.run_id {
         // Another process went on with it under another id: what it said is the answer.
         let text = match newest.message {

@@ -7,6 +7,7 @@
 mod after_call;
 mod amend;
 mod approval;
+mod compaction;
 mod context;
 mod delegate;
 mod ending;
@@ -62,6 +63,8 @@ pub struct RunRequest {
     pub(crate) lineage: Option<Lineage>,
     /// Nothing new was said: a run that died while it waited for a person goes on.
     pub(crate) resumes: bool,
+    /// Nothing new was said: the conversation is summarised.
+    pub(crate) compacts: bool,
     /// The run's id, when the caller keeps it: a run that began before goes on.
     pub(crate) id: Option<String>,
     /// The session, taken beforehand; the run takes it over.
@@ -87,6 +90,7 @@ impl RunRequest {
             personality: None,
             lineage: None,
             resumes: false,
+            compacts: false,
             id: None,
             claim: Arc::default(),
         }
@@ -105,6 +109,11 @@ impl RunRequest {
     /// Nothing new was said: the run of this session that died while a person was being asked goes on.
     pub fn resume(id: impl Into<String>) -> Self {
         Self { resumes: true, ..Self::in_session(id, "") }
+    }
+
+    /// Nothing new was said: the older part of this session is summarised, as these words say, if there are any.
+    pub fn compact(id: impl Into<String>, instructions: impl Into<String>) -> Self {
+        Self { compacts: true, ..Self::in_session(id, instructions) }
     }
 
     /// The run gets this id. If a run with this id was parked, or its process ended in it, it goes on where it stopped:
@@ -328,6 +337,9 @@ async fn drive(ctx: Arc<RunContext>, cancel: CancellationToken) {
 async fn steps(ctx: &RunContext) -> Result<Ending, RunError> {
     opening::open_session(ctx).await?;
     opening::announce(ctx).await?;
+    if ctx.request.compacts {
+        return compaction::by_hand(ctx).await;
+    }
     let mut unfinished = None;
     let before = match ctx.request.resumes {
         true => None,
@@ -365,7 +377,7 @@ async fn steps(ctx: &RunContext) -> Result<Ending, RunError> {
                 if let Some(ending) = ctx.limit_reached() {
                     return Ok(ending);
                 }
-                let response = model_call::ask(ctx, &system, &messages).await?;
+                let response = model_call::ask(ctx, &system, &mut messages).await?;
                 let (text, tool_calls) = (response.text.clone(), response.tool_calls.clone());
                 messages.push(Message::Assistant { text, tool_calls });
                 (response, Vec::new())

@@ -5,11 +5,10 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use pintle::{
     Point,
-    points::{AfterLlmCall, BeforeLlmCall, ModelPost, ModelPre},
+    points::{AfterLlmCall, BeforeLlmCall, CompactionReason, ModelPost, ModelPre},
 };
-use pintle_policy::ToolSpec;
 
-use super::{RunContext, RunError, new_id};
+use super::{RunContext, RunError, compaction, new_id};
 use crate::{
     LlmUsage, Message,
     event::RunEventKind,
@@ -21,26 +20,72 @@ const MAX_ATTEMPTS: u32 = 4;
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// One answer of the model, stored; or why there is none.
+/// How often a request that the provider finds too long is made shorter.
+const MAX_COMPACTIONS: u32 = 3;
+
+/// What is sent, and what for.
+struct Ask<'a> {
+    system: &'a str,
+    messages: &'a [Message],
+    /// A summary, not a part of the conversation: no tools are offered, no reminders attached, and nothing is shown.
+    is_aside: bool,
+}
+
+/// One answer of the model, stored; or why there is none. Older messages are summarised when the request does not fit.
 pub(super) async fn ask(
     ctx: &RunContext,
     system: &str,
-    messages: &[Message],
+    messages: &mut Vec<Message>,
 ) -> Result<LlmResponse, RunError> {
+    compaction::if_needed(ctx, system, messages).await?;
     let mut shown = Shown::default();
-    let mut attempt = 0;
+    let mut compactions = 0;
     let response = loop {
-        attempt += 1;
-        match attempt_once(ctx, system, messages, &mut shown).await? {
+        let ask = Ask { system, messages, is_aside: false };
+        let error = match attempts(ctx, &ask, &mut shown).await? {
             Ok(response) => break response,
-            Err(error) if error.retryable && attempt < MAX_ATTEMPTS => {
-                wait(ctx, &error, attempt).await;
+            Err(error) => error,
+        };
+        if error.code == LlmError::TOO_LONG && compactions < MAX_COMPACTIONS {
+            let reason = CompactionReason::Overflow;
+            let compacted = compaction::compact(ctx, system, messages, reason, compactions).await?;
+            compactions += 1;
+            if compacted.is_some() {
+                continue;
             }
-            Err(error) => return Err(RunError::new(error.code, error.message)),
         }
+        return Err(RunError::new(error.code, error.message));
     };
     store(ctx, &response).await?;
     Ok(response)
+}
+
+/// An answer that is no part of the conversation.
+pub(super) async fn ask_aside(
+    ctx: &RunContext,
+    system: &str,
+    messages: Vec<Message>,
+) -> Result<Result<LlmResponse, LlmError>, RunError> {
+    let ask = Ask { system, messages: &messages, is_aside: true };
+    attempts(ctx, &ask, &mut Shown::default()).await
+}
+
+/// An answer, after as many attempts as it takes; or the last error.
+async fn attempts(
+    ctx: &RunContext,
+    ask: &Ask<'_>,
+    shown: &mut Shown,
+) -> Result<Result<LlmResponse, LlmError>, RunError> {
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        match attempt_once(ctx, ask, shown).await? {
+            Err(error) if error.retryable && attempt < MAX_ATTEMPTS => {
+                wait(ctx, &error, attempt).await;
+            }
+            ended => return Ok(ended),
+        }
+    }
 }
 
 async fn wait(ctx: &RunContext, error: &LlmError, attempt: u32) {
@@ -58,18 +103,20 @@ async fn wait(ctx: &RunContext, error: &LlmError, attempt: u32) {
 
 async fn attempt_once(
     ctx: &RunContext,
-    system: &str,
-    messages: &[Message],
+    ask: &Ask<'_>,
     shown: &mut Shown,
 ) -> Result<Result<LlmResponse, LlmError>, RunError> {
     let agent = ctx.agent();
     let model = agent.llm.name().to_string();
-    let count = u32::try_from(messages.len()).unwrap_or(u32::MAX);
+    let count = u32::try_from(ask.messages.len()).unwrap_or(u32::MAX);
     let pre = || ModelPre::default().model(model.clone()).message_count(count);
     let outcome = agent.hooks.fire_gate(&ctx.hook_cx(), pre).await;
     ctx.apply_verdicts(ModelPre::NAME, &outcome.verdicts, None);
 
-    let fragments = ctx.state().reminders.for_request();
+    let fragments = match ask.is_aside {
+        true => Vec::new(),
+        false => ctx.state().reminders.for_request(),
+    };
     let request_id = new_id();
     let turn_number = ctx.state().turn + 1;
     let before = || {
@@ -81,14 +128,17 @@ async fn attempt_once(
     agent.hooks.fire_void(&ctx.hook_cx(), before).await?;
 
     let started = Instant::now();
-    let request = request(ctx, system, messages, &fragments);
-    let response = match stream(ctx, request, shown).await {
+    let request = request(ctx, ask, &fragments);
+    let response = match stream(ctx, request, shown, ask.is_aside).await {
         Ok(response) => response,
         Err(error) => return Ok(Err(error)),
     };
     let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     delivered(ctx, &fragments);
     count_usage(ctx, &response.usage, duration_ms);
+    if !ask.is_aside {
+        calibrate(ctx, ask, response.usage.input_tokens);
+    }
     let after = || {
         AfterLlmCall::default()
             .text(response.text.clone())
@@ -112,34 +162,30 @@ async fn attempt_once(
     Ok(Ok(response))
 }
 
-fn request(
-    ctx: &RunContext,
-    system: &str,
-    messages: &[Message],
-    fragments: &[String],
-) -> LlmRequest {
-    let mut messages = messages.to_vec();
+fn request(ctx: &RunContext, ask: &Ask<'_>, fragments: &[String]) -> LlmRequest {
+    let mut messages = ask.messages.to_vec();
     reminders::attach(&mut messages, fragments);
-    let offered = |tool: &&ToolSpec| {
-        ctx.agent().policy.offers(&tool.name)
-            && ctx.opened().is_some_and(|opened| {
-                opened.personality.may_use(tool)
-                    && opened.ancestors.iter().all(|ancestor| ancestor.may_use(tool))
-            })
+    let tools = match ask.is_aside {
+        true => Vec::new(),
+        false => ctx.offered_tools().cloned().collect(),
     };
-    let tools = ctx.agent().tools.iter().map(|known| &known.spec).filter(offered);
-    LlmRequest {
-        system: system.to_string(),
-        messages,
-        tools: tools.cloned().collect(),
-        max_tokens: None,
+    LlmRequest { system: ask.system.to_string(), messages, tools, max_tokens: None }
+}
+
+/// What the provider counted sets the next estimates right.
+fn calibrate(ctx: &RunContext, ask: &Ask<'_>, counted: u64) {
+    if ctx.window().is_none() || counted == 0 {
+        return;
     }
+    let estimated = compaction::estimate(ask.system, ask.messages, ctx.offered_tools()).max(1);
+    ctx.state().token_ratio = Some((counted as f64 / estimated as f64).clamp(0.5, 4.0));
 }
 
 async fn stream(
     ctx: &RunContext,
     request: LlmRequest,
     shown: &mut Shown,
+    is_aside: bool,
 ) -> Result<LlmResponse, LlmError> {
     ctx.emitter.flush();
     let mut stream = ctx.agent().llm.stream(request);
@@ -147,7 +193,7 @@ async fn stream(
     while let Some(event) = stream.next().await {
         match event? {
             LlmEvent::TextDelta(text) => {
-                if let Some(text) = shown.more(&text) {
+                if let Some(text) = shown.more(&text).filter(|_| !is_aside) {
                     ctx.emit(RunEventKind::TextDelta { text });
                 }
             }

@@ -1,7 +1,7 @@
 //! Where an agent keeps what must outlive it, as traits.
 //!
-//! A store implements [`Sessions`], [`Claims`], [`Approvals`], [`Rules`], [`Ledger`], [`Records`], [`ShortIds`] and
-//! [`Tickets`], and then [`Store`].
+//! A store implements [`Sessions`], [`Claims`], [`Approvals`], [`Rules`], [`Ledger`], [`Records`], [`ShortIds`], [`Tickets`]
+//! and [`Notes`], and then [`Store`].
 //! The agent and the program hold an `Arc<dyn Store>` and name no implementation.
 //!
 //! **Writes take the claim.** A run holds a [`Claim`] on its session and passes it to every write. The store compares
@@ -14,6 +14,7 @@
 mod approval;
 mod claim;
 mod ledger;
+mod notes;
 mod queues;
 mod records;
 mod rules;
@@ -29,6 +30,7 @@ pub use approval::{
 };
 pub use claim::{Claim, Claims, FencingToken};
 pub use ledger::{Begun, CallEnd, CallFilter, Intent, Ledger, StoredCall};
+pub use notes::{NewNote, Note, NoteScope, Notes, query_words};
 pub use queues::{
     Accepted, ClaimedMessage, LaneClaim, MessageEnd, MessageState, NewInbound, NewOutgoing,
     OutgoingFilter, OutgoingKind, OutgoingMessage, OutgoingState, QueuedMessage, Queues, SendEnd,
@@ -39,7 +41,9 @@ pub use records::{
     RunEnd, StoredEvent, StoredRun,
 };
 pub use rules::{Program, Rules, SessionRule};
-pub use session::{NewMessage, NewSession, Session, Sessions, StoredMessage};
+pub use session::{
+    Conversation, NewMessage, NewSession, Session, Sessions, StoredMessage, Summary,
+};
 pub use short_ids::{IdKind, ShortIds, short_id_candidates};
 pub use tickets::{NewTicket, Reputation, Ticket, TicketMove, TicketState, Tickets};
 
@@ -50,7 +54,7 @@ pub type Stored<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 ///
 /// A returned `Ok` is a promise: the change survives a `kill -9` right after. [`Records`] are the exception.
 pub trait Store:
-    Sessions + Claims + Approvals + Rules + Ledger + Records + ShortIds + Tickets
+    Sessions + Claims + Approvals + Rules + Ledger + Records + ShortIds + Tickets + Notes
 {
     /// Reads everything and looks for damage.
     ///

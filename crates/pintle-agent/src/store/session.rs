@@ -17,6 +17,15 @@ pub trait Sessions: Send + Sync + 'static {
     fn sessions(&self) -> Stored<'_, Vec<Session>>;
     /// All messages of a session, oldest first.
     fn history(&self, id: &str) -> Stored<'_, Vec<StoredMessage>>;
+    /// What the next request is made of: the summary, if there is one, and the messages after it, oldest first.
+    fn conversation(&self, id: &str) -> Stored<'_, Conversation>;
+    /// The newest message.
+    fn newest_message(&self, id: &str) -> Stored<'_, Option<StoredMessage>>;
+    /// Whether this run has stored a message in the session.
+    fn has_messages_of(&self, id: &str, run_id: &str) -> Stored<'_, bool>;
+    /// Marks how far a summary stands for the messages of the claimed session. The messages stay. It replaces the summary
+    /// before it.
+    fn set_summary(&self, claim: &Claim, summary: Summary) -> Stored<'_, ()>;
     /// Adds messages to the end of the claimed session: all of them or none.
     ///
     /// Tool results settle the session's open calls: [`Ledger::open_calls`](super::Ledger::open_calls) is empty after it.
@@ -83,4 +92,23 @@ pub struct StoredMessage {
     pub at: u64,
     /// The message.
     pub message: Message,
+}
+
+/// What stands for the oldest messages of a session in a request (R6.7).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    /// How many messages it stands for, from the first on.
+    pub covers: u64,
+    /// What it says.
+    pub text: String,
+}
+
+/// What a request is made of.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Conversation {
+    /// What stands for the messages before.
+    pub summary: Option<Summary>,
+    /// The messages after the summary, oldest first.
+    pub messages: Vec<StoredMessage>,
 }

@@ -97,11 +97,15 @@ impl TicketVerifier {
         }
         match answer.strip_prefix("FAIL:") {
             Some(missing) => Ok(Err(missing.trim().to_string())),
-            None => Err(format!(
-                "the model `{}` has to answer `PASS` or `FAIL: what is missing`, and it answered: {}",
-                self.llm.name(),
-                answer.chars().take(200).collect::<String>()
-            )),
+            None => {
+                let said = answer.split_whitespace().collect::<Vec<_>>().join(" ");
+                let said: String = said.chars().take(80).collect();
+                Err(format!(
+                    "the model `{}` has to answer `PASS` or `FAIL: what is missing`, and it said \"{said}…\" \
+                     (a check, `pintle tickets create --check COMMAND`, needs no model)",
+                    self.llm.name()
+                ))
+            }
         }
     }
 }

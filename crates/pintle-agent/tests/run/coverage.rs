@@ -42,12 +42,19 @@ async fn every_point_of_the_loop_fires_in_a_run_and_in_a_sub_agent() {
     let delegate = ("d1", "delegate", json!({"task": "look"}));
     let deeper = ("d2", "delegate", json!({"task": "look deeper"}));
     let failure = json!({"error": {"code": "auth", "message": "no key"}});
+    let too_long = json!({"error": {"code": "too_long"}});
     let script = json!([
-        // A run with a tool and a sub-agent, which has both itself; the sub-agent's own one fails.
+        // A run with a tool and a sub-agent, which has both itself; the sub-agent's own one fails. Both get too long.
         calls(&[read.clone(), delegate]),
-        calls(&[read, deeper]),
+        calls(std::slice::from_ref(&read)),
+        calls(&[read.clone(), deeper]),
         failure,
+        too_long,
+        says("They looked."),
         says("Looked."),
+        calls(&[read]),
+        too_long,
+        says("They looked."),
         says("Done."),
         // A run that fails, after a switch of the personality.
         failure,
@@ -66,7 +73,7 @@ async fn every_point_of_the_loop_fires_in_a_run_and_in_a_sub_agent() {
     }
     let of_the_loop: BTreeSet<_> =
         declared.into_iter().filter(|point| !NOT_OF_THE_LOOP.contains(point)).collect();
-    assert_eq!(of_the_loop.len(), 20);
+    assert_eq!(of_the_loop.len(), 22);
     let fired = |in_sub_agent: bool| -> BTreeSet<_> {
         let fired = fired.0.lock().unwrap();
         fired.iter().filter(|(_, sub)| *sub == in_sub_agent).map(|(point, _)| *point).collect()

@@ -9,6 +9,7 @@
 
 mod approvals;
 mod cancellation;
+mod compaction;
 mod concurrency;
 mod cost;
 mod coverage;
@@ -22,6 +23,7 @@ mod golden;
 mod interceptors;
 mod interrupted;
 mod judging;
+mod memory;
 mod opening;
 mod permit;
 #[path = "../../../pintle/tests/engine/common/random.rs"]

@@ -10,7 +10,7 @@ use pintle::{
         PromptPatch, RunStart, SessionOpened, ToolPre,
     },
 };
-use pintle_agent::{Memory, Personalities, PromptPart, RunRequest, SAFETY_PRELUDE};
+use pintle_agent::{Memory, Personalities, PromptPart, Recall, RunRequest, SAFETY_PRELUDE};
 use serde_json::json;
 
 use crate::support::{World, calls, done, of_type, personality, play, rest, says};
@@ -69,8 +69,8 @@ async fn a_fail_closed_observer_that_fails_ends_the_run() {
 struct Notes;
 
 impl Memory for Notes {
-    fn recall(&self, _: &str, prompt: &str) -> BoxFuture<'static, Vec<PromptPart>> {
-        let text = format!("MEMORY of {prompt}");
+    fn recall(&self, about: Recall<'_>) -> BoxFuture<'static, Vec<PromptPart>> {
+        let text = format!("MEMORY of {}", about.prompt);
         async { vec![PromptPart { part: "memory", by: "notes".into(), text }] }.boxed()
     }
 }

@@ -456,6 +456,9 @@ impl Names {
             }
             Value::String(text) => {
                 let mut text = text.replace(&self.workspace, "WORKSPACE");
+                // What a call names beside the workspace is in a folder with a random name too.
+                let above = Path::new(&self.workspace).parent().map(|it| it.display().to_string());
+                text = above.map_or(text.clone(), |above| text.replace(&above, "TEMP"));
                 for (id, name) in &self.known {
                     text = text.replace(id, name);
                 }

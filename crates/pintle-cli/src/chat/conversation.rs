@@ -126,6 +126,7 @@ async fn talk(
             match done {
                 Ok(Then::GoOn) => {}
                 Ok(Then::Leave) => break,
+                Ok(Then::End(how)) => ended = how,
                 Err(problem) => tell!("{}", problem),
             }
             continue;

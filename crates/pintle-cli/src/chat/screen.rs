@@ -277,6 +277,31 @@ impl Screen {
                 let next = text!("try {} of {} in {}", *attempt, *attempts, millis(*wait_ms));
                 self.line(&wrap(&text!("{} {} · {}", Glyph::Retry, what, next), width(), 2));
             }
+            RunEventKind::Compaction {
+                kept_messages,
+                tokens_before,
+                tokens_after,
+                left_out,
+                problem,
+                ..
+            } => {
+                let became = text!("about {} tokens became {}", *tokens_before, *tokens_after);
+                let line = match (left_out, problem) {
+                    (Some(count), Some(why)) => text!(
+                        "{} {} older messages are left out: they do not fit, and could not be summarised ({})",
+                        Glyph::Retry,
+                        *count,
+                        why
+                    ),
+                    _ => text!(
+                        "{} older messages are summarised, the newest {} stay · {}",
+                        Glyph::Retry,
+                        *kept_messages,
+                        became
+                    ),
+                };
+                self.line(&wrap(&line, width(), 2));
+            }
             RunEventKind::HookFired { point, handlers, .. } => {
                 self.waiting.fired(point);
                 for handler in handlers {

@@ -1,8 +1,8 @@
 //! The commands of a conversation, such as `/model`.
 
-use pintle_agent::{Session, store::IdKind};
+use pintle_agent::{RunOutcome, RunRequest, Session, store::IdKind};
 
-use super::{Current, Goes, RunView, conversation::Talk, editor::Words, personality, short};
+use super::{Current, Ended, Goes, RunView, conversation::Talk, editor::Words, personality, short};
 use crate::{
     args::{Chat, Trace},
     assembly::Assembled,
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Each command, and what it does.
-const COMMANDS: [(&str, &str); 12] = [
+const COMMANDS: [(&str, &str); 13] = [
     ("/help", "these commands and keys"),
     ("/model", "the model, or another: /model NAME"),
     ("/output", "the whole output of a call: /output N"),
@@ -24,6 +24,7 @@ const COMMANDS: [(&str, &str); 12] = [
     ("/approvals", "questions that wait for an answer"),
     ("/cost", "tokens and cost since this program started"),
     ("/resume", "earlier conversations, or one of them: /resume ID"),
+    ("/compact", "summarise the older messages: /compact WHAT TO KEEP"),
     ("/clear", "start over with a new conversation"),
     ("/hooks", "every hook that is bound"),
     ("/personality", "who the agent is, or another: /personality NAME"),
@@ -38,12 +39,14 @@ const MOST_SESSIONS: usize = 10;
 pub(super) enum Then {
     GoOn,
     Leave,
+    /// The run that the command started ended so.
+    End(Ended),
 }
 
 /// A message, and what is shown or chosen of the profile: all of it of the profile as it is now.
 pub(super) fn goes_by_the_profile(line: &str) -> bool {
     let word = line.split_whitespace().next().unwrap_or_default();
-    matches!(word, "/hooks" | "/personality") || !word.starts_with('/')
+    matches!(word, "/hooks" | "/personality" | "/compact") || !word.starts_with('/')
 }
 
 /// What Tab completes.
@@ -104,6 +107,21 @@ pub(super) async fn run(
         }
         ("/approvals", _) => {
             commands::approvals::list_open(environment, current.assembled.store.as_ref()).await?;
+        }
+        ("/compact", instructions) => {
+            let Some(session) = personality::session_of(&current.assembled, talk).await? else {
+                return Err(Problem::new("there is no conversation to summarise yet"));
+            };
+            let request = RunRequest::compact(session.id, instructions);
+            let ended = view.play(&current.assembled, request).await;
+            talk.last_run = Some(view.run_id().to_owned());
+            match ended {
+                Ended::Done { text, outcome: RunOutcome::EndTurn } => {
+                    tell!("{}", dim(lines(&text)));
+                }
+                Ended::Done { .. } => {}
+                ended => return Ok(Then::End(ended)),
+            }
         }
         ("/cost", _) => tell!("{}", dim(view.screen.sum.tokens())),
         ("/resume", "") => list(&current.assembled, talk).await?,

@@ -9,6 +9,7 @@ pub(crate) mod fire;
 pub(crate) mod hooks;
 pub(crate) mod init;
 mod listing;
+pub(crate) mod memory;
 pub(crate) mod messages;
 pub(crate) mod overview;
 pub(crate) mod plugins;

@@ -77,7 +77,12 @@ async fn show(environment: &Environment, store: &dyn Store, named: &str) -> Resu
     let short = ids::short(store, IdKind::Session, &session.id).await?;
     let begun = text!("{} · begun {}", short, ago(session.created_at, now_ms()));
     say!("{} {}", bold(&session.key), dim(begun));
-    for StoredMessage { message, .. } in store.history(&session.id).await? {
+    let summary = store.conversation(&session.id).await?.summary;
+    for (place, StoredMessage { message, .. }) in (0_u64..).zip(store.history(&session.id).await?) {
+        if let Some(summary) = summary.as_ref().filter(|summary| summary.covers == place) {
+            let stands = "the model gets this summary in place of what is above";
+            say!("\n{}\n       {}", dim(stands), paragraph(&summary.text, INDENT));
+        }
         match message {
             Message::User { text } => say!("\n{}    {}", cyan("you"), paragraph(&text, INDENT)),
             Message::Assistant { text, tool_calls } => {
@@ -103,7 +108,12 @@ async fn show(environment: &Environment, store: &dyn Store, named: &str) -> Resu
 async fn export(store: &dyn Store, named: &str) -> Result<(), Problem> {
     let session = find(store, named).await?;
     let messages = store.history(&session.id).await?;
-    let whole = json!({ "session": session, "messages": messages });
+    let mut whole = json!({ "session": session, "messages": messages });
+    if let (Some(summary), Some(whole)) =
+        (store.conversation(&session.id).await?.summary, whole.as_object_mut())
+    {
+        whole.insert("summary".into(), json!(summary));
+    }
     say_pretty_json(&whole)
 }
 

@@ -11,6 +11,7 @@ pub(crate) mod runs;
 mod server;
 mod sse;
 pub(crate) mod status;
+mod tickets;
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -116,6 +117,7 @@ fn table() -> Routes {
         .get("/v1/approvals/{id}", "One question with its exact arguments", approvals::show)
         .post("/v1/approvals/{id}", "Answers a question", approvals::answer)
         .get("/v1/hooks", "Every hook with its state and figures", status::hooks)
+        .get("/v1/tickets", "The ticket board, newest first", tickets::list)
         .get("/v1/events", "Everything that happens, live", runs::live)
         .header("Last-Event-ID", "Goes on after this event")
         .only(EVENTS)

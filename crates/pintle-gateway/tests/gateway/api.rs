@@ -16,7 +16,7 @@ use futures_util::{StreamExt, stream};
 use pintle::{Event, Verdict, points::UserPromptSubmit};
 use pintle_agent::{
     NewSession,
-    store::{MessageEnd, NewInbound},
+    store::{MessageEnd, NewInbound, NewTicket},
 };
 use pintle_gateway::{
     Gateway,
@@ -216,12 +216,19 @@ async fn runs_hooks_dead_letters_and_the_description_are_served() {
     assert!(hooks.as_array().unwrap().iter().any(|hook| hook["state"] == "never_fired"));
     assert_eq!(client.get("/v1/messages/dead").await, (200, json!([])));
     assert_eq!(client.post("/v1/messages/dead/none/retry", json!({})).await.0, 404);
+    assert_eq!(client.get("/v1/tickets").await, (200, json!([])));
+    let new = NewTicket { title: "Mend it".into(), ..NewTicket::default() };
+    client.gateway.store().create_ticket(new).await.unwrap();
+    let (_, tickets) = client.get("/v1/tickets?state=todo").await;
+    assert_eq!((&tickets[0]["id"], &tickets[0]["title"]), (&json!(1), &json!("Mend it")));
+    assert_eq!(client.get("/v1/tickets?state=done").await, (200, json!([])));
+    assert_eq!(client.get("/v1/tickets?state=lost").await.0, 400);
     assert_eq!(client.get("/v1/runs").await.0, 200);
     assert_eq!(client.get("/v1/runs/none").await.0, 404);
     let (_, described) = client.get("/openapi.json").await;
     assert_eq!(described, openapi());
     let paths = described["paths"].as_object().unwrap();
-    assert_eq!(paths.len(), 12, "{:?}", paths.keys());
+    assert_eq!(paths.len(), 13, "{:?}", paths.keys());
     assert_eq!(
         client.send(Request::get("/healthz").header("host", HOST), Body::empty()).await.0,
         200
@@ -277,8 +284,15 @@ async fn figures_can_be_read_as_prometheus_reads_them() {
 async fn a_wrong_token_a_foreign_host_and_another_site_are_refused_everywhere() {
     let world = World::echo();
     let client = Client::new(&world).await;
-    let paths =
-        ["/v1/runs", "/v1/approvals", "/v1/hooks", "/v1/events", "/openapi.json", "/metrics"];
+    let paths = [
+        "/v1/runs",
+        "/v1/approvals",
+        "/v1/tickets",
+        "/v1/hooks",
+        "/v1/events",
+        "/openapi.json",
+        "/metrics",
+    ];
     for path in paths {
         let none = client.send(Request::get(path).header("host", HOST), Body::empty()).await;
         assert_eq!((none.0, &none.1["error"]["code"]), (401, &json!("unauthorized")), "{path}");

@@ -113,6 +113,8 @@ impl Failures {
     ) -> LlmError {
         let error = match status {
             // Waiting does not fill an account.
+            // Said before the status is looked at: providers use 400, 413, 422 and 500 for it.
+            _ if is_too_long(body) => self.final_error(LlmError::TOO_LONG, message),
             429 if body.contains("insufficient_quota") => self.final_error("rate_limited", message),
             429 => self.retryable("rate_limited", message),
             503 | 529 => self.retryable("overloaded", message),
@@ -176,6 +178,28 @@ fn message_in(body: &str) -> Option<String> {
     let json = json.get(0).unwrap_or(&json);
     let places = ["/error/message", "/message", "/error", "/detail"];
     places.iter().find_map(|place| json.pointer(place)?.as_str()).map(str::to_owned)
+}
+
+/// How providers say that a request does not fit the model's window.
+const TOO_LONG: [&str; 9] = [
+    // Anthropic
+    "prompt is too long",
+    "exceed context limit",
+    // OpenAI, and those that speak like it
+    "context_length_exceeded",
+    "maximum context length",
+    "exceeds the context window",
+    // Gemini
+    "input token count",
+    // llama.cpp, Ollama
+    "exceeds the available context size",
+    "exceed_context_size",
+    "input length exceeds",
+];
+
+fn is_too_long(body: &str) -> bool {
+    let body = body.to_lowercase();
+    TOO_LONG.iter().any(|words| body.contains(words))
 }
 
 /// The HTTP status that an error in a stream stands for.

@@ -7,6 +7,7 @@ mod request;
 mod response;
 pub(crate) mod settings;
 mod tool_name;
+mod windows;
 
 use std::{sync::Arc, time::Duration};
 
@@ -83,6 +84,10 @@ impl Provider {
 impl Llm for Provider {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn context_tokens(&self) -> Option<u64> {
+        windows::of(&self.target.model.model_name)
     }
 
     fn stream(&self, request: LlmRequest) -> BoxStream<'static, Result<LlmEvent, LlmError>> {

@@ -9,8 +9,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 pub use message::{Message, ToolCall, ToolResult};
 pub use types::{
-    InboundMessage, LlmUsage, OutboundMessage, PersonalityConfig, Sender, ToolCallResult,
-    ToolOutcome,
+    CompactionReason, InboundMessage, LlmUsage, OutboundMessage, PersonalityConfig, Sender,
+    ToolCallResult, ToolOutcome,
 };
 
 use crate::{
@@ -46,12 +46,14 @@ catalogue! {
     subagent_spawned::{SubagentSpawned},
     subagent_ended::{SubagentEnded},
     after_ticket_revision::{AfterTicketRevision},
+    after_compaction::{AfterCompaction},
     // Modifying
     before_prompt_build::{BeforePromptBuild, PromptPatch},
     before_tool_call::{BeforeToolCall, ToolCallPatch},
     message_sending::{MessageSending, MessagePatch},
     personality_switched::{PersonalitySwitched, PersonalityPatch},
     subagent_spawning::{SubagentSpawning, SubagentPatch},
+    before_compaction::{BeforeCompaction, CompactionPatch},
     // Claiming
     inbound_claim::{InboundClaim, Handled},
     before_dispatch::{BeforeDispatch, Suppressed},

@@ -80,6 +80,23 @@ shape! {
     }
 }
 
+/// Why a conversation is summarised.
+///
+/// ```
+/// assert_eq!(serde_json::to_value(pintle::points::CompactionReason::Overflow).unwrap(), "overflow");
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CompactionReason {
+    /// The next request would not fit the model's window.
+    #[default]
+    Auto,
+    /// The provider answered that the request was too long.
+    Overflow,
+    /// A person asked for it.
+    Manual,
+}
+
 /// What became of a tool call.
 ///
 /// ```

@@ -7,6 +7,7 @@ pub mod answers;
 pub mod approvals;
 pub mod claims;
 pub mod ledger;
+pub mod notes;
 pub mod outbox;
 pub mod queues;
 pub mod records;
@@ -102,6 +103,8 @@ macro_rules! store_conformance {
                 a_session_that_does_not_exist_is_named
                 deleting_a_session_removes_everything_in_it_and_nothing_else
                 an_empty_append_changes_nothing
+                a_summary_stands_for_the_oldest_messages_and_changes_none
+                the_messages_of_a_run_are_found_and_the_newest_is_last
             }
             short_ids {
                 a_short_id_stays_and_is_found_again
@@ -159,6 +162,13 @@ macro_rules! store_conformance {
             rules {
                 a_rule_stands_in_its_session_and_the_sub_agents_of_it
                 the_rules_of_a_program_that_has_ended_are_not_listed
+            }
+            notes {
+                a_note_is_found_by_its_words_and_the_best_fit_is_first
+                a_query_is_text_and_has_no_operators
+                notes_belong_to_a_personality_and_a_workspace
+                the_same_note_twice_is_one_and_stays_untrusted
+                a_deleted_note_is_not_found_again
             }
             tickets {
                 a_ticket_is_the_same_after_reopening

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Message, ToolCall, ToolResult,
-    store::{NewMessage, NewSession, StoreError},
+    store::{NewMessage, NewSession, StoreError, Summary},
 };
 
 // R6.1: an error stays an error.
@@ -117,4 +117,39 @@ pub async fn an_empty_append_changes_nothing(place: &dyn StorePlace) {
     let (store, before, claim) = claimed(place).await;
     store.append(&claim, vec![]).await.unwrap();
     assert_eq!(store.session(&before.id).await.unwrap().unwrap(), before);
+}
+
+// R6.7
+pub async fn a_summary_stands_for_the_oldest_messages_and_changes_none(place: &dyn StorePlace) {
+    let (store, session, claim) = claimed(place).await;
+    store.append(&claim, ["a", "b", "c"].map(said).to_vec()).await.unwrap();
+    let before = store.history(&session.id).await.unwrap();
+    let whole = store.conversation(&session.id).await.unwrap();
+    assert_eq!((whole.summary, &whole.messages), (None, &before));
+    for covers in [1, 2] {
+        let summary = Summary { covers, text: format!("{covers} of them") };
+        store.set_summary(&claim, summary.clone()).await.unwrap();
+        let rest = place.open().await.conversation(&session.id).await.unwrap();
+        assert_eq!(rest.summary, Some(summary));
+        assert_eq!(rest.messages, before[usize::try_from(covers).unwrap()..]);
+    }
+    store.append(&claim, vec![said("d")]).await.unwrap();
+    assert_eq!(texts(&*store, &session.id).await, ["a", "b", "c", "d"]);
+    assert_eq!(store.conversation(&session.id).await.unwrap().messages.len(), 2);
+    // A run that lost the session does not shorten it.
+    store.delete(&claim).await.unwrap();
+    let late = store.set_summary(&claim, Summary { covers: 0, text: String::new() }).await;
+    assert!(matches!(late, Err(StoreError::ClaimLost { .. })), "{late:?}");
+    let gone = store.conversation(&session.id).await;
+    assert!(matches!(gone, Err(StoreError::NoSuchSession(_))), "{gone:?}");
+}
+
+pub async fn the_messages_of_a_run_are_found_and_the_newest_is_last(place: &dyn StorePlace) {
+    let (store, session, claim) = claimed(place).await;
+    assert_eq!(store.newest_message(&session.id).await.unwrap(), None);
+    store.append(&claim, ["a", "b"].map(said).to_vec()).await.unwrap();
+    let newest = store.newest_message(&session.id).await.unwrap();
+    assert_eq!(newest, store.history(&session.id).await.unwrap().pop());
+    assert!(store.has_messages_of(&session.id, "run").await.unwrap());
+    assert!(!store.has_messages_of(&session.id, "another").await.unwrap());
 }

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod ledger;
+mod notes;
 mod queues;
 mod records;
 mod rules;
@@ -24,9 +25,9 @@ use tokio::{sync::Notify, time::Instant};
 use crate::{
     run::now_ms,
     store::{
-        Approval, Claim, Claims, FencingToken, IdKind, NewMessage, RecordLoss, Reputation, Session,
-        SessionRule, Store, StoreError, Stored, StoredCall, StoredEvent, StoredMessage, StoredRun,
-        Ticket,
+        Approval, Claim, Claims, FencingToken, IdKind, NewMessage, Note, RecordLoss, Reputation,
+        Session, SessionRule, Store, StoreError, Stored, StoredCall, StoredEvent, StoredMessage,
+        StoredRun, Summary, Ticket,
     },
 };
 
@@ -82,6 +83,7 @@ struct Tables {
     /// In the order they were made, as everything here.
     sessions: Vec<Session>,
     messages: HashMap<String, Vec<StoredMessage>>,
+    summaries: HashMap<String, Summary>,
     claims: HashMap<String, ClaimRow>,
     approvals: Vec<Approval>,
     calls: Vec<CallRow>,
@@ -92,6 +94,8 @@ struct Tables {
     events: HashMap<String, Vec<StoredEvent>>,
     loss: RecordLoss,
     short_ids: HashMap<String, (IdKind, String)>,
+    notes: Vec<Note>,
+    last_note: u64,
     tickets: Vec<Ticket>,
     last_ticket: u64,
     /// By assignee.

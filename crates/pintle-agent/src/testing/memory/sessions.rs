@@ -6,7 +6,10 @@ use super::{Access, MemoryStore, Tables, now};
 use crate::{
     Message,
     run::new_id,
-    store::{Claim, NewMessage, NewSession, Session, Sessions, StoreError, Stored, StoredMessage},
+    store::{
+        Claim, Conversation, NewMessage, NewSession, Session, Sessions, StoreError, Stored,
+        StoredMessage, Summary,
+    },
 };
 
 impl Sessions for MemoryStore {
@@ -43,6 +46,38 @@ impl Sessions for MemoryStore {
         .boxed()
     }
 
+    fn conversation(&self, id: &str) -> Stored<'_, Conversation> {
+        let (all, id) = (self.history(id), id.to_owned());
+        async move {
+            let mut messages = all.await?;
+            let summary = self.tables().summaries.get(&id).cloned();
+            let covered = summary.as_ref().map_or(0, |summary: &Summary| summary.covers);
+            let covered = usize::try_from(covered).unwrap_or(usize::MAX).min(messages.len());
+            messages.drain(..covered);
+            Ok(Conversation { summary, messages })
+        }
+        .boxed()
+    }
+
+    fn newest_message(&self, id: &str) -> Stored<'_, Option<StoredMessage>> {
+        let all = self.history(id);
+        async move { Ok(all.await?.pop()) }.boxed()
+    }
+
+    fn has_messages_of(&self, id: &str, run_id: &str) -> Stored<'_, bool> {
+        self.read(|tables| {
+            let mut messages = tables.messages.get(id).into_iter().flatten();
+            messages.any(|stored| stored.run_id == run_id)
+        })
+    }
+
+    fn set_summary(&self, claim: &Claim, summary: Summary) -> Stored<'_, ()> {
+        self.fenced(claim, |tables, id| {
+            tables.summaries.insert(id.to_owned(), summary);
+            Ok(())
+        })
+    }
+
     fn append(&self, claim: &Claim, messages: Vec<NewMessage>) -> Stored<'_, ()> {
         let (delay, token) = (self.delay(Access::Append(&messages)), claim.token().clone());
         async move {
@@ -68,6 +103,7 @@ impl Sessions for MemoryStore {
         self.fenced(claim, |tables, id| {
             tables.sessions.retain(|session| session.id != id);
             tables.messages.remove(id);
+            tables.summaries.remove(id);
             tables.claims.remove(id);
             tables.approvals.retain(|approval| approval.session_id != id);
             tables.calls.retain(|row| row.call.session_id != id);

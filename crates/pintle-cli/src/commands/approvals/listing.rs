@@ -131,7 +131,7 @@ async fn was_left(store: &dyn Store, approval: &Approval) -> Result<bool, Proble
     if approval.state != ApprovalState::Approved || !approval.waits_for_its_run() {
         return Ok(false);
     }
-    let newest = store.history(&approval.session_id).await?.pop();
+    let newest = store.newest_message(&approval.session_id).await?;
     let waits = newest.is_some_and(|newest| match newest.message {
         Message::Assistant { tool_calls, .. } => {
             tool_calls.iter().any(|call| call.id == approval.tool_call_id)

@@ -51,6 +51,39 @@ async fn every_status_has_its_code() {
     }
 }
 
+// R6.7
+#[tokio::test]
+async fn a_request_that_is_too_long_has_a_code_of_its_own() {
+    for (dialect, status, words) in [
+        (&ANTHROPIC, 400, "prompt is too long: 212345 tokens > 200000 maximum"),
+        (
+            &ANTHROPIC,
+            400,
+            "input length and `max_tokens` exceed context limit: 199000 + 8192 > 200000",
+        ),
+        (
+            &OPENAI,
+            400,
+            "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens.",
+        ),
+        (&OPENAI, 400, "Your input exceeds the context window of this model."),
+        (&OPENAI, 400, "the request exceeds the available context size. try increasing it"),
+        (
+            &GEMINI,
+            400,
+            "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+        ),
+        (&OPENAI, 413, "prompt is too long"),
+    ] {
+        let body = json!({"error": {"message": words}}).to_string();
+        let error = fails(dialect, Reply::error(status, &body)).await;
+        assert_eq!((error.code.as_str(), error.retryable), (LlmError::TOO_LONG, false), "{error}");
+        assert!(error.message.contains(words), "{error}");
+    }
+    let other = fails(&OPENAI, Reply::error(400, r#"{"error": {"message": "bad schema"}}"#)).await;
+    assert_eq!(other.code, "bad_request");
+}
+
 #[tokio::test]
 async fn a_rate_limit_says_how_long_to_wait() {
     let limited = || Reply::error(429, r#"{"error": {"message": "slow down"}}"#);

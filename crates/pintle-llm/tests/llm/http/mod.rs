@@ -6,6 +6,7 @@ mod dialect;
 mod failures;
 mod requests;
 mod server;
+mod too_long;
 
 use std::{sync::Arc, time::Duration};
 

@@ -98,6 +98,19 @@ pub(crate) fn payloads() -> Vec<(&'static str, Value)> {
         ),
         sample(PersonalitySwitched::default().to("coder")),
         sample(SubagentSpawning::default().prompt("look around")),
+        sample(
+            BeforeCompaction::default()
+                .reason(CompactionReason::Overflow)
+                .message_count(120_u32)
+                .tokens(190_000_u64),
+        ),
+        sample(
+            AfterCompaction::default()
+                .summary("They mended the door.")
+                .kept_messages(8_u32)
+                .tokens_before(190_000_u64)
+                .tokens_after(9_000_u64),
+        ),
         sample(InboundClaim::default().message(inbound())),
         sample(BeforeDispatch::default().chat_id("c1").platform("telegram").text("hi")),
         sample(BeforeTicketComplete::default().task_id("k1").summary("did it").autonomy_tier(1)),
