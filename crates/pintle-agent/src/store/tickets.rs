@@ -177,7 +177,6 @@ const TIERS: [(u64, f64); 3] = [(3, 0.5), (10, 0.8), (25, 0.95)];
 
 impl Reputation {
     /// The share of completions that were accepted; `None` before the first one.
-    #[expect(clippy::cast_precision_loss, reason = "a ratio of small numbers")]
     pub fn success_ratio(self) -> Option<f64> {
         let all = self.accepted + self.rejected;
         (all > 0).then(|| self.accepted as f64 / all as f64)
