@@ -56,8 +56,19 @@ impl Action for Log {
 }
 
 /// What of an event is worth a line.
-const SHOWN: [&str; 8] =
-    ["toolName", "toolCallId", "model", "stopReason", "durationMs", "isError", "reason", "code"];
+const SHOWN: [&str; 11] = [
+    "toolName",
+    "toolCallId",
+    "model",
+    "stopReason",
+    "inputTokens",
+    "outputTokens",
+    "costUsd",
+    "durationMs",
+    "isError",
+    "reason",
+    "code",
+];
 
 /// Of a value no more is shown: a model chooses how long its names are.
 const LONGEST: usize = 200;

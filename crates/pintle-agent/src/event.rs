@@ -338,6 +338,10 @@ pub enum RunOutcome {
     BudgetExceeded,
     /// It took too long.
     MaxSeconds,
+    /// It made too many tool calls.
+    MaxToolCalls,
+    /// It made the same tool call again and again.
+    RepeatedCalls,
     /// The model ran into its token limit.
     MaxTokens,
     /// The model refused, a gate blocked the prompt, or call after call was denied.
@@ -355,6 +359,8 @@ impl RunOutcome {
             Self::MaxTurns => "max_turns",
             Self::BudgetExceeded => "budget_exceeded",
             Self::MaxSeconds => "max_seconds",
+            Self::MaxToolCalls => "max_tool_calls",
+            Self::RepeatedCalls => "repeated_calls",
             Self::MaxTokens => "max_tokens",
             Self::Refusal => "refusal",
             Self::Error => "error",

@@ -71,6 +71,12 @@ pub struct Limits {
     pub max_seconds: Option<u64>,
     /// How many calls in a row may be denied.
     pub max_denials: u32,
+    /// How many calls in a row may be a model's slips: an unknown tool, arguments that do not fit or are no JSON.
+    pub max_slips: u32,
+    /// The most tool calls.
+    pub max_calls: u32,
+    /// How many calls in a row may be the same: tool and arguments.
+    pub max_identical_calls: u32,
     /// How deep sub-agents may go.
     pub max_depth: u32,
     /// The most tokens of a request, where that is less than the model takes or the model's window is not known.
@@ -84,6 +90,9 @@ impl Default for Limits {
             max_cost_usd: None,
             max_seconds: None,
             max_denials: 3,
+            max_slips: 5,
+            max_calls: 500,
+            max_identical_calls: 10,
             max_depth: 3,
             context_tokens: None,
         }

@@ -7,6 +7,7 @@ mod memory;
 mod plugins;
 mod records;
 mod sessions;
+mod skills;
 mod tickets;
 
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ pub(crate) use self::{
     plugins::{Language, PluginsCommand, PluginsOf},
     records::{Replay, Runs, Stats, Trace},
     sessions::{Sessions, SessionsCommand},
+    skills::{Skills, SkillsCommand},
     tickets::{Tickets, TicketsCommand},
 };
 use crate::in_force::Found;
@@ -86,6 +88,7 @@ pub(crate) enum Command {
     Stats(Stats),
     Doctor(Doctor),
     Sessions(Sessions),
+    Skills(Skills),
     Tickets(Tickets),
     Memory(Memory),
     Completions(Completions),
@@ -96,7 +99,7 @@ pub(crate) enum Command {
 pub(crate) const GROUPS: [(&str, &[&str]); 4] = [
     ("Start", &["demo", "init", "chat"]),
     ("Guard", &["explain", "hooks", "trust", "approvals"]),
-    ("Look", &["runs", "trace", "replay", "stats"]),
+    ("Look", &["runs", "trace", "replay", "stats", "skills"]),
     (
         "Manage",
         &[

@@ -159,14 +159,14 @@ impl Assembled {
             tell!("{}: {}", yellow("warning"), warning);
         }
         let hooks = extras.hooks.unwrap_or_default();
-        let host = consumers::Host { settings: &plan.operator.consumers, workspace };
+        let data = environment.data_dir()?;
+        let host = consumers::Host { settings: &plan.operator.consumers, workspace, data: &data };
         consumers::bind(&host, &hooks).map_err(Problem::new)?;
         let bound = match &plan.profile {
             Some(profile) => {
                 let confine = |zone: Zone, state: Option<&Path>| {
                     held.of_program(profile, zone, state, None).map_err(Problem::into_bind_error)
                 };
-                let data = environment.data_dir()?;
                 let host = Host {
                     secrets: secrets::known(environment, &plan.operator, Some(profile)),
                     variables: environment.variables().collect(),

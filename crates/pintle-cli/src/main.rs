@@ -157,6 +157,7 @@ async fn run(cli: Cli, environment: &Environment) -> Result<ExitCode, Problem> {
         Command::Stats(stats) => commands::stats::run(environment, &stats).await,
         Command::Doctor(doctor) => commands::doctor::run(environment, doctor).await,
         Command::Sessions(sessions) => commands::sessions::run(environment, sessions).await,
+        Command::Skills(skills) => commands::skills::run(environment, skills).await,
         Command::Tickets(tickets) => commands::tickets::run(environment, tickets).await,
         Command::Memory(memory) => commands::memory::run(environment, memory).await,
         Command::Completions(completions) => commands::completions::run(&completions),

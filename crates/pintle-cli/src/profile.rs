@@ -13,7 +13,8 @@ use pintle_actions::{
 use pintle_agent::{Limits, Personalities, Personality, Policy, ToolSpec};
 use pintle_plugins::Installed;
 use pintle_profile::{
-    Bounds, Effective, OPERATOR_FILE, Operator, Profile, ProfileErrors, Warning, read_inside,
+    Bounds, Consumer, ConsumerSettings, Effective, LoopBudgetSettings, OPERATOR_FILE, Operator,
+    Profile, ProfileErrors, Warning, read_inside,
 };
 use pintle_tools::{Background, TerminalConfig};
 
@@ -69,7 +70,7 @@ impl Plan {
         Ok(Self {
             personalities,
             policy,
-            limits: limits(operator.limits),
+            limits: limits(operator.limits, &operator.consumers),
             profile: None,
             approvers,
             operator,
@@ -104,7 +105,7 @@ impl Plan {
         policy.guards = profile.guards.clone();
         policy.allow = profile.tools.allow.as_deref().map(globs).transpose()?;
         policy.deny = globs(&profile.tools.deny)?;
-        let limits = limits(effective.limits);
+        let limits = limits(effective.limits, &operator.consumers);
         let personalities = personalities(&profile)?;
         let approvers = effective.approvers;
         Ok(Self { personalities, policy, limits, profile: Some(profile), approvers, operator })
@@ -153,9 +154,16 @@ pub(crate) fn unused_model(profile: &Profile) -> Option<String> {
     profile.unknown_model(&providers).map(told)
 }
 
-fn limits(said: pintle_profile::Limits) -> Limits {
+fn limits(said: pintle_profile::Limits, consumers: &ConsumerSettings) -> Limits {
     let defaults = Limits::default();
+    let LoopBudgetSettings { calls, identical_calls } = consumers.loop_budget;
+    let (max_calls, max_identical_calls) = match consumers.is_on(Consumer::LoopBudget) {
+        true => (calls, identical_calls),
+        false => (u32::MAX, u32::MAX),
+    };
     Limits {
+        max_calls,
+        max_identical_calls,
         max_turns: said.max_turns.unwrap_or(defaults.max_turns),
         max_cost_usd: said.max_cost_usd,
         max_seconds: said.max_seconds,

@@ -3,10 +3,13 @@
 //! Each is one file with a `register` function, and uses public hook points only. To add one, write such a file, name it in
 //! [`Consumer`], and add a line to [`CONSUMERS`]: the switch in pintle.toml, its reference page and `pintle hooks list` follow.
 
+mod context_files;
 mod recorder;
+mod skill_queue;
 mod terminal_guard;
 
 pub use recorder::Recorder;
+pub use skill_queue::{QueuedRun, SkillQueue};
 
 use pintle::{Hooks, RegisterError};
 use pintle_profile::{Consumer, ConsumerSettings};
@@ -18,16 +21,25 @@ pub struct Host<'a> {
     pub settings: &'a ConsumerSettings,
     /// The folder the agent works in.
     pub workspace: &'a Path,
+    /// The folder in which state is kept.
+    pub data: &'a Path,
 }
 
 type Register = fn(&Host<'_>, &Hooks) -> Result<(), RegisterError>;
 
 /// Every consumer, in the order they are bound: its switch, the name of its handlers, and what registers them.
-const CONSUMERS: &[(Consumer, &str, Register)] =
-    &[(Consumer::TerminalGuard, terminal_guard::NAME, terminal_guard::register)];
+const CONSUMERS: &[(Consumer, &str, Register)] = &[
+    (Consumer::TerminalGuard, terminal_guard::NAME, terminal_guard::register),
+    (Consumer::ContextFiles, context_files::NAME, context_files::register),
+    (Consumer::SkillQueue, skill_queue::NAME, skill_queue::register),
+];
 
-/// Those that the program binds itself: they need its store and its model.
-const BOUND_BY_PROGRAM: &[(Consumer, &str)] = &[(Consumer::TicketVerifier, "ticket verifier")];
+/// Those that the program binds itself: they need its store and its model, or are a limit of its runs.
+const BOUND_BY_PROGRAM: &[(Consumer, &str)] = &[
+    (Consumer::TicketVerifier, "ticket verifier"),
+    (Consumer::ChannelSafety, "channel safety"),
+    (Consumer::LoopBudget, "loop budget"),
+];
 
 fn all() -> impl Iterator<Item = (Consumer, &'static str)> {
     let here = CONSUMERS.iter().map(|(consumer, name, _)| (*consumer, *name));

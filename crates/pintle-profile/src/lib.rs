@@ -44,8 +44,9 @@ pub use hook::Hook;
 pub use hook_commands::Run;
 pub use json::read_json;
 pub use operator::{
-    Consumer, ConsumerSettings, Effective, OPERATOR_FILE, Operator, OperatorEnv, RecordSettings,
-    SandboxMode, SandboxNetwork, SandboxOfServer, SandboxSettings, WrittenRule, operator_schema,
+    Consumer, ConsumerSettings, Effective, LoopBudgetSettings, OPERATOR_FILE, Operator,
+    OperatorEnv, RecordSettings, SandboxMode, SandboxNetwork, SandboxOfServer, SandboxSettings,
+    SkillQueueSettings, WrittenRule, operator_schema,
 };
 pub use profile::{AGENT_FILE, Bounds, HOOKS_FOLDER, Profile};
 pub use read::{read_file, read_inside};

@@ -7,7 +7,7 @@ mod records;
 mod sandbox;
 
 pub use approvals::WrittenRule;
-pub use consumers::{Consumer, ConsumerSettings};
+pub use consumers::{Consumer, ConsumerSettings, LoopBudgetSettings, SkillQueueSettings};
 pub use file::{OPERATOR_FILE, operator_schema};
 pub use records::RecordSettings;
 pub use sandbox::{SandboxMode, SandboxNetwork, SandboxOfServer, SandboxSettings};

@@ -1,6 +1,8 @@
 //! The last question of step 10: does a person approve the call?
 
-use std::time::Duration;
+use std::{panic::AssertUnwindSafe, time::Duration};
+
+use futures_util::future::{BoxFuture, FutureExt};
 
 use super::{
     RunContext,
@@ -49,7 +51,7 @@ pub(super) async fn ask_person(
     let by_rule = need.standing.map(|rule| rule.to_string());
     let prepared = match &by_rule {
         Some(by) => Prepared::Settled(ApprovalOutcome::Approved { by: by.clone() }),
-        None => approver.prepare(&claim, &request).await,
+        None => caught(|| approver.prepare(&claim, &request)).await?,
     };
     if let Prepared::Stored(id) = &prepared {
         request.approval_id.clone_from(id);
@@ -74,9 +76,21 @@ pub(super) async fn ask_person(
     let why = request.reason.clone();
     // An approver lets a question lapse itself: only there is it known which answer came in time, however late it is
     // heard of here. Whatever it does: some time after that the question has no answer any more.
-    let asked = approver.ask(request);
+    let asked = caught(|| approver.ask(request));
     let limit = ctx.agent().policy.approval_timeout.saturating_add(GRACE);
-    let outcome = tokio::time::timeout(limit, asked).await.unwrap_or(ApprovalOutcome::Expired);
+    let outcome = match tokio::time::timeout(limit, asked).await {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(panicked)) => {
+            if is_stored {
+                // It expires by itself when the store cannot be reached.
+                let reason = "the approver panicked";
+                let _ = ctx.agent().store.cancel_approval(&claim, &approval_id, reason).await;
+            }
+            resolved(ctx, approval_id, &ApprovalOutcome::Cancelled);
+            return Err(panicked);
+        }
+        Err(_) => ApprovalOutcome::Expired,
+    };
     if outcome == ApprovalOutcome::Parked {
         ctx.state().open_approvals.retain(|open| *open != approval_id);
         return Err(Rejection::Parked);
@@ -91,6 +105,14 @@ pub(super) async fn ask_person(
     answered(outcome, &why).map(|()| Approved { decided_by, used_up })
 }
 
+/// An approver that panics denies this call, and the run goes on.
+pub(super) async fn caught<'a, T>(ask: impl FnOnce() -> BoxFuture<'a, T>) -> Result<T, Rejection> {
+    let asked = AssertUnwindSafe(async move { ask().await }).catch_unwind().await;
+    let panicked =
+        "this call needs a person's approval, and the part that asks for it failed (it panicked)";
+    asked.map_err(|_| Rejection::Denied(panicked.into()))
+}
+
 /// What a person said yes to.
 pub(super) struct Approved {
     /// The approval or the rule, in words.
@@ -102,8 +124,12 @@ pub(super) struct Approved {
 fn answered(outcome: ApprovalOutcome, why: &str) -> Result<(), Rejection> {
     Err(Rejection::Denied(match outcome {
         ApprovalOutcome::Approved { .. } => return Ok(()),
-        ApprovalOutcome::Denied { by, reason: Some(reason) } => format!("{by} said no: {reason}"),
-        ApprovalOutcome::Denied { by, reason: None } => format!("{by} said no"),
+        ApprovalOutcome::Denied { by, reason: Some(reason) } => {
+            format!("{by} said no: {reason} (asked because: {why})")
+        }
+        ApprovalOutcome::Denied { by, reason: None } => {
+            format!("{by} said no (asked because: {why})")
+        }
         ApprovalOutcome::Expired => "a person was asked and did not answer in time".into(),
         ApprovalOutcome::Parked => return Err(Rejection::Parked),
         ApprovalOutcome::Cancelled => "the question to a person was withdrawn".into(),

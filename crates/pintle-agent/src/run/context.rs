@@ -358,7 +358,7 @@ impl RunContext {
             return Some(Ending::new(RunOutcome::MaxTurns, text));
         }
         let (cost, limit) = (self.spent_usd(), limits.max_cost_usd?);
-        if cost > 0.0 && cost >= limit {
+        if cost >= limit {
             let text =
                 format!("The run was stopped: it cost ${cost:.4}, and its limit is ${limit:.4}.");
             return Some(Ending::new(RunOutcome::BudgetExceeded, text));
@@ -376,13 +376,25 @@ impl RunContext {
         None
     }
 
-    pub(crate) fn denied_too_often(&self) -> Option<Ending> {
-        let CallTotals { denials_in_a_row, last_denial, .. } = self.calls.totals();
-        (denials_in_a_row >= self.agent().limits.max_denials).then(|| {
+    /// Why the calls so far end the run, if they do.
+    pub(crate) fn stopped_by_calls(&self) -> Option<Ending> {
+        let limits = &self.agent().limits;
+        if let Some(exceeded) = self.calls.exceeded() {
+            return Some(exceeded.ending(limits));
+        }
+        let CallTotals { denials_in_a_row, last_denial, slips_in_a_row, last_slip, .. } =
+            self.calls.totals();
+        if denials_in_a_row >= limits.max_denials {
             let text = format!(
                 "The run was stopped: {denials_in_a_row} tool calls in a row were denied. The last reason: {last_denial}"
             );
-            Ending::new(RunOutcome::Refusal, text)
+            return Some(Ending::new(RunOutcome::Refusal, text));
+        }
+        (slips_in_a_row >= limits.max_slips).then(|| {
+            let text = format!(
+                "The run was stopped: {slips_in_a_row} tool calls in a row could not be understood. The last mistake: {last_slip}"
+            );
+            RunError::new("invalid_calls", text).into()
         })
     }
 }

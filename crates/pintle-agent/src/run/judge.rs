@@ -6,7 +6,7 @@ use pintle_sandbox::Confinement;
 
 use super::{
     RunContext,
-    approval::ask_person,
+    approval::{ask_person, caught},
     new_id,
     static_checks::{ApprovalNeed, Cleared, Finding, JudgedStep, static_checks},
     trail::{JudgedCall, NO_QUESTION, RULE, Trail},
@@ -207,8 +207,10 @@ pub(super) async fn weigh<'c>(
     }
     let mut need = cleared.approval_need(questions);
     if need.by_zone_alone {
-        let rules = bench.agent.approver.rules(bench.session).await;
-        need.standing = cleared.covered_by(call, rules);
+        match caught(|| bench.agent.approver.rules(bench.session)).await {
+            Ok(rules) => need.standing = cleared.covered_by(call, rules),
+            Err(panicked) => return (outcome.verdicts, Err(panicked)),
+        }
     }
     let (finding, detail) = match &need.standing {
         Some(rule) => (Finding::Passes, format!("covered by {rule}")),

@@ -10,10 +10,14 @@ use std::{
 
 use pintle::points::ToolOutcome;
 
-use super::judge::Rejection;
+use super::{
+    budget::{Budget, Exceeded},
+    judge::Rejection,
+};
 use crate::{
     ToolCall, ToolResult,
     call::{FinalCall, ProposedCall},
+    policy::Limits,
     store,
 };
 
@@ -25,6 +29,7 @@ pub(crate) struct CallLedger(Mutex<Entries>);
 struct Entries {
     calls: Vec<TrackedCall>,
     totals: CallTotals,
+    budget: Budget,
 }
 
 /// What the calls of a run add up to.
@@ -36,6 +41,9 @@ pub(crate) struct CallTotals {
     pub(crate) successful: u32,
     pub(crate) denials_in_a_row: u32,
     pub(crate) last_denial: String,
+    /// Calls that the model got wrong.
+    pub(crate) slips_in_a_row: u32,
+    pub(crate) last_slip: String,
 }
 
 struct TrackedCall {
@@ -173,6 +181,16 @@ impl CallLedger {
         entries.calls.iter_mut().enumerate().map(close).collect()
     }
 
+    /// Counts a call that the model wants, and says whether the run's budgets have room for it.
+    pub(crate) fn admit(&self, call: &ToolCall, limits: &Limits) -> Result<(), String> {
+        self.entries().budget.admit(call, limits)
+    }
+
+    /// The budget that a call did not fit any more.
+    pub(crate) fn exceeded(&self) -> Option<Exceeded> {
+        self.entries().budget.exceeded
+    }
+
     pub(crate) fn totals(&self) -> CallTotals {
         self.entries().totals.clone()
     }
@@ -191,11 +209,16 @@ impl CallSlot<'_> {
             totals.tools_used.push(tool.to_string());
         }
         match rejected {
-            Some(rejection) => {
-                totals.denials_in_a_row += 1;
-                totals.last_denial = rejection.reason().to_string();
+            Some(Rejection::Invalid(slip)) => {
+                totals.slips_in_a_row += 1;
+                totals.last_slip.clone_from(slip);
             }
-            None => totals.denials_in_a_row = 0,
+            Some(denial) => {
+                totals.denials_in_a_row += 1;
+                totals.last_denial = denial.reason().to_string();
+                totals.slips_in_a_row = 0;
+            }
+            None => (totals.denials_in_a_row, totals.slips_in_a_row) = (0, 0),
         }
     }
 

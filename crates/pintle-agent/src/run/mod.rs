@@ -7,6 +7,7 @@
 mod after_call;
 mod amend;
 mod approval;
+mod budget;
 mod compaction;
 mod context;
 mod delegate;
@@ -396,7 +397,7 @@ async fn steps(ctx: &RunContext) -> Result<Ending, RunError> {
             _ if results.is_empty() => return Ok(Ending::new(RunOutcome::EndTurn, response.text)),
             _ => messages.push(Message::ToolResults { results }),
         }
-        if let Some(ending) = ctx.denied_too_often() {
+        if let Some(ending) = ctx.stopped_by_calls() {
             return Ok(ending);
         }
         ctx.next_turn();

@@ -125,9 +125,13 @@ async fn judge_call<'c>(
     call: &ToolCall,
     finish: FinishReason,
 ) -> Result<Judgement<'c>, Rejected> {
-    if let Some(reason) = cut_off(finish) {
+    let admitted = match cut_off(finish) {
+        Some(reason) => Err(reason.to_string()),
+        None => ctx.calls.admit(call, &ctx.agent().limits),
+    };
+    if let Err(reason) = admitted {
         let call = ProposedCall::from_model(call).freeze();
-        return Err(Rejected { call, why: Rejection::Invalid(reason.into()) });
+        return Err(Rejected { call, why: Rejection::Invalid(reason) });
     }
     judge(ctx, amend(ctx, call).await?).await
 }

@@ -11,7 +11,8 @@ use pintle::{
     points::{BeforeToolCall, ToolCallPatch, ToolPre},
 };
 use pintle_agent::{
-    ApprovalOutcome, ApprovalRequest, Approver, Intercepted, Interceptors, args_hash,
+    ApprovalOutcome, ApprovalRequest, Approver, Claim, Intercepted, Interceptors, Prepared,
+    StandingRule, args_hash,
 };
 use pintle_policy::Level;
 use serde_json::json;
@@ -57,9 +58,14 @@ async fn outcomes_are_distinct_and_all_but_approved_block() {
     };
     for (answer, runs, name, words) in [
         (yes(), true, "approved", ""),
-        (denied(Some("use git instead")), false, "denied", "bob said no: use git instead"),
-        (denied(None), false, "denied", "bob said no"),
-        (ApprovalOutcome::Expired, false, "expired", "nobody answered in time"),
+        (
+            denied(Some("use git instead")),
+            false,
+            "denied",
+            "bob said no: use git instead (asked because: it runs a program",
+        ),
+        (denied(None), false, "denied", "bob said no (asked because: it runs a program"),
+        (ApprovalOutcome::Expired, false, "expired", "did not answer in time"),
         (ApprovalOutcome::Cancelled, false, "cancelled", "withdrawn"),
         (ApprovalOutcome::NoOneToAsk, false, "no_one_to_ask", "there is no one to ask"),
     ] {
@@ -83,6 +89,35 @@ async fn an_agent_with_no_approver_denies_what_needs_one() {
     assert_eq!(of_type(&events, "approval.resolved")[0]["outcome"], "no_one_to_ask");
     assert!(!world.file("marker").exists());
     assert_eq!(done(&events).1, "end_turn");
+}
+
+// P2: an approver that panics denies this call, at each of its steps, and the run goes on.
+#[tokio::test(start_paused = true)]
+async fn an_approver_that_panics_denies_the_call_and_the_run_goes_on() {
+    struct Panics(&'static str);
+    impl Approver for Panics {
+        fn rules(&self, _: Option<&str>) -> BoxFuture<'static, Vec<StandingRule>> {
+            assert!(self.0 != "rules", "a test's panic");
+            std::future::ready(Vec::new()).boxed()
+        }
+        fn prepare<'a>(&'a self, _: &'a Claim, _: &'a ApprovalRequest) -> BoxFuture<'a, Prepared> {
+            assert!(self.0 != "prepare", "a test's panic");
+            std::future::ready(Prepared::Ask).boxed()
+        }
+        fn ask(&self, _: ApprovalRequest) -> BoxFuture<'static, ApprovalOutcome> {
+            async { panic!("a test's panic") }.boxed()
+        }
+    }
+    for step in ["rules", "prepare", "ask"] {
+        let world = world().await;
+        let agent = world.builder().approver(Arc::new(Panics(step))).build().unwrap();
+        let events = play(&agent, "touch it").await;
+        assert!(!world.file("marker").exists(), "{step}");
+        assert_eq!(done(&events), ("Done.".into(), "end_turn".into()), "{step}");
+        let resolved = of_type(&events, "approval.resolved").len();
+        assert_eq!(resolved, of_type(&events, "approval.requested").len(), "{step}");
+        assert!(results(&world.history().await)[0].2.contains("it panicked"), "{step}");
+    }
 }
 
 // R11.4: a question lapses, whatever the approver does.

@@ -42,3 +42,12 @@ async fn what_a_sub_agent_spends_unknown_counts_too() {
     assert_eq!(of_type(&events, "error")[0]["code"], "cost_unknown");
     assert_eq!(world.llm.requests().len(), 2);
 }
+
+#[tokio::test]
+async fn a_limit_of_nothing_asks_no_model() {
+    let world = World::new(json!([says("never said")])).await;
+    let limits = Limits { max_cost_usd: Some(0.0), ..Limits::default() };
+    let agent = world.builder().limits(limits).build().unwrap();
+    assert_eq!(done(&play(&agent, "go").await).1, "budget_exceeded");
+    assert!(world.llm.requests().is_empty());
+}

@@ -23,6 +23,7 @@ mod golden;
 mod interceptors;
 mod interrupted;
 mod judging;
+mod loop_budgets;
 mod memory;
 mod opening;
 mod permit;

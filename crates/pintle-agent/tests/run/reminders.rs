@@ -48,30 +48,32 @@ async fn words_of_every_point_reach_the_model_once_on_the_right_request() {
     let events = play(&agent, "look").await;
     assert_eq!(done(&events).1, "end_turn");
 
-    let texts: Vec<_> = (0..3).map(|request| world.user_text(request)).collect();
+    // They stand below what they are about: with the last message, whose it is on our side.
+    let texts: Vec<_> = (0..3).map(|request| world.last_text(request)).collect();
     for (point, words, on) in [
-        ("session.start", &WORDS[..], 0),
-        ("prompt", &WORDS[1..], 0),
-        ("model.pre", &WORDS[..], 0),
-        ("model.post", &WORDS[..], 1),
-        ("tool.pre", &WORDS[..], 1),
-        ("tool.post", &WORDS[..], 2),
+        ("session.start", &WORDS[..], [1, 0, 0]),
+        ("prompt", &WORDS[1..], [1, 0, 0]),
+        ("model.pre", &WORDS[..], [1, 1, 1]),
+        ("model.post", &WORDS[..], [0, 1, 1]),
+        ("tool.pre", &WORDS[..], [0, 1, 0]),
+        ("tool.post", &WORDS[..], [0, 0, 1]),
     ] {
         for word in words {
             let word = format!("{point} {word}");
-            let found: Vec<_> = texts.iter().map(|text| text.matches(&word).count()).collect();
-            let mut expected = [0, 0, 0];
-            expected[on] = 1;
-            assert_eq!(found, expected, "{word}");
+            // The result of the blocked call has the reason too.
+            let reminders =
+                |text: &String| text[text.find("<system-reminder>").unwrap()..].to_string();
+            let count = |text: &String| reminders(text).matches(&word).count();
+            assert_eq!(texts.iter().map(count).collect::<Vec<_>>(), on, "{word}");
             let told = of_type(&events, "reminder");
             assert_eq!(
                 told.iter().filter(|event| event["text"].as_str().unwrap().contains(&word)).count(),
-                1
+                on.iter().sum::<usize>()
             );
         }
     }
-    for text in &texts {
-        assert!(text.starts_with("look"));
+    for (request, text) in texts.iter().enumerate() {
+        assert_eq!(text.starts_with("look"), request == 0, "the prompt is not touched again");
         assert_eq!(
             text.matches("<system-reminder>").count(),
             text.matches("</system-reminder>").count()
@@ -98,10 +100,11 @@ async fn a_retry_carries_the_words_again_and_then_they_are_delivered() {
     let events = play(&world.agent(), "look").await;
     for words in ["mind the gap", "be brief"] {
         let found: Vec<_> =
-            (0..4).map(|request| world.user_text(request).matches(words).count()).collect();
-        assert_eq!(found, [1, 1, 1, 0], "{words}");
+            (0..4).map(|request| world.last_text(request).matches(words).count()).collect();
+        // What `model.pre` says is on every request.
+        assert_eq!(found, [1, 1, 1, usize::from(words == "be brief")], "{words}");
     }
-    assert_eq!(of_type(&events, "reminder").len(), 2);
+    assert_eq!(of_type(&events, "reminder").len(), 3);
 }
 
 // R7.3
@@ -159,9 +162,9 @@ async fn with_nothing_to_say_the_requests_are_the_same_to_the_byte() {
     assert!(sent[0] == sent[1]);
 }
 
-// R7.3: of the conversation, only the last user message on the wire is touched.
+// R7.3: of the conversation, only the last message on the wire is touched.
 #[tokio::test]
-async fn words_are_attached_to_the_last_user_message_alone() {
+async fn words_are_attached_to_the_last_message_alone() {
     let world = World::new(json!([says("One."), says("Two.")])).await;
     let prompt = |e: Event<UserPromptSubmit>| async move {
         Verdict::allow().with_context(format!("about {}", e.prompt))

@@ -97,6 +97,14 @@ impl World {
         last_user(&self.llm.requests()[request].messages)
     }
 
+    /// The text of the last message of a request: the user's, or that of the last tool result.
+    pub(crate) fn last_text(&self, request: usize) -> String {
+        match self.llm.requests()[request].messages.last().expect("a request has a message") {
+            Message::User { text } | Message::Assistant { text, .. } => text.clone(),
+            Message::ToolResults { results } => results.last().unwrap().content.clone(),
+        }
+    }
+
     pub(crate) async fn history(&self) -> Vec<Message> {
         let stored = self.store.history(&self.session().await.id).await.unwrap();
         messages(stored)

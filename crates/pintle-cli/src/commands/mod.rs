@@ -16,6 +16,7 @@ pub(crate) mod plugins;
 pub(crate) mod replay;
 pub(crate) mod serve;
 pub(crate) mod sessions;
+pub(crate) mod skills;
 pub(crate) mod stats;
 pub(crate) mod tickets;
 pub(crate) mod trace;

@@ -35,7 +35,9 @@ fn the_events_of_a_run_are_one_object_per_line_each_with_its_envelope() {
         "usage",
         "done",
     ];
-    assert_eq!(types(&events), expected);
+    // The built-in consumers that fire are beside the point here.
+    let own: Vec<_> = types(&events).into_iter().filter(|kind| *kind != "hook.fired").collect();
+    assert_eq!(own, expected);
     let text: String = events
         .iter()
         .filter_map(|event| match event["type"] == "text.delta" {
@@ -43,7 +45,8 @@ fn the_events_of_a_run_are_one_object_per_line_each_with_its_envelope() {
             false => None,
         })
         .collect();
-    assert_eq!(events.last().unwrap()["text"], text);
+    let done = events.iter().find(|event| event["type"] == "done").unwrap();
+    assert_eq!(done["text"], text);
 }
 
 #[test]
@@ -65,7 +68,7 @@ fn a_run_that_fails_says_so_in_its_events_and_by_the_exit_code() {
     let said = world.run(&["chat", "--json", "-q", "hello", "--model", &model]);
     assert_eq!(said.code, Some(1));
     let events = said.lines();
-    assert_eq!(types(&events), ["run.start", "error", "done"]);
+    assert_eq!(types(&events)[..3], ["run.start", "error", "done"]);
     assert_eq!(events[1]["message"], "no such key");
     assert_eq!(events[2]["outcome"], "error");
 }

@@ -98,3 +98,25 @@ fn a_sub_agents_conversation_is_listed_with_its_parents() {
     assert_eq!(sessions.len(), 2);
     assert_eq!(child["parent"], parent["id"]);
 }
+
+// §14: a run that did real work waits in the skill queue.
+#[test]
+fn a_substantive_run_is_listed_shown_and_dropped_by_skills() {
+    let world = World::new();
+    std::fs::create_dir_all(world.data()).unwrap();
+    let file = "[consumers.skill_queue]\nmin_tool_calls = 1\n";
+    std::fs::write(world.data().join("pintle.toml"), file).unwrap();
+    assert!(world.run(&["skills"]).out.contains("No runs wait"));
+    world.run(&["chat", "-q", "list ."]);
+    let pending = world.run(&["skills", "pending", "--json"]).json();
+    assert_eq!(
+        (&pending[0]["prompt"], &pending[0]["toolNames"][0]),
+        (&"list .".into(), &"list_dir".into())
+    );
+    let id = pending[0]["runId"].as_str().unwrap();
+    assert!(world.run(&["skills"]).out.contains("list ."));
+    assert!(world.run(&["skills", "show", id]).out.contains("list_dir"));
+    assert_eq!(world.run(&["skills", "drop", id]).code, Some(0));
+    let gone = world.run(&["skills", "show", id]);
+    assert_eq!(gone.code, Some(1), "{gone}");
+}

@@ -9,6 +9,48 @@ use serde::Deserialize;
 pub struct ConsumerSettings {
     /// The consumers that are switched off. The others are on.
     pub off: Vec<Consumer>,
+    /// What ends a run that goes in circles.
+    pub loop_budget: LoopBudgetSettings,
+    /// Which runs wait to be looked at.
+    pub skill_queue: SkillQueueSettings,
+}
+
+/// What ends a run that goes in circles.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LoopBudgetSettings {
+    /// The most tool calls of a run. Default: 500.
+    #[schemars(range(min = 1))]
+    pub calls: u32,
+    /// How many calls in a row may be the same, tool and arguments. Default: 10.
+    #[schemars(range(min = 1))]
+    pub identical_calls: u32,
+}
+
+impl Default for LoopBudgetSettings {
+    fn default() -> Self {
+        Self { calls: 500, identical_calls: 10 }
+    }
+}
+
+/// Which runs wait to be looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SkillQueueSettings {
+    /// The fewest tool calls that succeeded in a run worth a look. Default: 5.
+    #[schemars(range(min = 1))]
+    pub min_tool_calls: u32,
+    /// How long a personality queues no other run, in minutes. Default: 60.
+    pub cool_down_minutes: u64,
+    /// The most runs that wait; the oldest makes room. Default: 50.
+    #[schemars(range(min = 1))]
+    pub max_pending: usize,
+}
+
+impl Default for SkillQueueSettings {
+    fn default() -> Self {
+        Self { min_tool_calls: 5, cool_down_minutes: 60, max_pending: 50 }
+    }
 }
 
 impl ConsumerSettings {
@@ -29,9 +71,25 @@ pub enum Consumer {
     ChannelSafety,
     /// Checks the criteria of a ticket before it is done.
     TicketVerifier,
+    /// Offers the AGENTS.md near the files that the agent visits.
+    ContextFiles,
+    /// Queues runs that did real work, to be looked at.
+    SkillQueue,
+    /// Ends a run that goes in circles.
+    LoopBudget,
 }
 
 impl Consumer {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::TerminalGuard,
+        Self::ChannelSafety,
+        Self::TicketVerifier,
+        Self::ContextFiles,
+        Self::SkillQueue,
+        Self::LoopBudget,
+    ];
+
     /// Its name in pintle.toml.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -39,6 +97,9 @@ impl Consumer {
             Self::TerminalGuard => "terminal_guard",
             Self::ChannelSafety => "channel_safety",
             Self::TicketVerifier => "ticket_verifier",
+            Self::ContextFiles => "context_files",
+            Self::SkillQueue => "skill_queue",
+            Self::LoopBudget => "loop_budget",
         }
     }
 }

@@ -265,10 +265,11 @@ impl Registrar {
         location: &'static Location<'static>,
     ) -> Result<(Meta, u64), RegisterError> {
         let point = P::NAME;
-        if self.plugin.as_deref().is_some_and(str::is_empty) {
+        let is_blank = |text: &str| text.trim().is_empty();
+        if self.plugin.as_deref().is_some_and(is_blank) {
             return Err(RegisterError::EmptyPluginId { point });
         }
-        if self.name.as_deref().is_some_and(str::is_empty) {
+        if self.name.as_deref().is_some_and(is_blank) {
             return Err(RegisterError::EmptyName { point });
         }
         let name = self.name.unwrap_or_default();

@@ -39,6 +39,7 @@ fn refused(wrong: impl FnOnce(Registrar) -> Refused) -> (RegisterError, String) 
 #[test]
 fn an_empty_plugin_id_is_refused() {
     let (error, message) = refused(|options| bind(options.plugin("")));
+    assert_eq!(error, refused(|options| bind(options.plugin(" \t"))).0);
     assert_eq!(error, RegisterError::EmptyPluginId { point: "tool.pre" });
     assert_eq!(
         message,
@@ -49,6 +50,7 @@ fn an_empty_plugin_id_is_refused() {
 #[test]
 fn an_empty_name_is_refused() {
     let (error, message) = refused(|options| bind(options.named("")));
+    assert_eq!(error, refused(|options| bind(options.named("  "))).0);
     assert_eq!(error, RegisterError::EmptyName { point: "tool.pre" });
     assert_eq!(
         message,
