@@ -36,6 +36,10 @@ impl<S: Store> Sessions for NoLedger<S> {
         fn session(&self, id: &str) -> Stored<'_, Option<Session>>;
         fn sessions(&self) -> Stored<'_, Vec<Session>>;
         fn history(&self, id: &str) -> Stored<'_, Vec<StoredMessage>>;
+        fn conversation(&self, id: &str) -> Stored<'_, Conversation>;
+        fn newest_message(&self, id: &str) -> Stored<'_, Option<StoredMessage>>;
+        fn has_messages_of(&self, id: &str, run_id: &str) -> Stored<'_, bool>;
+        fn set_summary(&self, claim: &Claim, summary: Summary) -> Stored<'_, ()>;
         fn set_personality(&self, claim: &Claim, personality: &str) -> Stored<'_, ()>;
         fn delete(&self, claim: &Claim) -> Stored<'_, ()>;
     }
@@ -103,6 +107,15 @@ impl<S: Store> Tickets for NoLedger<S> {
         fn move_ticket(&self, seen: &Ticket, to: TicketMove) -> Stored<'_, Option<Ticket>>;
         fn delete_ticket(&self, id: u64) -> Stored<'_, bool>;
         fn reputation(&self, assignee: &str) -> Stored<'_, Reputation>;
+    }
+}
+
+impl<S: Store> Notes for NoLedger<S> {
+    delegate! {
+        fn add_note(&self, new: NewNote) -> Stored<'_, Note>;
+        fn search_notes(&self, scope: Option<&NoteScope>, query: &str, limit: u32) -> Stored<'_, Vec<Note>>;
+        fn notes(&self, scope: Option<&NoteScope>, limit: u32) -> Stored<'_, Vec<Note>>;
+        fn delete_note(&self, id: u64) -> Stored<'_, bool>;
     }
 }
 
