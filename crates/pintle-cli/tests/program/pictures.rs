@@ -35,7 +35,7 @@ fn words(svg: &str) -> Vec<String> {
         if tag.starts_with("tspan x=") {
             text.push('\n');
         }
-        text.push_str(words);
+        text.push_str(&words.replace("&lt;", "<"));
     }
     let bare = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_string();
     let is_figure =

@@ -253,9 +253,7 @@ pub(crate) fn settled(text: &str, root: &str) -> String {
 /// The short ids of questions, sessions and runs: four letters and digits, no vowels among them.
 fn with_named_short_ids(line: &str) -> String {
     let is_short = |word: &str| {
-        word.len() == 4
-            && word.bytes().all(|byte| b"bcdfghjkmnpqrstvwxz23456789".contains(&byte))
-            && !word.bytes().all(|byte| byte.is_ascii_digit())
+        word.len() == 4 && word.bytes().all(|byte| b"bcdfghjkmnpqrstvwxz23456789".contains(&byte))
     };
     let words = line.split(' ').map(|word| if is_short(word) { "IDID" } else { word });
     words.collect::<Vec<_>>().join(" ")
@@ -332,14 +330,15 @@ fn with_named_demo(line: &str) -> String {
     }
 }
 
-/// `12 ms` is `N ms`, and `"ts":123` is `"ts":N`.
+/// `12 ms` is `N ms`, `188 KiB` is `N KiB`, and `"ts":123` is `"ts":N`.
 fn without_times(line: &str) -> String {
     let words: Vec<_> = line.split(' ').collect();
     let mut kept: Vec<String> = Vec::new();
     for (place, word) in words.iter().enumerate() {
         let number = !word.is_empty() && word.chars().all(|c| c.is_ascii_digit() || c == '.');
-        let of_time = words.get(place + 1).is_some_and(|next| next.starts_with("ms"));
-        kept.push(if number && of_time { "N".to_string() } else { (*word).to_string() });
+        let differs = |next: &&str| next.starts_with("ms") || next.starts_with("KiB");
+        let differs = words.get(place + 1).is_some_and(differs);
+        kept.push(if number && differs { "N".to_string() } else { (*word).to_string() });
     }
     let mut line = kept.join(" ");
     for field in ["\"ts\":", "\"durationMs\":", "\"createdAt\": ", "\"updatedAt\": ", "\"at\": "] {
