@@ -57,17 +57,25 @@ fn described(operation: &Operation, error: &Value) -> Value {
         ((*kind).to_string(), json!({ "schema": schema }))
     };
     let content: Map<String, Value> = operation.kinds.iter().map(of_kind).collect();
-    let mut responses = json!({
-        "200": { "description": "It was done.", "content": content },
-        "default": { "description": "It was not done.", "content": json_of(error) },
-    });
-    let mut described = json!({ "summary": operation.summary, "parameters": parameters });
+    let mut responses = Map::from_iter([
+        ("200".to_owned(), json!({ "description": "It was done.", "content": content })),
+        (
+            "default".to_owned(),
+            json!({ "description": "It was not done.", "content": json_of(error) }),
+        ),
+    ]);
+    let mut described = Map::from_iter([
+        ("summary".to_owned(), json!(operation.summary)),
+        ("parameters".to_owned(), json!(parameters)),
+    ]);
     if let Some(body) = &operation.body {
-        responses["202"] = json!({ "description": "It is stored and goes on.", "content": json_of(&operation.reply) });
-        described["requestBody"] = json!({ "required": true, "content": json_of(body) });
+        let stored = json!({ "description": "It is stored and goes on.", "content": json_of(&operation.reply) });
+        responses.insert("202".to_owned(), stored);
+        let body = json!({ "required": true, "content": json_of(body) });
+        described.insert("requestBody".to_owned(), body);
     }
-    described["responses"] = responses;
-    described
+    described.insert("responses".to_owned(), responses.into());
+    described.into()
 }
 
 fn list<'a>(schema: &'a Value, key: &str) -> Vec<&'a str> {

@@ -30,8 +30,8 @@ async fn beside_a_neighbour(
     bytes: &[u8],
     grants: Grants,
 ) -> (Option<(FailureKind, String)>, Vec<String>) {
-    let (logged, last): (Arc<Mutex<Vec<String>>>, Arc<Mutex<Option<Arc<FireRecord>>>>) =
-        Default::default();
+    let logged: Arc<Mutex<Vec<String>>> = Arc::default();
+    let last: Arc<Mutex<Option<Arc<FireRecord>>>> = Arc::default();
     let (lines, record) = (logged.clone(), last.clone());
     let host =
         WasmHost::new(small(), move |_, line| lines.lock().unwrap().push(line.into())).unwrap();
