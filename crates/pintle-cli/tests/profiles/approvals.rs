@@ -285,7 +285,7 @@ fn a_question_that_lapses_blocks_and_a_late_answer_changes_nothing() {
     world.write("hasty/agent.json", agent);
     let question = "run echo ran >> marker";
     let output = world.run(&["chat", "--profile", "hasty", "-q", question, "--wait-for-approval"]);
-    assert!(text(&output.stdout).contains("nobody answered in time"), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("did not answer in time"), "{}", text(&output.stdout));
     let lapsed = world.approvals(true).pop().unwrap();
     let late = world.run(&["approvals", "approve", &id(&lapsed)]);
     assert!(text(&late.stderr).contains("expired"), "{}", text(&late.stderr));

@@ -47,7 +47,7 @@ fn a_pipe_in_place_of_the_file_is_not_waited_for() {
     let started = Instant::now();
     let said = world.ask("write a.txt: x");
     assert!(started.elapsed() < Duration::from_secs(4), "the hook's own time limit is 5 s");
-    assert!(said.out.contains("could not be saved"), "{said:?}");
+    assert!(said.out.contains("cannot be saved"), "{said:?}");
     assert!(!world.path("a.txt").exists(), "an audit that cannot be kept is a gate that fails");
 }
 
@@ -128,7 +128,7 @@ fn a_link_inside_the_folder_does_not_lead_to_a_file_of_the_profile() {
     crate::support::until(
         || {
             let trace = world.run(&["trace"]).out;
-            trace.split_whitespace().collect::<Vec<_>>().join(" ").contains("could not be saved")
+            trace.split_whitespace().collect::<Vec<_>>().join(" ").contains("cannot be saved")
         },
         "the failure",
     );

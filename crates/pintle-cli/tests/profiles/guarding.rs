@@ -84,7 +84,7 @@ fn observers_can_be_switched_off_and_gates_stay_on() {
     });
     let world = World::new(&agent).operator("PINTLE_DISABLE_HOOKS", "1");
     let output = world.ask("write a.txt: x");
-    assert!(output.err.contains("switches off"), "{}", output.err);
+    assert!(output.err.contains("switched off"), "{}", output.err);
     assert!(world.path("a.txt").exists() && !world.path("profile/log").exists());
     assert!(world.ask("list .").out.contains("no one to ask"));
     world.ask("write secret: x");
@@ -242,7 +242,8 @@ fn a_changed_profile_is_in_force_for_the_next_run_and_a_broken_one_is_not() {
     let said = chat.end().err;
     assert!(!world.path("denied-1.txt").exists() && !world.path("denied-2.txt").exists());
     assert!(
-        said.contains("the new one is in force") && said.contains("the old version stays in force"),
+        said.contains("the new version is in force")
+            && said.contains("the old version stays in force"),
         "{said}"
     );
 }

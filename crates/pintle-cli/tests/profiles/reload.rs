@@ -9,7 +9,7 @@ fn denying(pattern: &str) -> Value {
 }
 
 const KEPT: &str = "the old version stays in force";
-const TAKEN: &str = "the new one is in force";
+const TAKEN: &str = "the new version is in force";
 
 #[test]
 fn with_json_too_a_changed_profile_is_in_force_for_the_next_run() {
@@ -66,7 +66,7 @@ fn a_floor_that_the_operator_raises_is_in_force_for_the_next_run() {
     talk.say("list .");
     let said = talk.end();
     assert!(said.err.contains(TAKEN) && !world.path("b.txt").exists(), "{said:?}");
-    assert!(said.err.contains("pintle.toml changed: the new one"), "{said:?}");
+    assert!(said.err.contains("pintle.toml changed: the new version"), "{said:?}");
     assert!(!said.err.contains("the profile changed"), "{said:?}");
 }
 

@@ -89,7 +89,7 @@ fn a_hook_whose_no_stops_nothing_is_said_to_be_one() {
     let lint = world.run(&["hooks", "lint", "profile"]).out;
     let notes: Vec<_> = lint.lines().filter(|line| line.starts_with("note: ")).collect();
     assert_eq!(notes.len(), 1, "{lint}");
-    for words in ["`after` (onToolEnd,", "`last` (onComplete,", "is onPrompt and onToolCall"] {
+    for words in ["`after` (onToolEnd,", "`last` (onComplete,", "only onPrompt and onToolCall"] {
         assert!(notes[0].contains(words), "{words}: {lint}");
     }
     for other in ["before", "watches"] {

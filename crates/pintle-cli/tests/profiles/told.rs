@@ -104,10 +104,7 @@ fn a_line_that_could_not_be_saved_is_told_wherever_it_was_to_be() {
         talk.settle("a.txt");
         let said = talk.end();
         let told = said.err.lines().filter(|line| line.contains("audit at ")).count();
-        assert!(
-            told > 0 && unwrapped(&said.err).contains("could not be saved"),
-            "{bucket}: {said:?}"
-        );
+        assert!(told > 0 && unwrapped(&said.err).contains("cannot be saved"), "{bucket}: {said:?}");
         if matches!(bucket, "onStart" | "onToolEnd" | "onComplete") {
             assert_eq!(told, 1, "{bucket}: {said:?}");
         }

@@ -193,7 +193,7 @@ fn a_profile_with_webhooks_can_change_while_one_talks() {
     let body: Value = serde_json::from_str(&other.body()).unwrap();
     assert_eq!((&body["v"], &body["event"]), (&json!(1), &json!("session.end")));
     let said = talk.end();
-    assert!(said.ok && said.err.contains("the new one is in force"), "{said:?}");
+    assert!(said.ok && said.err.contains("the new version is in force"), "{said:?}");
 }
 
 #[test]
@@ -394,7 +394,8 @@ fn what_nobody_would_send_is_told() {
     assert!(world.ask("list .").err.contains("kept, to be sent next time: 1"));
     world.agent(&json!({}));
     let said = world.ask("list .");
-    let warning = format!("webhooks to http://{address}/in wait, and no hook of the profile");
+    let warning =
+        format!("webhooks to http://{address}/in are waiting, but no hook of the profile");
     assert!(said.ok && said.err.contains(&warning), "{said:?}");
     assert_eq!(kept(&world), 1);
 }

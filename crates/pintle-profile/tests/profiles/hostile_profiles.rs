@@ -225,7 +225,7 @@ fn a_guard_that_looks_at_what_its_tools_do_not_take_is_a_slip() {
         (r#""tool": "terminal", "kind": "json", "deny": ["/comand=*rm*"]"#, "takes `comand`"),
         (r#""tool": "terminal", "kind": "json", "allow": ["/cwd/x"], "deny": ["/a"]"#, "takes `a`"),
         (r#""tool": "mcp__x", "kind": "shell", "deny": ["rm"]"#, "takes a `command`"),
-        (r#""tool": "mcp__z", "kind": "path", "deny": ["a"]"#, "takes nothing at all"),
+        (r#""tool": "mcp__z", "kind": "path", "deny": ["a"]"#, "take no arguments"),
         (r#""tool": "*", "kind": "json", "deny": ["/anything"]"#, ""),
         (r#""tool": "*", "kind": "shell", "deny": ["rm"]"#, ""),
         (r#""tool": "*", "kind": "path", "allow": ["src"]"#, ""),
