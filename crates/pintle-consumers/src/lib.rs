@@ -1,7 +1,7 @@
 //! The built-in consumers: handlers that make an agent safe and useful from the first minute (§14).
 //!
 //! Each is one file with a `register` function, and uses public hook points only. To add one, write such a file, name it in
-//! [`Consumer`], and add a line to [`CONSUMERS`]: the switch in pintle.toml, its reference page and `pintle hooks list` follow.
+//! [`Consumer`], and add a line to `CONSUMERS`: the switch in pintle.toml, its reference page and `pintle hooks list` follow.
 
 mod context_files;
 mod recorder;

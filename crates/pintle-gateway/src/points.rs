@@ -18,7 +18,7 @@ point! {
     ///
     /// let hooks = Hooks::new();
     /// hooks.named("blocklist").fail_closed().register_claiming(|e: Event<MessageScreening>| async move {
-    ///     (e.message.sender.id == "spammer").then(|| Refused { reply: None, reason: "blocked".into() })
+    ///     (e.message.sender.id == "spammer").then(|| Refused::default().reason("blocked"))
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
@@ -34,7 +34,7 @@ claim! {
     /// ```
     /// use pintle_gateway::Refused;
     ///
-    /// let refused = Refused { reply: None, reason: "not on the allowlist".into() };
+    /// let refused = Refused::default().reason("not on the allowlist");
     /// assert_eq!(serde_json::to_value(&refused).unwrap()["reason"], "not on the allowlist");
     /// ```
     pub struct Refused {

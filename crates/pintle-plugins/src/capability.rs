@@ -24,7 +24,7 @@ pub enum Capability {
     Observe,
     /// Sees what was said, in prompts, messages, arguments and results: `read:conversation`.
     ReadConversation,
-    /// Sets keys of a patch, such as `amend:prompt`: a row of [`POWERS`], or `amend:POINT` at a point of the embedder's own.
+    /// Sets keys of a patch, such as `amend:prompt`: a row of `POWERS`, or `amend:POINT` at a point of the embedder's own.
     Power(String),
     /// Brings tools: `tools`.
     Tools,

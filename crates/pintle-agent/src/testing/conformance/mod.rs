@@ -89,6 +89,7 @@ fn block_on(test: BoxFuture<'_, ()>) {
 /// }
 ///
 /// pintle_agent::store_conformance!(InMemory);
+/// # fn main() {}
 /// ```
 #[macro_export]
 macro_rules! store_conformance {
