@@ -26,7 +26,7 @@ impl Action for Approve {
         ("asks", format!("about {}", every.unwrap_or_else(|| hook.tools.join(", "))))
     }
 
-    /// Asks after everything else had its say: nobody is asked about a call that could not run.
+    /// Asks after everything else has judged: no question is asked about a call that could not run.
     fn bind(self, binding: &mut Binding<'_>) -> Result<(), BindError> {
         let Hook { name, source, tools, .. } = binding.hook;
         let about = match tools.as_slice() {

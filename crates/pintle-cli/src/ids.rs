@@ -27,7 +27,7 @@ pub(crate) async fn learn(store: &dyn Store, kind: IdKind, id: &str) {
     let _ = short(store, kind, id).await;
 }
 
-/// The same where nothing can be waited for. An id that nobody has asked for yet is shown by its end, which is understood too:
+/// The same where nothing can be waited for. An id that was never asked for is shown by its end, which is understood too:
 /// ids made in the same minute begin alike.
 pub(crate) fn seen(id: &str) -> String {
     let seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -36,7 +36,7 @@ pub struct LiveEvent {
     pub(crate) rows: Arc<str>,
 }
 
-/// Collects events and hands them to viewers. A viewer that is too slow loses events and is told so; it slows nothing.
+/// Collects events and hands them to viewers. A viewer that is too slow loses events and learns of it; it slows nothing.
 #[derive(Clone)]
 pub struct EventHub(Arc<Hub>);
 

@@ -23,7 +23,7 @@ use crate::{
 const RESTART: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// A chat that is full is told so once in this time.
+/// A chat that is full gets one such answer in this time.
 const BUSY_PAUSE_MS: u64 = 5_000;
 
 /// A message on its way in.

@@ -238,7 +238,7 @@ impl Gateway {
         }
     }
 
-    /// Whether hooks have seen everything that is said about a run. That a platform does not take it yet delays nobody
+    /// Whether hooks have seen everything that is said about a run. That a platform does not take it yet delays no one
     /// who waits for the text.
     pub(crate) async fn is_said(&self, run_id: &str) -> Result<bool, StoreError> {
         let open = OutgoingFilter {

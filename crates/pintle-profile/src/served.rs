@@ -52,7 +52,7 @@ fn unlisted(span: Range<usize>, personality: &str, id: &str) -> Problem {
     Problem::at(span, message, "would never fire", help)
 }
 
-/// Plugins that nobody has added, of the file or of a personality.
+/// Plugins that the file or a personality names and that are not added.
 pub(super) fn plugins(of: &Node, known: Option<&[String]>) -> Vec<Problem> {
     let (Some(list), Some(known)) = (of.get("plugins"), known) else { return Vec::new() };
     let unknown = names(list).filter(|(_, id)| !known.iter().any(|it| it == id));

@@ -19,7 +19,7 @@ use crate::{
 /// How long an approver has to notice by itself that a question has lapsed, and to pass on an answer that came in time.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Asks a person, unless a standing rule answers. Everything but a yes is a rejection.
+/// Asks a person, unless a standing rule answers. Everything but an approval is a rejection.
 pub(super) async fn ask_person(
     ctx: &RunContext,
     call: &FinalCall,

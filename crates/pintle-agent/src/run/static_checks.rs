@@ -1,4 +1,4 @@
-//! The part of the judgement that asks nobody: is there such a tool, do the arguments fit, may this personality use it,
+//! The part of the judgement that asks no one: is there such a tool, do the arguments fit, may this personality use it,
 //! does a guard object, how far does the call reach.
 
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::{
     toolbox::RegisteredTool,
 };
 
-/// The source of a rule that nobody wrote down and nobody can take away.
+/// The source of a rule that is built in and cannot be removed.
 const BUILT_IN: &str = "built-in";
 
 /// One step of a judgement: what was looked at, and what came of it.

@@ -272,7 +272,7 @@ pub enum OutgoingKind {
 pub struct OutgoingMessage {
     /// Its id: the same for every attempt.
     pub id: String,
-    /// The right to send it; empty when nobody has it.
+    /// The right to send it; empty when no process has it.
     pub claim: String,
     /// What was to be sent; the text is the final one once it was handed to the platform.
     pub new: NewOutgoing,

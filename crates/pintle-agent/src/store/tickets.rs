@@ -77,7 +77,7 @@ pub struct Ticket {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TicketState {
-    /// Nobody works on it.
+    /// No one works on it.
     Todo,
     /// Its assignee works on it.
     Running,

@@ -221,7 +221,7 @@ impl Asking<'_> {
         (rows.collect(), text!("  {}", no), "yaAnrd")
     }
 
-    /// Several questions of one message: a yes covers what is listed whole, and nothing that may change the machine.
+    /// Several questions of one message: one approval covers what is listed whole, and nothing that may change the machine.
     async fn choose(&self, pending: &mut [PendingQuestion], listed: &[usize]) -> Chosen {
         tell!("");
         tell!("{} {}", Glyph::Ask, bold(text!("{} calls need a yes", pending.len())));

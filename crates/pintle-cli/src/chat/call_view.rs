@@ -58,7 +58,7 @@ pub(super) struct CallView {
     pub(super) sources: BTreeMap<String, String>,
     /// The names of the person at this terminal.
     you: Vec<String>,
-    /// The advice under a call that needed a yes when there was no one to ask.
+    /// The advice under a call that needed an approval when there was no one to ask.
     pub(super) when_unasked: &'static str,
 }
 

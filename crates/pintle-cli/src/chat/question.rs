@@ -105,7 +105,7 @@ impl<'q> Question<'q> {
         (crate::term::call(self.tool, &self.args), self.reason.shown())
     }
 
-    /// Whether a row shows all of it, and a yes to several at once may cover it.
+    /// Whether a row shows all of it, so that one answer to several calls may cover it.
     pub(super) fn fits_a_row(&self) -> bool {
         let is_line = match self.tool {
             "terminal" => {
@@ -335,7 +335,7 @@ impl<'q> Question<'q> {
         ))
     }
 
-    /// Why a yes can only cover this call.
+    /// Why an approval can only cover this call.
     pub(super) fn no_rule(&self) -> &'static str {
         match () {
             () if self.args.get("grants").is_some() => {

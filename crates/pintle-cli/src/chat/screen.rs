@@ -63,7 +63,7 @@ enum Drawn {
     Calls,
 }
 
-/// Advice for a call that needed a yes without a terminal.
+/// Advice for a call that needed an approval without a terminal.
 const NO_TERMINAL: &str = "there is no terminal to ask at: --wait-for-approval waits until a person answers with `pintle approvals`";
 
 /// The handler that the run waits for.

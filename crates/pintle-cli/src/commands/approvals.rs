@@ -33,7 +33,7 @@ use crate::{
     term::call,
 };
 
-/// How long a run that waits has to take up a yes, before `pintle approvals` exits.
+/// How long a run that waits has to use an approval, before `pintle approvals` exits.
 const TAKES_UP_WITHIN: Duration = Duration::from_secs(5);
 /// A run that goes on may come to its next question.
 const ONE_AT_A_TIME: &str = "not asked: `pintle approvals` answers one question at a time. Ask the agent again with `pintle chat`";

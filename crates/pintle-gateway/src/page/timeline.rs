@@ -411,7 +411,7 @@ impl Timeline {
         let (mark, said) = match outcome {
             "approved" => (Mark::Ok, "approved".to_string()),
             "denied" => (Mark::Block, "denied".to_string()),
-            "no_one_to_ask" => (Mark::Block, "nobody to ask".to_string()),
+            "no_one_to_ask" => (Mark::Block, "no one to ask".to_string()),
             other => (Mark::Idle, other.replace('_', " ")),
         };
         let by = event.get("by").and_then(Value::as_str).unwrap_or_default().to_string();

@@ -156,7 +156,7 @@ pub(super) fn settle(
     Ok(true)
 }
 
-/// A lane in which nothing waits is not ready, so that nobody looks at it.
+/// A lane in which nothing waits is not ready, so that no worker looks at it.
 fn be_ready(conn: &Connection, lane: &str, at: i64) -> Result<(), Fault> {
     conn.prepare_cached(
         "UPDATE lanes SET ready_at = CASE WHEN EXISTS (

@@ -285,7 +285,7 @@ pub async fn stopping_ends_what_waits_and_leaves_what_is_claimed(place: &dyn Que
     assert_eq!((ended.state, ended.outcome.as_deref()), (MessageState::Done, Some("aborted")));
     assert!(!queues.wake("q1").await.unwrap());
 
-    // One that nobody has begun yet.
+    // One that has not begun yet.
     let Stopped::Ended(queued) = queues.stop_lane("a").await.unwrap() else { panic!() };
     assert_eq!(queued.run_id, "run a 2");
     claim_of(&*queues, "a", "3").await;

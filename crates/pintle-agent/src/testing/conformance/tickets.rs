@@ -1,4 +1,4 @@
-//! §14: a ticket is in one state, and moves only if nobody moved it meanwhile.
+//! §14: a ticket is in one state, and moves only if it has not been moved meanwhile.
 
 use std::sync::Arc;
 
