@@ -7,7 +7,7 @@ use pintle_actions::NO_BYTECODE;
 use pintle_exec::CommandSpec;
 use pintle_plugins::{
     Grants, GuestPlugin, Installed, InstalledError, InstalledPlugin, Kind, Manifest, Plugin,
-    Plugins, process_plugin,
+    PluginInfo, Plugins, process_plugin,
 };
 use pintle_profile::typed;
 
@@ -28,12 +28,26 @@ pub(crate) async fn load(
     hooks: &Hooks,
     only_looks: bool,
 ) -> Result<Plugins, Problem> {
-    let plugins = Plugins::new(hooks.clone());
+    let mut plugins = Plugins::new(hooks.clone());
+    if plan.operator.disable_hooks {
+        plugins = plugins.without_observers();
+    }
     let named = plan.profile.iter().flat_map(|profile| profile.named_plugins());
     for id in named {
         if let Err(problem) = load_one(environment, held, &plugins, id, only_looks).await {
             plugins.shutdown().await;
             return Err(problem);
+        }
+    }
+    for PluginInfo { manifest, silenced, .. } in plugins.list() {
+        if !silenced.is_empty() {
+            let (id, points) = (manifest.id, silenced.join(", "));
+            tell!(
+                "{}: the plugin `{}` does not observe {}: switched off by the operator (PINTLE_DISABLE_HOOKS, or disable_hooks in pintle.toml)",
+                yellow("warning"),
+                id,
+                points
+            );
         }
     }
     for info in plugins.list().iter().filter(|_| !only_looks) {

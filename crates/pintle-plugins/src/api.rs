@@ -93,12 +93,14 @@ pub struct PluginApi {
     pub(crate) staged: Vec<Staged>,
     pub(crate) tools: BTreeMap<String, Arc<dyn DynHandler>>,
     pub(crate) commands: BTreeMap<String, Arc<dyn DynHandler>>,
+    /// Points at which it would only observe, when the operator switched observers off.
+    pub(crate) silenced: Option<Vec<String>>,
     /// How many handlers each point has.
     bound: BTreeMap<String, usize>,
 }
 
 impl PluginApi {
-    pub(crate) fn new(hooks: Hooks, manifest: Manifest, rights: Rights) -> Self {
+    pub(crate) fn new(hooks: Hooks, manifest: Manifest, rights: Rights, observes: bool) -> Self {
         Self {
             hooks,
             manifest,
@@ -107,6 +109,7 @@ impl PluginApi {
             staged: Vec::new(),
             tools: BTreeMap::new(),
             commands: BTreeMap::new(),
+            silenced: (!observes).then(Vec::new),
             bound: BTreeMap::new(),
         }
     }
@@ -148,6 +151,10 @@ impl PluginApi {
         let count = self.bound.entry(point.to_owned()).or_default();
         *count += 1;
         if !self.rights.reaches(info) {
+            return Ok(());
+        }
+        if let (ModelKind::Void, Some(silenced)) = (info.model, &mut self.silenced) {
+            silenced.push(point.to_owned());
             return Ok(());
         }
         let id = &self.manifest.id;

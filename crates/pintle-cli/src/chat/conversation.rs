@@ -68,7 +68,6 @@ async fn talk(
             crate::ids::learn(store, pintle_agent::store::IdKind::Session, &session.id).await;
         }
         banner::print(environment, chat, &current.assembled, session.as_ref());
-        view.input.complete(slash::words(&current.assembled, &talk.key).await);
     }
     if let Some(approval) = unfinished(environment, &current.assembled, &talk).await? {
         tell!("{}", dim("an earlier question is still open"));
@@ -85,6 +84,7 @@ async fn talk(
     let mut interrupted: Option<Instant> = None;
     while let Ended::Done { .. } = ended {
         if environment.stdin_is_terminal {
+            view.input.complete(slash::words(&current.assembled, &talk).await);
             tell!("");
         }
         let line = match view.next_line().await {

@@ -25,7 +25,7 @@ pub(super) type Editor = rustyline::Editor<Completion, FileHistory>;
 #[derive(Default)]
 pub(crate) struct Words {
     /// Each command, with what it does.
-    pub(crate) commands: Vec<(&'static str, &'static str)>,
+    pub(crate) commands: Vec<(String, String)>,
     /// The words that may follow a command.
     pub(crate) arguments: Vec<(&'static str, Vec<String>)>,
 }
@@ -71,7 +71,7 @@ impl Completer for Completion {
             (_, Some(path)) => files(path).iter().map(|file| plain(&format!("@{file}"))).collect(),
             (0, None) if word.starts_with('/') => {
                 let fits = words.commands.iter().filter(|(name, _)| name.starts_with(word));
-                let pair = |(name, does): &(&str, &str)| Pair {
+                let pair = |(name, does): &(String, String)| Pair {
                     display: format!("{name:<13} {does}"),
                     replacement: format!("{name} "),
                 };

@@ -45,18 +45,19 @@ pub(super) async fn session_of(
     Ok(assembled.store.sessions().await?.into_iter().find(mine))
 }
 
-/// Whether the personality that would answer now has the plugin that brings this slash command.
-pub(super) async fn has_command(
+/// The slash commands of the plugins that the personality has which would answer now: plugin, name, and what it does.
+pub(super) async fn commands(
     assembled: &Assembled,
     talk: &Talk,
-    name: &str,
-) -> Result<bool, Problem> {
-    let commands = assembled.plugins.commands();
-    let Some((plugin, ..)) = commands.iter().find(|(_, it, _)| it == name) else {
-        return Ok(false);
-    };
+) -> Result<Vec<(String, String, String)>, Problem> {
+    let mut commands = assembled.plugins.commands();
+    if commands.is_empty() {
+        return Ok(commands);
+    }
     let session = session_of(assembled, talk).await?;
     let known = assembled.agent.personalities();
     let now = talk.personality.clone().or_else(|| session.and_then(|it| it.personality));
-    Ok(known.get(now.as_deref().unwrap_or(known.default_id()))?.fires(Some(plugin)))
+    let now = known.get(now.as_deref().unwrap_or(known.default_id()))?;
+    commands.retain(|(plugin, ..)| now.fires(Some(plugin)));
+    Ok(commands)
 }

@@ -43,21 +43,25 @@ pub(super) enum Then {
     End(Ended),
 }
 
-/// A message, and what is shown or chosen of the profile: all of it of the profile as it is now.
+/// A message, a plugin's command, and what is shown or chosen of the profile: all of it of the profile as it is now.
 pub(super) fn goes_by_the_profile(line: &str) -> bool {
     let word = line.split_whitespace().next().unwrap_or_default();
-    matches!(word, "/hooks" | "/personality" | "/compact") || !word.starts_with('/')
+    let is_ours = COMMANDS.iter().any(|(name, _)| *name == word) || word == "/new";
+    matches!(word, "/hooks" | "/personality" | "/compact") || !is_ours
 }
 
 /// What Tab completes.
-pub(super) async fn words(assembled: &Assembled, key: &str) -> Words {
+pub(super) async fn words(assembled: &Assembled, talk: &Talk) -> Words {
     let personalities = assembled.agent.personalities().names().map(str::to_owned).collect();
-    let sessions = sessions(assembled, key).await.unwrap_or_default();
+    let sessions = sessions(assembled, &talk.key).await.unwrap_or_default();
     let sessions = sessions.iter().map(|it| short(&it.id).to_owned()).collect();
     let models = vec![assembled.model.clone(), "offline".to_owned()];
     let arguments =
         vec![("/personality", personalities), ("/resume", sessions), ("/model", models)];
-    Words { commands: COMMANDS.to_vec(), arguments }
+    let own = COMMANDS.iter().map(|(name, does)| ((*name).to_owned(), (*does).to_owned()));
+    let of_plugins = personality::commands(assembled, talk).await.unwrap_or_default();
+    let of_plugins = of_plugins.into_iter().map(|(_, name, does)| (format!("/{name}"), does));
+    Words { commands: own.chain(of_plugins).collect(), arguments }
 }
 
 pub(super) async fn run(
@@ -72,7 +76,7 @@ pub(super) async fn run(
     let rest = rest.trim();
     match (command, rest) {
         ("/quit" | "/exit", _) => return Ok(Then::Leave),
-        ("/help", _) => help(&current.assembled),
+        ("/help", _) => help(&personality::commands(&current.assembled, talk).await?),
         ("/clear" | "/new", _) => {
             talk.goes = Goes::New;
             talk.personality = chat.who.personality.clone();
@@ -139,13 +143,17 @@ pub(super) async fn run(
         }
         (command, rest) => {
             let name = command.trim_start_matches('/');
-            if personality::has_command(&current.assembled, talk, name).await?
+            let of_plugins = personality::commands(&current.assembled, talk).await?;
+            if of_plugins.iter().any(|(_, it, _)| it == name)
                 && let Some(answer) = current.assembled.plugins.run_command(name, rest).await
             {
                 say!("{}", lines(answer.map_err(Problem::new)?.trim_end()));
                 return Ok(Then::GoOn);
             }
-            let nearest = pintle::similar::nearest(command, COMMANDS.map(|(name, _)| name));
+            let of_plugins = of_plugins.iter().map(|(_, name, _)| format!("/{name}"));
+            let known: Vec<String> =
+                COMMANDS.iter().map(|(name, _)| (*name).to_owned()).chain(of_plugins).collect();
+            let nearest = pintle::similar::nearest(command, known.iter().map(String::as_str));
             let problem = Problem::new(format!("no command `{command}`"));
             return Err(match nearest {
                 Some(nearest) => problem.fix(format!("did you mean `{nearest}`?")),
@@ -197,11 +205,11 @@ async fn list(assembled: &Assembled, talk: &Talk) -> Result<(), Problem> {
     Ok(())
 }
 
-fn help(assembled: &Assembled) {
+fn help(of_plugins: &[(String, String, String)]) {
     for (name, does) in COMMANDS.iter().filter(|(name, _)| *name != "/exit") {
         tell!("  {:<13} {}", name, does);
     }
-    for (plugin, name, does) in assembled.plugins.commands() {
+    for (plugin, name, does) in of_plugins {
         tell!("  {:<13} {} {}", format!("/{name}"), does, dim(text!("(plugin {})", plugin)));
     }
     tell!(

@@ -6,6 +6,7 @@ use pintle::{HandlerInfo, Hooks as Registry, ModelKind};
 use pintle_actions::{BUILT_IN, in_profiles, trust::Trust};
 use pintle_agent::store::FiredHooks;
 use pintle_consumers as consumers;
+use pintle_plugins::PluginInfo;
 use pintle_profile::{Consumer, DeclaredHook, Hook, ProfileErrors, declared_hooks};
 use serde_json::{Map, Value, json};
 
@@ -21,6 +22,8 @@ use crate::{
     shown::{Show, Shown, bold, dim, green, red, text},
     term::{Column, Glyph, Table, count, duration_ms, plural, width, wrap},
 };
+
+const DISABLED: &str = "switched off by PINTLE_DISABLE_HOOKS, or disable_hooks in pintle.toml";
 
 /// Calls are counted for so long.
 const COUNTED_MS: u64 = 7 * 24 * 60 * 60 * 1000;
@@ -147,6 +150,9 @@ fn rows(
         rows.push(row);
     }
     rows.extend(bound.disabled.iter().map(Row::disabled));
+    for PluginInfo { manifest, silenced, .. } in assembled.plugins.list() {
+        rows.extend(silenced.iter().map(|point| Row::silenced(&manifest.id, point)));
+    }
     rows.extend(consumers::switched_off(&assembled.operator.consumers).map(Row::switched_off));
     // In the order of the run's points, and at each in the order in which they run.
     let points = Registry::new().known_points();
@@ -221,8 +227,16 @@ impl Row {
         if !hook.tools.is_empty() {
             row.facts.insert("tools".into(), json!(hook.tools));
         }
-        row.notes =
-            vec!["switched off by PINTLE_DISABLE_HOOKS, or disable_hooks in pintle.toml".into()];
+        row.notes = vec![DISABLED.into()];
+        row
+    }
+
+    /// An observer of a plugin that the operator switched off.
+    fn silenced(plugin: &str, point: &str) -> Self {
+        let mut row = Self::written(plugin, &format!("plugin {plugin}"), Some(point), true);
+        row.facts.insert("model".into(), json!(ModelKind::Void));
+        row.facts.insert("plugin".into(), plugin.into());
+        row.notes = vec![DISABLED.into()];
         row
     }
 

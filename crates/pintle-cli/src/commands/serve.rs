@@ -168,7 +168,16 @@ fn idle_hooks(
         state: state.into(),
         note,
     };
-    Ok(untrusted.chain(disabled).map(hook).collect())
+    let plugins = assembled.plugins.list();
+    let silenced = plugins.iter().flat_map(|it| {
+        it.silenced.iter().map(|point| api::IdleHook {
+            point: point.clone(),
+            name: it.manifest.id.clone(),
+            state: "disabled".into(),
+            note: off.to_owned(),
+        })
+    });
+    Ok(untrusted.chain(disabled).map(hook).chain(silenced).collect())
 }
 
 /// One gateway for each data folder: it takes over what the one before left.

@@ -111,6 +111,53 @@ fn a_process_plugin_writes_the_workspace_only_in_a_zone_that_was_granted() {
     assert!(said.ok && world.path("marker").exists(), "{said:?}");
 }
 
+const WATCHES_AND_AMENDS: &str = r#"
+from pintle_worker import Plugin
+plugin = Plugin()
+
+@plugin.on("session_start")
+def start(event):
+    open("WORKSPACE/marker", "w").write("x")
+
+@plugin.on("before_prompt_build")
+def build(event):
+    return {"appendSystem": "still amended"}
+
+plugin.serve()
+"#;
+
+// R10.8
+#[test]
+fn observers_of_plugins_can_be_switched_off_and_what_amends_stays() {
+    let manifest = json!({
+        "points": ["session_start", "before_prompt_build"],
+        "capabilities": ["observe", "amend:prompt", "zone:workspace"],
+    });
+    let world = added(&json!({ "plugins": ["p"] }), &manifest, "");
+    let workspace = world.path("").canonicalize().unwrap().display().to_string();
+    let source = WATCHES_AND_AMENDS.replace("WORKSPACE", workspace.trim_end_matches('/'));
+    world.write("p/p.py", &source);
+    assert!(world.run(&["plugins", "add", "p"]).ok);
+    let world = world.operator("PINTLE_DISABLE_HOOKS", "1");
+    let said = world.ask("list .");
+    assert!(said.ok && !world.path("marker").exists(), "{said:?}");
+    let warning = "the plugin `p` does not observe session_start: switched off by the operator";
+    assert!(said.err.contains(warning), "{said:?}");
+    assert!(prompt(&world).out.contains("by p\nstill amended"));
+    let listed = |world: &World| {
+        let hooks = world.run(&["hooks", "list", "--profile", "profile", "--json"]);
+        let hooks: Vec<Value> = serde_json::from_str(&hooks.out).unwrap();
+        let of_plugin = hooks.into_iter().filter(|hook| hook["plugin"] == "p");
+        of_plugin.map(|it| json!([it["point"], it["model"], it["state"]])).collect::<Vec<_>>()
+    };
+    let amends = json!(["before_prompt_build", "modifying", "active"]);
+    assert_eq!(listed(&world), [amends.clone(), json!(["session_start", "void", "disabled"])]);
+    let world = world.operator("PINTLE_DISABLE_HOOKS", "0");
+    let said = world.ask("list .");
+    assert!(said.ok && world.path("marker").exists(), "{said:?}");
+    assert_eq!(listed(&world), [amends, json!(["session_start", "void", "active"])]);
+}
+
 const READS: &str = r#"
 from pintle_worker import Plugin
 plugin = Plugin()

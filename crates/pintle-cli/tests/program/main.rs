@@ -32,6 +32,7 @@ mod network;
 mod otlp;
 mod page;
 mod pictures;
+mod plugins;
 mod provider;
 mod question;
 mod reference;

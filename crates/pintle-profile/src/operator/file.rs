@@ -33,7 +33,7 @@ pub(super) struct OperatorFile {
     pub(super) profile: Option<String>,
     /// Whether profiles may run programs: command hooks, and MCP servers that are started. `PINTLE_ALLOW_COMMAND_HOOKS` goes before it.
     pub(super) allow_command_hooks: bool,
-    /// Switches observers off (`log`, `save_json`, `webhook`). Gates stay on. `PINTLE_DISABLE_HOOKS` goes before it.
+    /// Switches observers off (`log`, `save_json`, `webhook`, and plugins that only watch). Gates stay on. `PINTLE_DISABLE_HOOKS` goes before it.
     pub(super) disable_hooks: bool,
     /// Where webhooks may go, by origin and path; this machine only if it is left out. `PINTLE_WEBHOOK_ALLOWLIST` goes before it.
     pub(super) webhook_allowlist: Vec<String>,

@@ -1,0 +1,118 @@
+//! A plugin that brings a tool, a slash command and a text for the prompt, met by a person and a model (§13).
+
+use serde_json::{Value, json};
+
+use crate::{
+    server::{Server, Streamed},
+    support::World,
+    terminal::{keys, play_with, wait, wait_for_prompt, wait_for_question},
+};
+
+const SOURCE: &str = r#"
+from pintle_worker import Plugin
+plugin = Plugin()
+
+@plugin.tool("add")
+def add(args):
+    return "the sum is %d" % (args["a"] + args["b"])
+
+@plugin.command("sum")
+def sum(text):
+    return "the sum is %d" % eval(text)
+
+plugin.serve()
+"#;
+
+/// Writes `p/plugin.json`, adds the plugin and a profile that names it.
+fn add(world: &World, kind: &str, entry: &Value) {
+    let schema = json!({
+        "type": "object", "required": ["a", "b"],
+        "properties": { "a": { "type": "integer" }, "b": { "type": "integer" } },
+    });
+    let manifest = json!({
+        "id": "p", "version": "1", "apiVersion": 1, "kind": kind, "entry": entry,
+        "capabilities": ["tools", "commands", "amend:prompt"],
+        "context": "Never add in your head.",
+        "tools": [{ "name": "add", "description": "Adds two numbers.", "inputSchema": schema }],
+        "commands": [{ "name": "sum", "description": "adds for you" }],
+    });
+    world.write("p/plugin.json", manifest.to_string());
+    world.write("agent.json", json!({ "name": "clerk", "plugins": ["p"] }).to_string());
+    for arguments in [&["plugins", "add", "p", "--yes"][..], &["trust", "--accept"]] {
+        let said = world.run(arguments);
+        assert_eq!(said.code, Some(0), "{said}");
+    }
+}
+
+/// The model is told of the tool and of the context, calls the tool and reads its result; a person completes the command with Tab.
+fn is_met(world: &World) {
+    let server = Server::start(vec![
+        Streamed::new().call("c1", "p__add", &json!({ "a": 1, "b": 2 })).end("tool_calls"),
+        Streamed::new().text("It is three.").end("stop"),
+    ]);
+    let steps = [
+        wait_for_prompt(),
+        keys("what is one and two?\r"),
+        // A tool of a plugin is in zone `external`.
+        wait_for_question(),
+        keys("y"),
+        wait("It is three."),
+        wait_for_prompt(),
+        keys("/su\t"),
+        wait("/sum "),
+        keys("1 + 2\r"),
+        wait("the sum is 3"),
+        wait_for_prompt(),
+        keys("/help\r"),
+        wait("adds for you"),
+        wait_for_prompt(),
+        keys("/summ\r"),
+        wait("did you mean `/sum`?"),
+        wait_for_prompt(),
+        keys("/quit\r"),
+    ];
+    let provider = [("OPENAI_BASE_URL", server.url.as_str()), ("OPENAI_API_KEY", "sk-test-only")];
+    let screen = play_with(world, &["chat", "--model", "openai/gpt-4o"], &steps, &provider);
+    assert_eq!(screen.code, 0, "{}", screen.text);
+    let seen = server.seen();
+    let requests: Vec<Value> =
+        seen.iter().map(|it| serde_json::from_slice(&it.body).unwrap()).collect();
+    let [first, second] = &requests[..] else { panic!("{requests:#?}") };
+    let system = first["messages"][0]["content"].to_string();
+    assert!(system.contains("Never add in your head."), "{system}");
+    let tools = first["tools"].as_array().unwrap();
+    let tool = tools.iter().find(|it| it["function"]["name"] == "p__add").unwrap();
+    assert_eq!(tool["function"]["description"], "Adds two numbers.");
+    let result = second["messages"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&result["role"], &result["tool_call_id"]),
+        (&json!("tool"), &json!("c1")),
+        "{second:#}"
+    );
+    assert!(result["content"].to_string().contains("the sum is 3"), "{result}");
+}
+
+#[test]
+fn a_process_plugin_brings_a_tool_a_command_and_context() {
+    let world = World::new();
+    world.write("p/p.py", SOURCE);
+    world
+        .write("p/pintle_worker.py", include_str!("../../../../examples/workers/pintle_worker.py"));
+    add(&world, "process", &json!(["python3", "p.py"]));
+    is_met(&world);
+}
+
+#[cfg(feature = "wasm")]
+#[path = "../../../pintle-wasm/tests/wasm/guest.rs"]
+#[allow(dead_code, reason = "the tests of pintle-wasm use all of it")]
+mod guest;
+
+#[cfg(feature = "wasm")]
+#[test]
+fn a_component_brings_a_tool_a_command_and_context() {
+    let world = World::new();
+    let answer = r#""the sum is 3""#;
+    world.write("p/p.wasm", guest::handling(&[answer], &guest::says("ok", 1, answer)));
+    add(&world, "wasm", &json!("p.wasm"));
+    is_met(&world);
+}
