@@ -7,6 +7,7 @@
 //! ```
 
 #![allow(clippy::print_stdout, reason = "a program for the terminal")]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 use std::{error::Error, sync::Arc};
 
@@ -90,4 +91,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     results.sort_unstable();
     assert_eq!(results, [false, true], "the guard stops one call, the other runs");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_tool_is_added_and_guarded() {
+        super::main().unwrap();
+    }
 }

@@ -136,16 +136,7 @@ impl Interceptors {
 }
 
 fn record(name: &Arc<str>, outcome: HandlerOutcome, started: Instant) -> HandlerRecord {
-    HandlerRecord {
-        name: name.clone(),
-        plugin: None,
-        outcome,
-        duration: started.elapsed(),
-        won: Vec::new(),
-        lost: Vec::new(),
-        notes: Vec::new(),
-        shadow: false,
-    }
+    HandlerRecord::new(name.clone(), outcome, started.elapsed())
 }
 
 async fn caught<T>(

@@ -11,7 +11,6 @@
 
 use std::{
     process::Stdio,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -19,21 +18,16 @@ use pintle::{DynEvent, DynHandler, Envelope, ModelKind};
 use pintle_exec::{
     CommandHook, CommandSpec, WebhookOptions, WebhookQueue, WebhookSpec, Worker, WorkerSpec,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 const RUNS: usize = 300;
 
 fn event() -> DynEvent {
-    DynEvent {
-        point: "tool.pre",
-        model: ModelKind::Gate,
-        envelope: Arc::new(Envelope { session_id: Some("s".into()), ..Envelope::default() }),
-        json: json!({
-            "toolCallId": "t1", "toolName": "terminal", "toolInput": { "command": "make" }, "zone": 2
-        })
-        .into(),
-        merged: Value::Null,
-    }
+    let envelope = Envelope { session_id: Some("s".into()), ..Envelope::default() };
+    let json = json!({
+        "toolCallId": "t1", "toolName": "terminal", "toolInput": { "command": "make" }, "zone": 2
+    });
+    DynEvent::new("tool.pre", ModelKind::Gate, envelope, json)
 }
 
 async fn bare() {

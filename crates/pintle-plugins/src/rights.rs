@@ -1,6 +1,6 @@
 //! What one plugin may see and do: asked for by its manifest and granted by the operator.
 
-use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
+use std::{borrow::Cow, collections::BTreeSet};
 
 use pintle::{DynEvent, Envelope, PointInfo};
 use pintle_policy::Zone;
@@ -134,13 +134,7 @@ impl View {
 
 /// A request to a plugin that is not the fire of a point.
 pub(crate) fn request(name: &'static str, context: Value) -> DynEvent {
-    DynEvent {
-        point: name,
-        model: pintle::ModelKind::Void,
-        envelope: Arc::new(Envelope::default()),
-        json: context.into(),
-        merged: Value::Null,
-    }
+    DynEvent::new(name, pintle::ModelKind::Void, Envelope::default(), context)
 }
 
 /// A text for an error, without an end.

@@ -122,13 +122,8 @@ async fn main() {
         with(process_plugin(manifest("p", Kind::Process, Some(Entry::Argv(argv))), spec)).await;
     let command = CommandHook::new(CommandSpec::shell("/", "true").env("PATH", "/usr/bin:/bin"));
     let run = async || {
-        let event = pintle::DynEvent {
-            point: "session_start",
-            model: pintle::ModelKind::Void,
-            envelope: Arc::default(),
-            json: json!({ "resumed": false }).into(),
-            merged: serde_json::Value::Null,
-        };
+        let (kind, json) = (pintle::ModelKind::Void, json!({ "resumed": false }));
+        let event = pintle::DynEvent::new("session_start", kind, pintle::Envelope::default(), json);
         command.call(event).await.unwrap();
     };
     let measured = compare(10, async || fire(&hooks, &all).await, run).await;

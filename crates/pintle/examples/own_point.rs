@@ -6,6 +6,7 @@
 
 #![allow(clippy::indexing_slicing, reason = "indexing a JSON value gives null, not a panic")]
 #![allow(clippy::print_stdout, reason = "a program for the terminal")]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 use std::error::Error;
 
@@ -106,4 +107,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!("a payload that does not fit: {error}");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_point_is_declared_bound_and_fired() {
+        super::main().unwrap();
+    }
 }

@@ -19,6 +19,7 @@ use crate::{Envelope, Model, ModelKind, Point, model::Run};
 /// ```
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct PointInfo {
     /// Its name.
     pub name: &'static str,

@@ -112,6 +112,7 @@ where
 /// # Ok::<(), pintle::RegisterError>(())
 /// ```
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct DynEvent {
     /// The point's name.
     pub point: &'static str,
@@ -123,6 +124,26 @@ pub struct DynEvent {
     pub json: EventJson,
     /// At a Modifying point: what earlier handlers have set; otherwise null.
     pub merged: Value,
+}
+
+impl DynEvent {
+    /// An event for a handler that is called without a fire, as a test of a [`DynHandler`] does.
+    ///
+    /// ```
+    /// use pintle::{DynEvent, Envelope, ModelKind};
+    /// use serde_json::json;
+    ///
+    /// let event = DynEvent::new("tool.pre", ModelKind::Gate, Envelope::default(), json!({ "zone": 2 }));
+    /// assert_eq!((event.point, &event.json["zone"]), ("tool.pre", &json!(2)));
+    /// ```
+    pub fn new(
+        point: &'static str,
+        model: ModelKind,
+        envelope: impl Into<Arc<Envelope>>,
+        json: impl Into<EventJson>,
+    ) -> Self {
+        Self { point, model, envelope: envelope.into(), json: json.into(), merged: Value::Null }
+    }
 }
 
 /// What firing a point by name gives.
@@ -187,6 +208,7 @@ pub enum DynOutcome {
 /// # }
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DynFireError {
     /// No point has this name.
     #[error(transparent)]

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum FailureKind {
     /// It panicked, before or after its first await.
     Panicked,
@@ -75,6 +76,7 @@ impl fmt::Display for FailureKind {
 /// assert_eq!(failure.to_string(), "timed out: after 2s");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Failure {
     /// Which kind of failure.
     pub kind: FailureKind,
@@ -181,6 +183,7 @@ pub enum FailurePolicy {
 /// # }
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FireError {
     /// A handler registered `fail-closed` failed.
     #[error("`{handler}` at {point} {failure}, and it is registered fail-closed")]

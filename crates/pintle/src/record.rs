@@ -61,6 +61,7 @@ pub type OnHandlerStart = Arc<dyn Fn(&'static str, &str) + Send + Sync>;
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct FireRecord {
     /// The point that was fired.
     pub point: &'static str,
@@ -88,6 +89,7 @@ pub struct FireRecord {
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct HandlerRecord {
     /// The handler's name.
     pub name: Arc<str>,
@@ -113,6 +115,30 @@ pub struct HandlerRecord {
     pub shadow: bool,
 }
 
+impl HandlerRecord {
+    /// The record of a handler that won and lost no key, for code that calls handlers of its own beside a fire's.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use pintle::{HandlerOutcome, HandlerRecord};
+    ///
+    /// let record = HandlerRecord::new("formatter", HandlerOutcome::Patched, Duration::from_millis(3));
+    /// assert_eq!((&*record.name, record.plugin), ("formatter", None));
+    /// ```
+    pub fn new(name: impl Into<Arc<str>>, outcome: HandlerOutcome, duration: Duration) -> Self {
+        Self {
+            name: name.into(),
+            plugin: None,
+            outcome,
+            duration,
+            won: Vec::new(),
+            lost: Vec::new(),
+            notes: Vec::new(),
+            shadow: false,
+        }
+    }
+}
+
 fn as_millis<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64((duration.as_secs_f64() * 1e6).round() / 1e3)
 }
@@ -128,6 +154,7 @@ fn as_millis<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum HandlerOutcome {
     /// Void: it finished.
     Finished,
@@ -245,15 +272,10 @@ impl Recorder {
         }
         let ticket = self.record.handlers.len();
         self.record.handlers.push(HandlerRecord {
-            name: meta.name.clone(),
             plugin: meta.plugin.clone(),
-            // Until it ends, or the fire does.
-            outcome: HandlerOutcome::Removed,
-            duration: Duration::ZERO,
-            won: Vec::new(),
-            lost: Vec::new(),
-            notes: Vec::new(),
             shadow: meta.shadow,
+            // Until it ends, or the fire does.
+            ..HandlerRecord::new(meta.name.clone(), HandlerOutcome::Removed, Duration::ZERO)
         });
         self.others.extend(self.newest.replace((ticket, Instant::now())));
         ticket

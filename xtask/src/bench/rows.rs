@@ -26,7 +26,7 @@ pub(crate) struct Hold {
 }
 
 impl Hold {
-    /// Understands `≤ 1.5×`, `≥ 3`, `≤ 5 ns`.
+    /// Understands `≤ 1.5×`, `≥ 3`, `≤ 8 ms`.
     fn parse(text: &str) -> Option<Self> {
         let (at_most, rest) = match text.strip_prefix(['≤', '<']) {
             Some(rest) => (true, rest),

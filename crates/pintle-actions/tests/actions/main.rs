@@ -7,7 +7,6 @@
     missing_docs
 )]
 
-mod own_action;
 #[path = "../../../pintle/tests/engine/common/random.rs"]
 mod random;
 mod scrubbing;

@@ -462,7 +462,7 @@ impl Drop for Emitter {
 
 impl RecordSink for Emitter {
     fn record(&self, record: Arc<FireRecord>) {
-        let FireRecord { point, model, envelope, handlers } = Arc::unwrap_or_clone(record);
+        let FireRecord { point, model, envelope, handlers, .. } = Arc::unwrap_or_clone(record);
         if !handlers.is_empty() {
             self.hold(RunEvent {
                 kind: RunEventKind::HookFired { point, model, handlers },

@@ -9,10 +9,11 @@
 //! owner has taken the session since. A process that was paused meanwhile can therefore write nothing.
 //!
 //! [`store_conformance!`](crate::store_conformance) holds an implementation to every promise of these traits.
-//!
+//! [`forward_store!`](crate::forward_store) is for a store that wraps another one.
 
 mod approval;
 mod claim;
+mod forward;
 mod ledger;
 mod notes;
 mod queues;

@@ -420,19 +420,23 @@ impl CallView {
                 text!("not run: hook `{}` gave no answer within {}, so it was ended", hook, took),
                 "",
             ),
-            Some(Failure { kind: FailureKind::Exit(code), message }) if has_crashed(message) => (
-                text!(
-                    "not run: hook `{}` crashed ({})",
-                    hook,
-                    with_time(format!("{at}, exit {code}"))
-                ),
-                message.as_str(),
-            ),
-            Some(Failure { kind: FailureKind::Exit(_), message }) => {
+            Some(Failure { kind: FailureKind::Exit(code), message, .. })
+                if has_crashed(message) =>
+            {
+                (
+                    text!(
+                        "not run: hook `{}` crashed ({})",
+                        hook,
+                        with_time(format!("{at}, exit {code}"))
+                    ),
+                    message.as_str(),
+                )
+            }
+            Some(Failure { kind: FailureKind::Exit(_), message, .. }) => {
                 let (first, rest) = message.split_once('\n').unwrap_or((message, ""));
                 (text!("blocked by hook `{}` ({}): {}", hook, with_time(at), first), rest)
             }
-            Some(Failure { kind, message }) => (
+            Some(Failure { kind, message, .. }) => (
                 text!("not run: hook `{}` {} ({})", hook, kind.to_string(), with_time(at)),
                 message.as_str(),
             ),

@@ -343,18 +343,8 @@ mod tests {
     #[test]
     fn who_won_and_who_lost_is_said_of_each_handler() {
         let handler = |won: &[&'static str], lost: &[&'static str], outcome| {
-            let (won, lost) = (won.to_vec(), lost.to_vec());
-            let (duration, notes) = (Duration::ZERO, Vec::new());
-            let record = HandlerRecord {
-                name: "a".into(),
-                plugin: None,
-                outcome,
-                duration,
-                won,
-                lost,
-                notes,
-                shadow: false,
-            };
+            let mut record = HandlerRecord::new("a", outcome, Duration::ZERO);
+            (record.won, record.lost) = (won.to_vec(), lost.to_vec());
             anstream::adapter::strip_str(contribution(&record).as_str()).to_string()
         };
         let both = handler(&["appendSystem"], &["prependSystem"], HandlerOutcome::Patched);

@@ -154,7 +154,8 @@ fn print(handlers: &[HandlerRecord], outcome: &DynOutcome) -> Result<(), Problem
     if handlers.is_empty() {
         say!("{}", dim("no hook is bound to this point"));
     }
-    for HandlerRecord { name, plugin, outcome, duration, won, lost, notes, shadow } in handlers {
+    for HandlerRecord { name, plugin, outcome, duration, won, lost, notes, shadow, .. } in handlers
+    {
         let plugin = plugin.as_deref().map_or(Shown::default(), |id| text!(" ({})", id));
         let said = match outcome {
             HandlerOutcome::Blocked(reason) => text!("{}: {}", red("blocked"), reason),

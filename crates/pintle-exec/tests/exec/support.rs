@@ -178,8 +178,7 @@ impl Profile {
         handler: &impl DynHandler,
         input: Value,
     ) -> Result<Value, Failure> {
-        let json = json!({ "toolName": "terminal", "toolInput": input }).into();
-        handler.call(DynEvent { json, ..event() }).await
+        handler.call(event(json!({ "toolName": "terminal", "toolInput": input }))).await
     }
 
     /// A worker that misbehaves on request.
@@ -259,14 +258,8 @@ pub(crate) fn tool_call() -> ToolPre {
 }
 
 /// What a handler at a gate gets.
-pub(crate) fn event() -> DynEvent {
-    DynEvent {
-        point: "tool.pre",
-        model: ModelKind::Gate,
-        envelope: Arc::new(Envelope::default()),
-        json: json!({}).into(),
-        merged: Value::Null,
-    }
+pub(crate) fn event(json: Value) -> DynEvent {
+    DynEvent::new("tool.pre", ModelKind::Gate, Envelope::default(), json)
 }
 
 fn processes_with(needle: &str) -> Vec<u32> {

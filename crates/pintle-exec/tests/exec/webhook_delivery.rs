@@ -228,13 +228,9 @@ async fn what_is_not_written_down_yet_counts_too() {
     let observer = queue.webhook(WebhookSpec::new(url, "p")).unwrap();
     // Nothing is awaited in between: nobody has had a chance to write.
     for _ in 0..100 {
-        let event = pintle::DynEvent {
-            point: "user.prompt.submit",
-            model: ModelKind::Gate,
-            envelope: Default::default(),
-            json: json!({ "prompt": "x".repeat(1_000_000) }).into(),
-            merged: serde_json::Value::Null,
-        };
+        let json = json!({ "prompt": "x".repeat(1_000_000) });
+        let (point, envelope) = ("user.prompt.submit", pintle::Envelope::default());
+        let event = pintle::DynEvent::new(point, ModelKind::Gate, envelope, json);
         drop(pintle::DynHandler::call(&observer, event));
     }
     let stats = queue.stats();

@@ -89,6 +89,7 @@ impl<C: Claim> IsClaiming for Claiming<C> {
 /// # }
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Claimed<C> {
     /// The handler that claimed.
     pub by: Arc<str>,

@@ -121,6 +121,7 @@ impl From<Spoken> for Verdict {
 /// ```
 #[must_use = "a gate guards nothing unless its outcome is checked: call `blocked()`"]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GateOutcome {
     /// What handlers said, in order. A handler that allowed and said nothing is not in it; a block is the last.
     pub verdicts: Vec<HandlerVerdict>,
@@ -190,6 +191,7 @@ impl From<Vec<HandlerVerdict>> for GateOutcome {
 /// ```
 #[must_use = "advice is for the model or a log: read its `verdicts`"]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Advice {
     /// What handlers said, in order. A handler that allowed and said nothing is not in it.
     pub verdicts: Vec<HandlerVerdict>,

@@ -101,6 +101,7 @@ impl Meta {
 /// # Ok::<(), pintle::RegisterError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Source {
     /// In code, here.
     Code(&'static Location<'static>),
@@ -139,6 +140,7 @@ impl Serialize for Source {
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct HandlerInfo {
     /// The point it is bound to.
     pub point: &'static str,

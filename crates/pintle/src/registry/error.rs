@@ -18,6 +18,7 @@ use crate::ModelKind;
 /// assert!(hooks.list().is_empty());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RegisterError {
     /// An empty plugin id would pass for a built-in.
     #[error("{point}: the plugin id is empty; leave it out for a built-in, or name the plugin")]

@@ -124,6 +124,7 @@ fn of_error(error: FireError) -> Effect {
             Effect::FailClosed(failure.kind)
         }
         FireError::Cancelled { .. } => Effect::Cancelled,
+        other => panic!("{other}"),
     }
 }
 
