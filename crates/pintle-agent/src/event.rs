@@ -10,7 +10,7 @@ use pintle_sandbox::{Grant, HostUse, ProtectedChange, Refused};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::{JudgedCall, ToolCall};
+use crate::{JudgedCall, ToolCall, prompt::PromptPart};
 
 /// One event of a run: on the wire one JSON object with `type`, `ts` and the envelope.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -35,6 +35,12 @@ pub enum RunEventKind {
         /// The message that began it.
         prompt: String,
     },
+    /// The system prompt that the run's requests have.
+    #[serde(rename = "prompt")]
+    Prompt {
+        /// Its parts, in the order they are sent, and who wrote each.
+        parts: Vec<PromptPart>,
+    },
     /// More text of the answer.
     #[serde(rename = "text.delta")]
     TextDelta {
@@ -46,6 +52,9 @@ pub enum RunEventKind {
     ToolCalls {
         /// The calls.
         calls: Vec<CallMade>,
+        /// What it says before them.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        text: String,
     },
     /// A call with its final arguments was judged; a person may still be asked. What is needed to judge it again.
     #[serde(rename = "judged")]
@@ -123,6 +132,9 @@ pub enum RunEventKind {
         /// Who was reached, in order. On the wire, what each said is its outcome's name.
         #[serde(serialize_with = "on_the_wire")]
         handlers: Vec<HandlerRecord>,
+        /// The call, at a point about a tool.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tool_call_id: Option<String>,
     },
     /// A handler blocked.
     #[serde(rename = "hook.blocked")]

@@ -219,6 +219,7 @@ impl RecordSink for EventHub {
         if !record.handlers.is_empty() {
             self.publish(&RunEvent {
                 kind: RunEventKind::HookFired {
+                    tool_call_id: None,
                     point: record.point,
                     model: record.model,
                     handlers: record.handlers.clone(),

@@ -34,10 +34,8 @@ struct Reader {
     tokens: (u64, u64),
     calls: HashMap<String, Call>,
     questions: HashMap<String, Open>,
-    /// Hooks that were called before the call or the request that they belong to is named.
+    /// Hooks that were called before the request that they belong to is numbered.
     early: Vec<Open>,
-    /// The call that ended last.
-    last_call: Option<String>,
     error: Option<String>,
     ended: Vec<Ended>,
 }
@@ -51,11 +49,9 @@ struct Call {
     sandbox: Option<Value>,
 }
 
-/// What a hook at this point belongs to.
+/// What a hook at this point belongs to, if it is not about a call.
 enum Owner {
     Run,
-    NextCall,
-    LastCall,
     NextRequest,
     LastRequest,
 }
@@ -63,10 +59,6 @@ enum Owner {
 impl Owner {
     fn of(point: &str) -> Self {
         match point {
-            "before_tool_call" | "tool.pre" | "interceptor.before" => Self::NextCall,
-            "after_tool_call" | "tool_end_with_path" | "tool.post" | "interceptor.after" => {
-                Self::LastCall
-            }
             "model.pre" | "before_llm_call" => Self::NextRequest,
             "model.post" | "after_llm_call" => Self::LastRequest,
             _ => Self::Run,
@@ -87,10 +79,7 @@ impl Reader {
             "usage" => self.answered(at, json),
             "retry" => self.retried(at, json),
             "hook.fired" => self.fired(at, json),
-            "judged" => {
-                self.call(json).judged = Some((at, json.clone()));
-                self.adopt(&self.of_call(text(json, "toolCallId")));
-            }
+            "judged" => self.call(json).judged = Some((at, json.clone())),
             "tool.start" => {
                 let call = self.call(json);
                 call.started = Some(at);
@@ -267,7 +256,6 @@ impl Reader {
             let why = if self.content { text(event, "error") } else { outcome };
             span = span.with(names::ERROR_TYPE, outcome).failed(why);
         }
-        self.last_call = Some(id.to_owned());
         self.push(span.end(at));
     }
 
@@ -295,7 +283,7 @@ impl Reader {
     fn fired(&mut self, at: f64, event: &Value) {
         let handlers = event.get("handlers").and_then(Value::as_array).cloned().unwrap_or_default();
         let took = |it: &Value| it.get("durationMs").and_then(Value::as_f64).unwrap_or_default();
-        let point = text(event, "point");
+        let (point, call) = (text(event, "point"), text(event, "toolCallId"));
         let is_void = text(event, "model") == "void";
         // One after another, up to now; at a void point all at once.
         let mut from = at - handlers.iter().map(took).sum::<f64>();
@@ -331,12 +319,10 @@ impl Reader {
             }
             let end = if is_void { at } else { from };
             let parent = match Owner::of(point) {
-                Owner::NextCall | Owner::NextRequest => {
+                _ if !call.is_empty() => self.of_call(call),
+                Owner::NextRequest => {
                     self.early.push(span.ending(end));
                     continue;
-                }
-                Owner::LastCall => {
-                    self.last_call.as_ref().map_or_else(|| self.of_run(), |id| self.of_call(id))
                 }
                 Owner::LastRequest => self.of_request(self.requests.saturating_sub(1)),
                 Owner::Run => self.of_run(),

@@ -18,17 +18,22 @@ fn events(run: &[(u64, Value)]) -> Vec<Event> {
     run.iter().enumerate().map(event).collect()
 }
 
-/// A run with a request, a call that a hook let pass, a question, and a call that was refused.
+/// A run with a request, a call that a hook let pass, a question, and at the same time a call that was refused.
 fn run() -> Vec<Event> {
     let hook = |name: &str, point: &str, outcome: &str| {
         let handlers = json!([{"name": name, "outcome": outcome, "durationMs": 2.5}]);
         json!({"type": "hook.fired", "point": point, "model": "gate", "handlers": handlers})
     };
+    let of_call = |call: &str, mut fired: Value| {
+        fired["toolCallId"] = call.into();
+        fired
+    };
     events(&[
         (1000, json!({"type": "run.start", "model": "anthropic/claude", "prompt": "secret plan"})),
         (1001, hook("early", "model.pre", "allowed")),
         (1100, json!({"type": "usage", "inputTokens": 7, "outputTokens": 3, "durationMs": 90})),
-        (1105, hook("gate", "tool.pre", "allowed")),
+        (1105, of_call("t1", hook("gate", "tool.pre", "allowed"))),
+        (1105, of_call("t2", hook("other gate", "tool.pre", "blocked"))),
         (
             1105,
             json!({"type": "judged", "toolCallId": "t1", "verdict": "ask", "decidedBy": {"step": "zone"}}),
@@ -49,11 +54,11 @@ fn run() -> Vec<Event> {
             1600,
             json!({"type": "tool.end", "toolCallId": "t1", "toolName": "send", "ok": true, "outcome": "ok", "content": "sent"}),
         ),
-        (1601, hook("after", "tool.post", "timed_out")),
         (
             1602,
             json!({"type": "tool.end", "toolCallId": "t2", "toolName": "rm", "ok": false, "outcome": "rejected", "error": "no"}),
         ),
+        (1603, of_call("t1", hook("after", "tool.post", "timed_out"))),
         (1700, json!({"type": "done", "text": "done it", "outcome": "end_turn"})),
     ])
 }
@@ -80,12 +85,13 @@ fn hooks_and_questions_are_below_what_they_belong_to() {
     assert_eq!(chat.start_time_unix_nano, 1_010_000_000);
     assert!(is_below(named(&ended, "pintle.hook early"), chat));
     assert!(is_below(named(&ended, "pintle.hook gate"), call));
+    assert!(is_below(named(&ended, "pintle.hook other gate"), named(&ended, "execute_tool rm")));
     assert!(is_below(named(&ended, "pintle.approval"), call));
     assert!(is_below(named(&ended, "pintle.hook after"), call));
     let failed = |span: &Span| span.status.as_ref().is_some_and(|status| status.code == 2);
     let failures: Vec<&str> =
         ended.iter().filter(|it| failed(&it.span)).map(|it| it.span.name.as_str()).collect();
-    assert_eq!(failures, ["pintle.hook after", "execute_tool rm"]);
+    assert_eq!(failures, ["pintle.hook other gate", "execute_tool rm", "pintle.hook after"]);
     assert!(ended.is_sorted_by_key(|it| it.seq));
     let again = spans(&run(), false);
     assert!(ended.iter().zip(&again).all(|(one, other)| one.span == other.span), "the same ids");

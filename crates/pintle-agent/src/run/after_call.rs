@@ -49,7 +49,7 @@ pub(super) async fn after_tool_call(ctx: &RunContext, end: &CallEnd) -> Result<(
             .duration_ms(end.duration_ms)
             .outcome(end.outcome)
     };
-    Ok(ctx.agent().hooks.fire_void(&ctx.hook_cx(), after).await?)
+    Ok(ctx.agent().hooks.fire_void(&ctx.call_cx(end.call.id()), after).await?)
 }
 
 pub(super) async fn tool_end_with_path(
@@ -65,7 +65,7 @@ pub(super) async fn tool_end_with_path(
             .file_path(path.to_string())
             .working_dir(ctx.agent().policy.workspace.display().to_string())
     };
-    Ok(ctx.agent().hooks.fire_void(&ctx.hook_cx(), payload).await?)
+    Ok(ctx.agent().hooks.fire_void(&ctx.call_cx(end.call.id()), payload).await?)
 }
 
 pub(super) async fn tool_post(ctx: &RunContext, slot: &CallSlot<'_>, end: &CallEnd) -> Advice {
@@ -79,7 +79,7 @@ pub(super) async fn tool_post(ctx: &RunContext, slot: &CallSlot<'_>, end: &CallE
             .is_error(!end.is_ok())
             .duration_ms(end.duration_ms)
     };
-    ctx.agent().hooks.fire_gate(&ctx.hook_cx(), post).await
+    ctx.agent().hooks.fire_gate(&ctx.call_cx(end.call.id()), post).await
 }
 
 /// The first path that the call names.

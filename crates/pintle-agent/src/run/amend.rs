@@ -39,7 +39,7 @@ async fn amended(
     }
     let mut records = Vec::new();
     let intercepted = ctx.agent().interceptors.amend(proposed, &mut records).await;
-    record_interceptors(ctx, "interceptor.before", records);
+    record_interceptors(ctx, &call.id, "interceptor.before", records);
     intercepted.map_err(Rejection::Denied)?;
     let before = || {
         BeforeToolCall::default()
@@ -47,7 +47,7 @@ async fn amended(
             .tool_name(proposed.tool.clone())
             .args(proposed.args.clone())
     };
-    let merged = ctx.agent().hooks.fire_modifying(&ctx.hook_cx(), before).await;
+    let merged = ctx.agent().hooks.fire_modifying(&ctx.call_cx(&call.id), before).await;
     let merged = merged.map_err(|error| refused(ctx, proposed, error.to_string(), ""))?;
     if let Some(reason) = merged.denial() {
         ctx.emit(RunEventKind::HookBlocked {
@@ -67,10 +67,12 @@ async fn amended(
 /// Interceptors are recorded like the handlers of a point.
 pub(super) fn record_interceptors(
     ctx: &RunContext,
+    call_id: &str,
     point: &'static str,
     handlers: Vec<HandlerRecord>,
 ) {
     if !handlers.is_empty() {
-        ctx.emit(RunEventKind::HookFired { point, model: ModelKind::Modifying, handlers });
+        let (model, tool_call_id) = (ModelKind::Modifying, Some(call_id.to_string()));
+        ctx.emit(RunEventKind::HookFired { point, model, handlers, tool_call_id });
     }
 }

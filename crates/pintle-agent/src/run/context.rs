@@ -80,7 +80,15 @@ pub(crate) struct RunState {
     /// The questions a person is being asked.
     pub(crate) open_approvals: Vec<String>,
     /// Sub-agents under way.
-    pub(crate) children: Vec<(String, Run)>,
+    pub(crate) children: Vec<SubAgent>,
+}
+
+/// A sub-agent under way.
+pub(crate) struct SubAgent {
+    pub(crate) session_id: String,
+    /// The call that started it.
+    pub(crate) tool_call_id: String,
+    pub(crate) run: Run,
 }
 
 /// What a sub-agent inherits.
@@ -261,9 +269,19 @@ impl RunContext {
 
     /// The context of a fire: the run's envelope, the personality's plugins, and the run's events as a witness.
     pub(crate) fn hook_cx(&self) -> Cx {
+        self.cx_observed_by(self.emitter.clone())
+    }
+
+    /// The context of a fire about a call: its events name the call.
+    pub(crate) fn call_cx(&self, tool_call_id: &str) -> Cx {
+        let (emitter, tool_call_id) = (self.emitter.clone(), tool_call_id.to_string());
+        self.cx_observed_by(Arc::new(move |record| emitter.fired(record, Some(&tool_call_id))))
+    }
+
+    fn cx_observed_by(&self, witness: Arc<dyn RecordSink>) -> Cx {
         let plugins =
             self.opened().map_or(PluginFilter::BuiltinsOnly, |opened| opened.plugins.clone());
-        let cx = Cx::new(self.envelope(), plugins).observed_by(self.emitter.clone());
+        let cx = Cx::new(self.envelope(), plugins).observed_by(witness);
         match &self.agent().watch {
             Some(watch) => cx.on_handler_start(watch.clone()),
             None => cx,
@@ -449,6 +467,15 @@ impl Emitter {
         self.held().push(event);
     }
 
+    fn fired(&self, record: Arc<FireRecord>, tool_call_id: Option<&str>) {
+        let FireRecord { point, model, envelope, handlers, .. } = Arc::unwrap_or_clone(record);
+        if !handlers.is_empty() {
+            let tool_call_id = tool_call_id.map(str::to_string);
+            let kind = RunEventKind::HookFired { point, model, handlers, tool_call_id };
+            self.hold(RunEvent { kind, envelope });
+        }
+    }
+
     fn held(&self) -> MutexGuard<'_, Vec<RunEvent>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -462,12 +489,6 @@ impl Drop for Emitter {
 
 impl RecordSink for Emitter {
     fn record(&self, record: Arc<FireRecord>) {
-        let FireRecord { point, model, envelope, handlers, .. } = Arc::unwrap_or_clone(record);
-        if !handlers.is_empty() {
-            self.hold(RunEvent {
-                kind: RunEventKind::HookFired { point, model, handlers },
-                envelope,
-            });
-        }
+        self.fired(record, None);
     }
 }

@@ -7,7 +7,7 @@ use pintle::points::{SubagentEnded, SubagentSpawned, SubagentSpawning, ToolOutco
 use pintle_policy::{ToolSpec, Zone};
 use serde_json::{Value, json};
 
-use super::{Run, RunContext, RunRequest, SessionRef, judge::PermittedCall};
+use super::{Run, RunContext, RunRequest, SessionRef, context::SubAgent, judge::PermittedCall};
 use crate::{
     LlmUsage,
     event::{RunEventKind, RunOutcome},
@@ -50,7 +50,7 @@ async fn spawn(ctx: &RunContext, call: &PermittedCall) -> Result<(ToolOutcome, S
     let task = text("task").unwrap_or_default();
     let spawning = || SubagentSpawning::default().prompt(task.clone());
     let patch = hooks
-        .fire_modifying(&ctx.hook_cx(), spawning)
+        .fire_modifying(&ctx.call_cx(call.id()), spawning)
         .await
         .map_err(|error| error.to_string())?
         .patch;
@@ -95,14 +95,16 @@ async fn spawn(ctx: &RunContext, call: &PermittedCall) -> Result<(ToolOutcome, S
             _ => "the sub-agent did not start".into(),
         });
     }
-    ctx.state().children.push((child.clone(), run));
+    let (session_id, tool_call_id) = (child.clone(), call.id().to_string());
+    ctx.state().children.push(SubAgent { session_id, tool_call_id, run });
     let spawned = || SubagentSpawned::default().child_session_id(child.clone());
-    let told = hooks.fire_void(&ctx.hook_cx(), spawned).await.map_err(|error| error.to_string());
+    let told = hooks.fire_void(&ctx.call_cx(call.id()), spawned).await;
+    let told = told.map_err(|error| error.to_string());
     let (outcome, text) = match told {
         Err(error) => (RunOutcome::Error, error),
         Ok(()) => wait(ctx, &child, early).await,
     };
-    end(ctx, &child, outcome, &text).await?;
+    end(ctx, &child, call.id(), outcome, &text).await?;
     match outcome {
         RunOutcome::EndTurn => Ok((ToolOutcome::Ok, text)),
         RunOutcome::Aborted => Ok((ToolOutcome::Cancelled, text)),
@@ -132,8 +134,8 @@ async fn wait(ctx: &RunContext, child: &str, early: Option<RunEventKind>) -> (Ru
         }
         let event = std::future::poll_fn(|cx| {
             let mut state = ctx.state();
-            match state.children.iter_mut().find(|(id, _)| id == child) {
-                Some((_, run)) => run.poll_next_unpin(cx),
+            match state.children.iter_mut().find(|it| it.session_id == child) {
+                Some(sub_agent) => sub_agent.run.poll_next_unpin(cx),
                 None => std::task::Poll::Ready(None),
             }
         });
@@ -168,15 +170,17 @@ pub(super) async fn stop(mut run: Run) -> (RunOutcome, String) {
 pub(super) async fn end(
     ctx: &RunContext,
     child: &str,
+    tool_call_id: &str,
     outcome: RunOutcome,
     result: &str,
 ) -> Result<(), String> {
-    ctx.state().children.retain(|(id, _)| id != child);
+    ctx.state().children.retain(|it| it.session_id != child);
     let ended = || {
         SubagentEnded::default()
             .child_session_id(child.to_string())
             .result(result.to_string())
             .outcome(outcome.as_str().to_string())
     };
-    ctx.agent().hooks.fire_void(&ctx.hook_cx(), ended).await.map_err(|error| error.to_string())
+    let told = ctx.agent().hooks.fire_void(&ctx.call_cx(tool_call_id), ended).await;
+    told.map_err(|error| error.to_string())
 }

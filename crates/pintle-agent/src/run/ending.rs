@@ -5,7 +5,9 @@ use pintle::{
     points::{AgentDone, ErrorRaised, SessionEnd},
 };
 
-use super::{Ending, RunContext, RunError, approval, delegate, history, tool_call};
+use super::{
+    Ending, RunContext, RunError, approval, context::SubAgent, delegate, history, tool_call,
+};
 use crate::{
     approver::ApprovalOutcome,
     event::{RunEventKind, RunOutcome},
@@ -49,9 +51,9 @@ async fn close_what_is_open(ctx: &RunContext, outcome: RunOutcome) -> Result<(),
     }
     let children = std::mem::take(&mut ctx.state().children);
     let mut first_problem = Ok(());
-    for (child, run) in children {
+    for SubAgent { session_id, tool_call_id, run } in children {
         let (outcome, text) = delegate::stop(run).await;
-        let told = delegate::end(ctx, &child, outcome, &text);
+        let told = delegate::end(ctx, &session_id, &tool_call_id, outcome, &text);
         let told = tool_call::within_grace(told).await.unwrap_or(Ok(()));
         first_problem = first_problem.and(told.map_err(|error| RunError::new("hook", error)));
     }

@@ -43,7 +43,7 @@ pub(super) async fn execute(
     let mut executed = run_tool(ctx, permit, output).await;
     let mut records = Vec::new();
     executed.text = ctx.agent().interceptors.rewrite(&call, executed.text, &mut records).await;
-    record_interceptors(ctx, "interceptor.after", records);
+    record_interceptors(ctx, call.id(), "interceptor.after", records);
     executed
 }
 
@@ -65,7 +65,7 @@ async fn run_tool(ctx: &RunContext, permit: PermittedCall, output: OutputTail) -
         tickets: TicketBoard::for_agent(
             ctx.agent().store.clone(),
             ctx.agent().hooks.clone(),
-            ctx.hook_cx(),
+            ctx.call_cx(permit.id()),
         ),
         notes: ctx.notebook(opened),
     };

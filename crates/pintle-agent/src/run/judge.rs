@@ -154,7 +154,7 @@ async fn check<'c>(
         return Err(Rejection::Denied("the session is not open".into()));
     };
     let lineage: Vec<_> = opened.ancestors.iter().chain([&opened.personality]).collect();
-    let (cx, session) = (ctx.hook_cx(), Some(opened.session.id.as_str()));
+    let (cx, session) = (ctx.call_cx(call.id()), Some(opened.session.id.as_str()));
     let bench = Bench { agent, hooks: &agent.hooks, cx: &cx, lineage: &lineage, session };
     let mut trail = Trail::default();
     let (said, weighed) = weigh(&bench, call, &mut trail).await;

@@ -159,5 +159,8 @@ pub(super) async fn build_prompt(
         prompt: &ctx.request.text,
         history: messages,
     };
-    Ok(joined(&ctx.agent().prompt_parts(&ctx.hook_cx(), subject).await?))
+    let parts = ctx.agent().prompt_parts(&ctx.hook_cx(), subject).await?;
+    let prompt = joined(&parts);
+    ctx.emit(RunEventKind::Prompt { parts });
+    Ok(prompt)
 }

@@ -42,7 +42,7 @@ pub(super) async fn handle_all(
     }
     let slots = ctx.calls.open(&response.tool_calls);
     let calls = response.tool_calls.iter().map(CallMade::of).collect();
-    ctx.emit(RunEventKind::ToolCalls { calls });
+    ctx.emit(RunEventKind::ToolCalls { calls, text: response.text.clone() });
     let mut judgements = Vec::with_capacity(response.tool_calls.len());
     let mut progress = progress.into_iter();
     for call in &response.tool_calls {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use pintle::{
-    Event, Verdict,
-    points::{ToolPost, ToolPre},
+    DynEvent, Event, Failure, Verdict,
+    points::{BeforePromptBuild, PromptPatch, ToolPost, ToolPre},
 };
 use pintle_agent::RunRequest;
 use serde_json::{Value, json};
@@ -100,4 +100,58 @@ async fn an_observer_that_panics_disturbs_no_run() {
     let agent = world.builder().observer(|_| panic!("an observer's bug")).build().unwrap();
     let events = play(&agent, "hello").await;
     assert_eq!(crate::support::done(&events), ("Calm.".into(), "end_turn".into()));
+}
+
+/// R6.6: calls of one message run at the same time, so each fire about one of them says which.
+#[tokio::test]
+async fn a_fire_about_a_call_names_the_call_and_other_fires_name_none() {
+    let both = [
+        ("t1", "read_file", json!({"path": "notes.txt"})),
+        ("t2", "delegate", json!({"task": "look"})),
+    ];
+    let mut asks = calls(&both);
+    asks["text"] = "I look at both.".into();
+    let world = World::new(json!([asks, says("Looked."), says("Done.")])).await;
+    for point in world.hooks.known_points() {
+        let silent = |_: DynEvent| async { Ok::<_, Failure>(Value::Null) };
+        world.hooks.register_dyn(point.name, point.model, silent).unwrap();
+    }
+    let events = play(&world.agent(), "both").await;
+    let own = events.iter().filter(|event| event["parentSessionId"].is_null());
+    let own: Vec<Value> = own.cloned().collect();
+    let mut named: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for fired in of_type(&own, "hook.fired") {
+        let call = fired["toolCallId"].as_str().unwrap_or("none");
+        named.entry(call).or_default().push(fired["point"].as_str().unwrap());
+    }
+    for points in named.values_mut() {
+        points.sort_unstable();
+    }
+    let around = ["after_tool_call", "before_tool_call", "tool.post", "tool.pre"];
+    let with = |more: &[&'static str]| {
+        let mut points = [around.as_slice(), more].concat();
+        points.sort_unstable();
+        points
+    };
+    assert_eq!(named["t1"], with(&["tool_end_with_path"]));
+    assert_eq!(named["t2"], with(&["subagent_ended", "subagent_spawned", "subagent_spawning"]));
+    assert!(around.iter().all(|point| !named["none"].contains(point)), "{named:?}");
+    assert_eq!(of_type(&own, "tool.calls")[0]["text"], "I look at both.");
+}
+
+/// The prompt that a run's requests have is in its events, part by part.
+#[tokio::test]
+async fn the_prompt_is_told_with_who_wrote_each_part() {
+    let world = World::new(json!([says("Hello.")])).await;
+    let style = |_: Event<BeforePromptBuild>| async {
+        Some(PromptPatch::default().append_system("Be brief.".to_string()))
+    };
+    world.hooks.named("style").register_modifying(style).unwrap();
+    let events = play(&world.agent(), "hello").await;
+    let told = of_type(&events, "prompt");
+    let [prompt] = told.as_slice() else { panic!("{events:?}") };
+    let parts = prompt["parts"].as_array().unwrap();
+    let (first, last) = (parts.first().unwrap(), parts.last().unwrap());
+    assert_eq!((&first["part"], &first["by"]), (&json!("safety prelude"), &json!("pintle")));
+    assert_eq!(last, &json!({"part": "append", "by": "style", "text": "Be brief."}));
 }

@@ -42,8 +42,8 @@ pub(super) struct CallView {
     printed: usize,
     /// Calls of sub-agents, by their run and id.
     nested: HashMap<(String, String), Call>,
-    /// How long each handler took, and how it failed, if it did.
-    fired: HashMap<String, (Duration, Option<Failure>)>,
+    /// How long each handler took over a call, and how it failed, if it did.
+    fired: HashMap<(String, String), (Duration, Option<Failure>)>,
     /// Who blocked a call, and why.
     blocked: HashMap<String, (String, String)>,
     /// The call of each question, and what came of it.
@@ -158,11 +158,11 @@ impl CallView {
     ) -> Vec<(Shown, bool)> {
         let key = |id: &str| (run.to_owned(), id.to_owned());
         match kind {
-            RunEventKind::ToolCalls { calls } if own => {
+            RunEventKind::ToolCalls { calls, .. } if own => {
                 self.tree = calls.iter().map(Call::new).collect();
                 self.printed = 0;
             }
-            RunEventKind::ToolCalls { calls } => {
+            RunEventKind::ToolCalls { calls, .. } => {
                 let calls = calls.iter().map(|made| (key(&made.tool_call_id), Call::new(made)));
                 self.nested.extend(calls);
             }
@@ -195,13 +195,14 @@ impl CallView {
                     call.refused = refused;
                 }
             }
-            RunEventKind::HookFired { handlers, .. } => {
+            RunEventKind::HookFired { handlers, tool_call_id: Some(id), .. } => {
                 for handler in handlers {
                     let failure = match &handler.outcome {
                         HandlerOutcome::Failed(failure) => Some(failure.clone()),
                         _ => None,
                     };
-                    self.fired.insert(handler.name.to_string(), (handler.duration, failure));
+                    let key = (id.clone(), handler.name.to_string());
+                    self.fired.insert(key, (handler.duration, failure));
                 }
             }
             RunEventKind::HookBlocked { handler, reason, tool_call_id: Some(id), .. } => {
@@ -291,7 +292,9 @@ impl CallView {
     fn logged(&self, made: &Call) -> Option<CallLog> {
         let end = made.end.as_ref()?;
         let (took, failure) = match self.blocked.get(&made.id) {
-            Some((hook, _)) => self.fired.get(hook).cloned().unwrap_or_default(),
+            Some((hook, _)) => {
+                self.fired.get(&(made.id.clone(), hook.clone())).cloned().unwrap_or_default()
+            }
             None => (Duration::from_millis(end.duration_ms), None),
         };
         let ran = end.outcome != ToolOutcome::Rejected;
@@ -410,7 +413,8 @@ impl CallView {
             lines.extend(wrapped(&text!("blocked: {}", reason), width));
             return lines;
         };
-        let (took, failure) = self.fired.get(hook).cloned().unwrap_or_default();
+        let fired = self.fired.get(&(made.id.clone(), hook.clone()));
+        let (took, failure) = fired.cloned().unwrap_or_default();
         let at = self.sources.get(hook).map_or_else(|| "in code".to_owned(), Clone::clone);
         // Where there is little room, the time is left out.
         let took = duration(took);

@@ -26,6 +26,7 @@ fn the_events_of_a_run_are_one_object_per_line_each_with_its_envelope() {
     }
     let expected = [
         "run.start",
+        "prompt",
         "usage",
         "tool.calls",
         "judged",
@@ -68,9 +69,9 @@ fn a_run_that_fails_says_so_in_its_events_and_by_the_exit_code() {
     let said = world.run(&["chat", "--json", "-q", "hello", "--model", &model]);
     assert_eq!(said.code, Some(1));
     let events = said.lines();
-    assert_eq!(types(&events)[..3], ["run.start", "error", "done"]);
-    assert_eq!(events[1]["message"], "no such key");
-    assert_eq!(events[2]["outcome"], "error");
+    assert_eq!(types(&events)[..4], ["run.start", "prompt", "error", "done"]);
+    assert_eq!(events[2]["message"], "no such key");
+    assert_eq!(events[3]["outcome"], "error");
 }
 
 #[test]

@@ -44,9 +44,10 @@ fn a_given_run_is_shown_for_machines_too() {
     assert_eq!(first["run"]["outcome"], "end_turn");
     let types = first["events"].as_array().unwrap().iter().map(|e| &e["type"]);
     let types: Vec<_> = types.filter(|kind| *kind != "hook.fired").collect();
+    let call = ["tool.calls", "judged", "tool.start", "tool.end"];
     assert_eq!(
         types,
-        ["run.start", "usage", "tool.calls", "judged", "tool.start", "tool.end", "usage", "done"]
+        [&["run.start", "prompt", "usage"], call.as_slice(), &["usage", "done"]].concat()
     );
 }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
     Message,
+    Prompt,
     Model,
     Tool,
     Agent,
@@ -47,6 +48,9 @@ pub(crate) struct Row {
     pub(crate) i: usize,
     /// How far it is indented: hooks and questions stand below their call, a sub-agent below its parent's.
     pub(crate) level: usize,
+    /// The row that it stands below, with all others of that row, whatever came in between.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) under: Option<usize>,
     pub(crate) kind: Kind,
     pub(crate) name: String,
     /// The argument, or the point.
@@ -98,6 +102,7 @@ impl Row {
         Self {
             i: 0,
             level: 0,
+            under: None,
             kind,
             name: name.into(),
             detail: String::new(),

@@ -28,6 +28,19 @@ struct Step {
     trouble: Option<(&'static str, &'static str)>,
 }
 
+impl Step {
+    /// What stands beside its title.
+    fn facts(&self) -> String {
+        let Row { kind, word, detail, took, .. } = &self.first;
+        let facts: &[&String] = match kind {
+            Kind::Model => &[detail, took, word],
+            _ => &[word],
+        };
+        let facts = facts.iter().map(|fact| fact.as_str());
+        facts.filter(|fact| !["", "ok"].contains(fact)).collect::<Vec<_>>().join(" · ")
+    }
+}
+
 #[derive(Template)]
 #[template(path = "run.html")]
 struct Shown {
@@ -49,7 +62,7 @@ pub(super) async fn show(
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
     let facts: Vec<String> = counts.map(|(count, what)| plural(count, what)).collect();
     let run = Line::of(&api, &stored).await?;
-    let steps = steps(timeline.rows);
+    let steps = steps(timeline.in_order());
     Ok(html(StatusCode::OK, &Shown { shell, run, facts: facts.join(", "), steps }))
 }
 

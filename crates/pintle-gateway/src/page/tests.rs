@@ -24,13 +24,13 @@ fn read(events: &[Value]) -> Timeline {
     timeline
 }
 
-/// Level, name, detail, word and time of each row.
-fn drawn(timeline: &Timeline) -> Vec<String> {
+/// Level, name, detail, word and time of each row, as they stand.
+fn drawn(timeline: Timeline) -> Vec<String> {
     let row = |row: &super::Row| {
         let (indent, why) = ("  ".repeat(row.level), if row.why.is_empty() { "" } else { " | " });
         format!("{indent}{} {} [{}] {}{why}{}", row.name, row.detail, row.word, row.took, row.why)
     };
-    timeline.rows.iter().map(row).collect()
+    timeline.in_order().iter().map(row).collect()
 }
 
 fn start() -> Value {
@@ -44,17 +44,15 @@ fn start() -> Value {
 fn calls(id: &str) -> Value {
     let call =
         json!({ "toolCallId": id, "toolName": "terminal", "args": { "command": "git push" } });
-    event("tool.calls", 2000, json!({ "calls": [call] }))
+    event("tool.calls", 2000, json!({ "calls": [call], "text": "I push." }))
 }
 
-fn fired(name: &str, outcome: &str) -> Value {
+fn fired(call: &str, point: &str, name: &str, outcome: &str) -> Value {
     let handler =
         json!({ "name": name, "outcome": outcome, "durationMs": 140.0, "plugin": "ours" });
-    event(
-        "hook.fired",
-        2010,
-        json!({ "point": "tool.pre", "model": "gate", "handlers": [handler] }),
-    )
+    let fired =
+        json!({ "point": point, "model": "gate", "handlers": [handler], "toolCallId": call });
+    event("hook.fired", 2010, fired)
 }
 
 #[test]
@@ -70,7 +68,7 @@ fn a_blocked_call_says_who_blocked_it_and_that_it_never_ran() {
             json!({ "inputTokens": 6204, "outputTokens": 311, "durationMs": 800 }),
         ),
         calls("1"),
-        fired("no-prod", "blocked"),
+        fired("1", "tool.pre", "no-prod", "blocked"),
         event("hook.blocked", 2011, blocked),
         event("tool.end", 2012, end),
         event("done", 2100, json!({ "text": "I may not.", "outcome": "end_turn" })),
@@ -82,29 +80,113 @@ fn a_blocked_call_says_who_blocked_it_and_that_it_never_ran() {
         "  no-prod tool.pre [blocked] 140 ms | not main",
         "Answer I may not. [done] ",
     ];
-    assert_eq!(drawn(&timeline), expected);
     assert_eq!((timeline.head.blocked, timeline.head.calls), (1, 1));
     assert_eq!(timeline.rows[3].plugin.as_deref(), Some("ours"));
+    assert_eq!(timeline.rows[1].more, [("It said".to_string(), "I push.".to_string())]);
+    assert_eq!(drawn(timeline), expected);
+}
+
+/// R6.6: a hook names its call, so it stands below that one, whatever other calls do meanwhile.
+#[test]
+fn hooks_of_two_calls_at_the_same_time_stand_below_their_own_call() {
+    let made = |id: &str, command: &str| json!({ "toolCallId": id, "toolName": "terminal", "args": { "command": command } });
+    let end = |id: &str, outcome: &str| {
+        let end = json!({ "toolCallId": id, "toolName": "terminal", "outcome": outcome, "error": "x", "durationMs": 90 });
+        event("tool.end", 2100, end)
+    };
+    let begin = |id: &str, command: &str| event("tool.start", 2050, made(id, command));
+    let blocked =
+        json!({ "point": "tool.pre", "handler": "guard", "reason": "no", "toolCallId": "2" });
+    let events = [
+        start(),
+        event(
+            "tool.calls",
+            2000,
+            json!({ "calls": [made("1", "one"), made("2", "two"), made("3", "three")] }),
+        ),
+        fired("1", "tool.pre", "guard", "allowed"),
+        fired("2", "tool.pre", "guard", "blocked"),
+        event("hook.blocked", 2011, blocked),
+        fired("3", "tool.pre", "guard", "allowed"),
+        begin("1", "one"),
+        begin("3", "three"),
+        end("2", "rejected"),
+        end("3", "ok"),
+        fired("3", "after_tool_call", "audit", "finished"),
+        end("1", "ok"),
+        fired("3", "tool.post", "lint", "timed_out"),
+        fired("1", "after_tool_call", "audit", "finished"),
+    ];
+    let timeline = read(&events);
+    let expected = [
+        "Message push it [ok] ",
+        "terminal one [ok] 90 ms",
+        "  guard tool.pre [allowed] 140 ms",
+        "  audit after_tool_call [ok] 140 ms",
+        "terminal two [blocked] never ran | guard: no",
+        "  guard tool.pre [blocked] 140 ms | no",
+        "terminal three [ok] 90 ms",
+        "  guard tool.pre [allowed] 140 ms",
+        "  audit after_tool_call [ok] 140 ms",
+        "  lint tool.post [timed out] 140 ms",
+    ];
+    assert_eq!(drawn(timeline), expected);
+}
+
+/// The system prompt, part by part, and the hooks around a request.
+#[test]
+fn the_prompt_has_its_parts_and_a_request_has_its_hooks() {
+    let part = |part: &str, by: &str, text: &str| json!({ "part": part, "by": by, "text": text });
+    let prompt = json!({ "parts": [part("personality", "coder", "You code."), part("append", "style", ""), part("append", "today", "It is Monday.")] });
+    let of_request = |at: u64, point: &str, name: &str| {
+        let handler = json!({ "name": name, "outcome": "finished", "durationMs": 1.0 });
+        event("hook.fired", at, json!({ "point": point, "model": "void", "handlers": [handler] }))
+    };
+    let usage = |at: u64| {
+        event("usage", at, json!({ "inputTokens": 1, "outputTokens": 2, "durationMs": 10 }))
+    };
+    let mut timeline = read(&[
+        start(),
+        event("prompt", 1010, prompt.clone()),
+        event("prompt", 1011, prompt),
+        of_request(1020, "before_llm_call", "budget"),
+    ]);
+    let asking = timeline.rows.iter().find(|row| row.kind == Kind::Model).unwrap();
+    assert_eq!((asking.word.as_str(), asking.is_open), ("running", true));
+    for event in [
+        usage(1100),
+        of_request(1101, "after_llm_call", "meter"),
+        of_request(1200, "before_llm_call", "budget"),
+        event("done", 1300, json!({ "text": "", "outcome": "aborted" })),
+    ] {
+        timeline.push(&event);
+    }
+    let parts = [("personality, by coder", "You code."), ("append, by today", "It is Monday.")];
+    assert_eq!(timeline.rows[1].more, parts.map(|(by, text)| (by.to_string(), text.to_string())));
+    let expected = [
+        "Message push it [ok] ",
+        "  System prompt 2 parts [ok] ",
+        "Model request 1 1 in · 2 out [ok] 10 ms",
+        "  budget before_llm_call [ok] 1.0 ms",
+        "  meter after_llm_call [ok] 1.0 ms",
+        "Model request 2  [stopped] ",
+        "  budget before_llm_call [ok] 1.0 ms",
+        "Answer  [stopped] ",
+    ];
+    assert_eq!(drawn(timeline), expected);
 }
 
 /// A hook after the call can object, but the call has run.
 #[test]
 fn a_hook_that_objects_afterwards_does_not_make_a_call_that_ran_a_blocked_one() {
-    let post = |name: &str| {
-        let handler = json!({ "name": name, "outcome": "exit", "durationMs": 5.0 });
-        event(
-            "hook.fired",
-            2100,
-            json!({ "point": "tool.post", "model": "gate", "handlers": [handler] }),
-        )
-    };
+    let post = || fired("1", "tool.post", "lint", "exit");
     let object = |reason: &str| json!({ "point": "tool.post", "handler": "lint", "reason": reason, "toolCallId": "1" });
     let end = json!({ "toolCallId": "1", "toolName": "terminal", "ok": true, "outcome": "ok", "durationMs": 90 });
     let timeline = read(&[
         start(),
         event("tool.start", 2000, json!({ "toolCallId": "1", "toolName": "terminal" })),
-        post("lint"),
-        post("lint"),
+        post(),
+        post(),
         event("hook.blocked", 2101, object("one")),
         event("tool.end", 2102, end),
         event("hook.blocked", 2103, object("two")),
@@ -112,11 +194,11 @@ fn a_hook_that_objects_afterwards_does_not_make_a_call_that_ran_a_blocked_one() 
     let expected = [
         "Message push it [ok] ",
         "terminal  [ok] 90 ms",
-        "  lint tool.post [blocked] 5.0 ms | one",
-        "  lint tool.post [blocked] 5.0 ms | two",
+        "  lint tool.post [blocked] 140 ms | one",
+        "  lint tool.post [blocked] 140 ms | two",
     ];
-    assert_eq!(drawn(&timeline), expected);
     assert_eq!((timeline.head.blocked, timeline.head.failed), (0, 0));
+    assert_eq!(drawn(timeline), expected);
 }
 
 /// A parked run starts and asks again when it goes on: nothing stands there twice.
@@ -148,8 +230,8 @@ fn a_run_that_was_parked_goes_on_in_its_own_rows() {
         "terminal git push [ok] 90 ms",
         "  mara was asked [approved] 7.0 s",
     ];
-    assert_eq!(drawn(&timeline), expected);
     assert!(timeline.head.waiting.is_empty());
+    assert_eq!(drawn(timeline), expected);
 }
 
 #[test]
@@ -176,7 +258,7 @@ fn a_denied_call_and_one_of_unknown_outcome_say_so() {
         "  mara was asked [denied] 1.0 s | Not now",
         "terminal  [unknown] unknown | Pintle ended while it ran. It was not run again.",
     ];
-    assert_eq!(drawn(&timeline), expected);
+    assert_eq!(drawn(timeline), expected);
 }
 
 #[test]
@@ -197,8 +279,8 @@ fn what_a_hook_changed_and_lost_and_how_it_failed_are_told_apart() {
         "  lint before_prompt_build [timed out] 5.0 s",
         "  audit before_prompt_build [ok] < 0.1 ms",
     ];
-    assert_eq!(drawn(&timeline), expected);
     assert!(timeline.rows[1].changed && !timeline.rows[4].changed);
+    assert_eq!(drawn(timeline), expected);
 }
 
 /// A sub-agent has a run of its own; it stands in its parent's timeline.
@@ -208,26 +290,30 @@ fn a_sub_agents_rows_stand_below_its_parents_call() {
         fields["runId"] = "child".into();
         fields["sessionId"] = "child-session".into();
         fields["parentSessionId"] = "s".into();
+        fields["sessionKey"] = "sub:s:1".into();
         event(kind, 3000, fields)
     };
-    let call = json!({ "toolCallId": "1", "toolName": "delegate", "args": { "task": "review" } });
+    let call = |id: &str| json!({ "toolCallId": id, "toolName": "delegate", "args": { "task": "review" } });
     let events = [
         start(),
-        event("tool.start", 2000, call),
+        event("tool.start", 2000, call("1")),
+        event("tool.start", 2000, call("2")),
         of_child("run.start", json!({ "prompt": "review" })),
         of_child("usage", json!({ "inputTokens": 1, "outputTokens": 2, "durationMs": 5 })),
         of_child("done", json!({ "text": "fine", "outcome": "end_turn" })),
     ];
     let timeline = read(&events);
-    let kinds: Vec<(Kind, usize)> = timeline.rows.iter().map(|row| (row.kind, row.level)).collect();
-    assert_eq!(kinds, [(Kind::Message, 0), (Kind::Agent, 0), (Kind::Model, 1)]);
     assert_eq!((timeline.head.sub_agents, timeline.head.outcome.as_deref()), (1, None));
+    let rows = timeline.in_order();
+    let kinds: Vec<(Kind, usize)> = rows.iter().map(|row| (row.kind, row.level)).collect();
+    let expected = [(Kind::Message, 0), (Kind::Agent, 0), (Kind::Model, 1), (Kind::Agent, 0)];
+    assert_eq!(kinds, expected);
 
     let mut followed = Timelines::default();
     let told: Vec<Value> =
         events.iter().map(|event| serde_json::from_str(&followed.push(event)).unwrap()).collect();
     assert!(told.iter().all(|told| told["run"] == "r"), "{told:?}");
-    assert_eq!(followed.rows("r").unwrap().len(), 3);
+    assert_eq!(followed.rows("r").unwrap().len(), 4);
     assert!(!followed.knows("child"));
 }
 

@@ -99,8 +99,10 @@ struct Reader<'a> {
     models: u64,
     calls: HashMap<String, Call>,
     questions: BTreeMap<String, (String, f64)>,
-    /// Rows of gate handlers that stopped something, by point and name, until `hook.blocked` says what.
-    stopped: HashMap<(String, String), Row>,
+    /// Where the rows of calls that ended are.
+    ended: HashMap<String, usize>,
+    /// Rows of gate handlers that stopped something, by call, point and name, until `hook.blocked` says what.
+    stopped: HashMap<[String; 3], Row>,
     sub_agents: &'a mut dyn FnMut(&Value, f64, f64) -> Vec<Row>,
 }
 
@@ -112,9 +114,10 @@ pub(super) fn read(
     sub_agents: &mut dyn FnMut(&Value, f64, f64) -> Vec<Row>,
 ) -> Rows {
     let out = Rows::default();
-    let (calls, questions, stopped) = (HashMap::new(), BTreeMap::new(), HashMap::new());
-    let models = 0;
-    let mut reader = Reader { origin, verbose, out, models, calls, questions, stopped, sub_agents };
+    let (calls, ended) = (HashMap::new(), HashMap::new());
+    let (questions, stopped, models) = (BTreeMap::new(), HashMap::new(), 0);
+    let mut reader =
+        Reader { origin, verbose, out, models, calls, ended, questions, stopped, sub_agents };
     for (at, event) in events {
         reader.event(*at, event);
     }
@@ -153,7 +156,7 @@ impl Reader<'_> {
                 self.questions.insert(word("approvalId").to_owned(), (id, at));
             }
             "approval.resolved" => self.answered(at, event),
-            "hook.fired" => self.fired(at, event),
+            "hook.fired" => self.fired(at, &id, event),
             "hook.blocked" => self.blocked(at, &id, event),
             "sandbox" => self.sandbox(at, &id, event),
             "tool.end" => self.end(at, &id, event),
@@ -220,7 +223,17 @@ impl Reader<'_> {
         call.children.push(Row::new(label, Bar::Wait, asked, at));
     }
 
-    fn fired(&mut self, at: f64, event: &Value) {
+    /// Adds a row to the call that it is about, or to the run.
+    fn push(&mut self, id: &str, row: Row) {
+        let ended = self.ended.get(id).and_then(|at| self.out.rows.get_mut(*at));
+        match (self.calls.get_mut(id), ended) {
+            (Some(call), _) => call.children.push(row),
+            (None, Some(call)) => call.children.push(row),
+            (None, None) => self.out.rows.push(row),
+        }
+    }
+
+    fn fired(&mut self, at: f64, id: &str, event: &Value) {
         let field = |key: &str| event.get(key).and_then(Value::as_str).unwrap_or_default();
         let (point, model) = (field("point"), field("model"));
         let handlers = event.get("handlers").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -248,14 +261,14 @@ impl Reader<'_> {
                 "asked" => {}
                 "blocked" => {
                     let label = text!("hook {} blocked it", name);
-                    self.stopped.insert((point.to_owned(), name.to_owned()), row(label));
+                    self.stopped.insert([id, point, name].map(str::to_owned), row(label));
                 }
                 "allowed" | "passed" | "finished" | "patched" | "claimed" => {
                     self.out.allowed.0 += 1;
                     self.out.allowed.1 += took;
                     if self.verbose > 0 {
                         let label = dim(text!("hook {} at {}: {}", name, point, outcome));
-                        self.out.rows.push(row(label));
+                        self.push(id, row(label));
                     }
                 }
                 failed if model == "gate" => {
@@ -264,11 +277,11 @@ impl Reader<'_> {
                         _ => text!("hook {} blocked it", name),
                     };
                     let row = Row { failed: true, ..row(label) };
-                    self.stopped.insert((point.to_owned(), name.to_owned()), row);
+                    self.stopped.insert([id, point, name].map(str::to_owned), row);
                 }
                 failed => {
                     let label = text!("hook {} at {}: {}", name, point, failed.replace('_', " "));
-                    self.out.rows.push(Row { failed: true, ..row(red(label)) });
+                    self.push(id, Row { failed: true, ..row(red(label)) });
                 }
             }
         }
@@ -276,7 +289,7 @@ impl Reader<'_> {
             let label = text!("hooks {}  {} won, {} lost", point, won.len(), lost.len());
             let mut row = Row::new(label, Bar::Instant, at, at + whole);
             row.took = Some(whole);
-            self.out.rows.push(row);
+            self.push(id, row);
             for (loser, key) in lost {
                 let winner = won.iter().find(|(_, won)| *won == key).map(|(name, _)| name.as_str());
                 let key = key.as_str().unwrap_or_default().to_owned();
@@ -291,16 +304,15 @@ impl Reader<'_> {
         let point = word("point");
         let name = word("handler");
         self.out.notes.push(format!("{point}, hook {name} blocked: {}", word("reason")));
-        let row = self.stopped.remove(&(point.to_owned(), name.to_owned()));
+        let row = self.stopped.remove(&[id, point, name].map(str::to_owned));
         let row = row
             .unwrap_or_else(|| Row::new(text!("hook {} blocked it", name), Bar::Instant, at, at));
-        match self.calls.get_mut(id).filter(|_| !id.is_empty()) {
-            Some(call) => call.children.push(row),
-            None => {
-                let label = text!("{} {} at {}", Glyph::Blocked, row.label, point);
-                self.out.rows.push(Row { failed: true, label, ..row });
-            }
+        if self.calls.contains_key(id) {
+            return self.push(id, row);
         }
+        // Nothing was stopped: the call has run, or it was not about a call.
+        let label = text!("{} {} at {}", Glyph::Blocked, row.label, point);
+        self.push(id, Row { failed: true, label, ..row });
     }
 
     fn sandbox(&mut self, at: f64, id: &str, event: &Value) {
@@ -369,6 +381,7 @@ impl Reader<'_> {
         if tool == "delegate" && ran {
             row.children.extend((self.sub_agents)(&args, begun, at));
         }
+        self.ended.insert(id.to_owned(), self.out.rows.len());
         self.out.rows.push(row);
     }
 

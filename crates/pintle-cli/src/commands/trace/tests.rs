@@ -78,7 +78,7 @@ fn fixing_the_tax_bug() -> (Recorded, Vec<Recorded>) {
         .then(371_812, json!({"type": "tool.end", "toolCallId": "t3", "toolName": "edit_file", "ok": true, "outcome": "ok"}))
         .model(372_900, 1100, 11_000)
         .then(372_900, json!({"type": "tool.calls", "calls": [{"toolCallId": "t4", "toolName": "terminal", "args": push}]}))
-        .then(372_900, json!({"type": "hook.fired", "point": "tool.pre", "model": "gate", "handlers": [
+        .then(372_900, json!({"type": "hook.fired", "point": "tool.pre", "model": "gate", "toolCallId": "t4", "handlers": [
             {"name": "terminal guard", "outcome": "allowed", "durationMs": 0.1},
             {"name": "no-force", "outcome": "blocked", "durationMs": 3.0},
         ]}))
@@ -121,6 +121,42 @@ fn every_hook_is_a_row_when_more_is_asked_for() {
     let (brief, verbose) = (seen(0, 80), seen(1, 80));
     assert!(!brief.contains("hook terminal guard at tool.pre"), "{brief}");
     assert!(verbose.contains("hook terminal guard at tool.pre"), "{verbose}");
+}
+
+/// Calls of one message are judged, and end, in any order: a hook is drawn below the call that it names.
+#[test]
+fn a_hook_is_drawn_below_the_call_that_it_was_about() {
+    let fired = |id: &str, point: &str, outcome: &str| {
+        json!({"type": "hook.fired", "point": point, "model": "gate", "toolCallId": id, "handlers": [
+            {"name": "guard", "outcome": outcome, "durationMs": 1.0}]})
+    };
+    let call =
+        |id: &str| json!({"toolCallId": id, "toolName": "terminal", "args": {"command": id}});
+    let of = |kind: &str, id: &str, ok: bool| json!({"type": kind, "toolCallId": id, "toolName": "terminal", "ok": ok, "error": "no", "outcome": "ok"});
+    let recorded = run("k7qm", "p2vx", None, 0, 1000)
+        .then(0, json!({"type": "tool.calls", "calls": [call("one"), call("two")]}))
+        .then(1, fired("one", "tool.pre", "allowed"))
+        .then(2, fired("two", "tool.pre", "blocked"))
+        .then(3, json!({"type": "hook.blocked", "point": "tool.pre", "handler": "guard", "reason": "no", "toolCallId": "two"}))
+        .then(4, of("tool.start", "one", true))
+        .then(5, of("tool.end", "two", false))
+        .then(6, of("tool.end", "one", true))
+        .then(7, fired("two", "after_tool_call", "finished"))
+        .then(8, fired("one", "after_tool_call", "finished"));
+    let lines = waterfall(&recorded, &[], 1, 80);
+    let lines: Vec<String> =
+        lines.iter().map(|line| strip_str(line.as_str()).to_string()).collect();
+    let place = |words: &str| {
+        lines
+            .iter()
+            .position(|line| line.contains(words))
+            .unwrap_or_else(|| panic!("{words}: {lines:?}"))
+    };
+    let (one, two) = (place("$ one"), place("$ two"));
+    assert!(lines[one + 1].contains("tool.pre: allowed"), "{lines:?}");
+    assert!(lines[one + 2].contains("at after_tool_call"), "{lines:?}");
+    assert!(lines[two + 1].contains("hook guard blocked it"), "{lines:?}");
+    assert!(lines[two + 2].contains("at after_tool_call"), "{lines:?}");
 }
 
 #[test]

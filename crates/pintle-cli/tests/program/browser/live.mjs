@@ -1,7 +1,7 @@
 // The timeline, live in eight tabs over one connection, and after that connection was lost.
 
 import net from 'node:net';
-import { accessible, base, browser, check, close, ended, live, open, rest, say, signedIn, token, until } from './support.mjs';
+import { accessible, api, base, browser, check, close, ended, live, open, rest, say, signedIn, token, until } from './support.mjs';
 
 const [proxyPort] = rest;
 const { context, page } = await signedIn({ viewport: { width: 1280, height: 800 } });
@@ -79,6 +79,7 @@ await seen.fill('#token', token);
 await seen.click('button');
 // A run that goes on for as long as this test wants.
 const slow = await say('run echo begun; while [ ! -e go-on ]; do sleep 0.05; done', 'slow');
+await until('the run', async () => !(await api(`/v1/runs/${slow}`)).error);
 await seen.goto(`${far}/live/${slow}`);
 await seen.waitForSelector('.r:has-text("running")');
 await live(seen);

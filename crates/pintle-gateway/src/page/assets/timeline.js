@@ -112,6 +112,9 @@ export class Timeline {
     this.run = place.dataset.run;
     this.rows = [];
     this.view = [];
+    /** Where each row of the view begins, and how many of these are known. */
+    this.tops = [0];
+    this.laid = 0;
     this.open = new Set();
     this.drawn = new Map();
     this.focused = 0;
@@ -194,8 +197,9 @@ export class Timeline {
       const before = this.rows[row.i];
       const was = before && this.shows(before);
       this.put(row);
-      if (!before) this.append(row);
+      if (!before) this.add(row, this.behind(row));
       else if (was !== this.shows(row) || this.isFolded(before) !== this.isFolded(row)) this.stale = true;
+      else if (Boolean(before.why) !== Boolean(row.why)) this.laid = 0;
       this.drawn.delete(row.i);
     }
     this.dirty = true;
@@ -240,16 +244,40 @@ export class Timeline {
     return row.kind === 'hook' && row.mark === 'ok' && !row.changed && !this.chosen?.hooks && !this.chosen?.isActive;
   }
 
-  append(row) {
+  /** The rows as they stand: each behind the one that it belongs to, whatever came in between. */
+  ordered() {
+    const [top, below] = [[], new Map()];
+    for (const row of this.rows) {
+      if (row.under === undefined) top.push(row);
+      else if (below.has(row.under)) below.get(row.under).push(row);
+      else below.set(row.under, [row]);
+    }
+    const walk = (row) => [row, ...(below.get(row.i) ?? []).flatMap(walk)];
+    return below.size ? top.flatMap(walk) : top;
+  }
+
+  /** Where a new row stands: behind the last one that belongs to the same call. */
+  behind(row) {
+    const isBelow = (i) => i !== undefined && (i === row.under || isBelow(this.rows[i].under));
+    let at = row.under === undefined ? 0 : this.view.length;
+    while (at > 0 && !isBelow(this.view[at - 1].i)) at -= 1;
+    return at || this.view.length;
+  }
+
+  /** Shows a row at this place, unless it is filtered out. */
+  add(row, at) {
     if (!this.shows(row)) return;
-    const last = this.view[this.view.length - 1];
-    if (this.isFolded(row)) {
-      if (last?.fold && last.level === row.level) {
-        last.rows.push(row.i);
-        this.drawn.delete(last.key);
-      } else this.view.push({ key: `f${row.i}`, fold: true, rows: [row.i], level: row.level });
-    } else this.view.push({ key: row.i, i: row.i });
+    const before = this.view[at - 1];
     this.fresh += 1;
+    if (this.isFolded(row) && before?.fold && before.level === row.level && this.rows[before.i].under === row.under) {
+      before.fold.push(row.i);
+      this.drawn.delete(before.key);
+      return;
+    }
+    const fold = this.isFolded(row) ? [row.i] : null;
+    this.view.splice(at, 0, { key: fold ? `f${row.i}` : row.i, i: row.i, fold, level: row.level });
+    if (at < this.view.length - 1 && at <= this.focused) this.focused += 1;
+    this.laid = Math.min(this.laid, at);
   }
 
   filter() {
@@ -260,9 +288,10 @@ export class Timeline {
     chosen.isActive = Boolean(chosen.block || chosen.fail || chosen.wait || chosen.slow || chosen.plugin);
     this.chosen = chosen;
     this.view = [];
-    for (const row of this.rows) this.append(row);
+    for (const row of this.ordered()) this.add(row, this.view.length);
     this.fresh = 0;
     this.stale = false;
+    if (this.list.contains(document.activeElement)) this.refocus = document.activeElement.closest('li').key;
     this.drawn.clear();
     this.list.replaceChildren();
     this.focused = Math.min(this.focused, Math.max(0, this.view.length - 1));
@@ -275,6 +304,7 @@ export class Timeline {
     this.height = parseFloat(style.getPropertyValue('--row')) || 30;
     this.reason = parseFloat(style.getPropertyValue('--why')) || 16;
     this.dirty = true;
+    this.laid = 0;
     this.later();
   }
 
@@ -297,9 +327,10 @@ export class Timeline {
     return own + (this.open.has(entry.key) ? (entry.opened ?? 0) : 0);
   }
 
+  /** Rows above the first one that changed stay where they are. */
   lay() {
-    this.tops = new Float64Array(this.view.length + 1);
-    for (let at = 0; at < this.view.length; at += 1) this.tops[at + 1] = this.tops[at] + this.heightOf(this.view[at]);
+    for (let at = this.laid; at < this.view.length; at += 1) this.tops[at + 1] = this.tops[at] + this.heightOf(this.view[at]);
+    this.laid = this.view.length;
     this.list.style.height = `${this.tops[this.view.length]}px`;
     // What goes on ends now.
     this.now = this.going.size ? Date.now() - this.ahead : 0;
@@ -340,7 +371,7 @@ export class Timeline {
 
   paint() {
     if (this.stale) return this.filter();
-    if (this.dirty || !this.tops) this.lay();
+    if (this.dirty) this.lay();
     this.dirty = false;
     const { top } = this.list.getBoundingClientRect();
     const first = Math.max(0, this.at(-top) - AROUND);
@@ -419,7 +450,7 @@ export class Timeline {
   }
 
   folded(entry) {
-    const rows = entry.rows.map((i) => this.rows[i]);
+    const rows = entry.fold.map((i) => this.rows[i]);
     if (rows.length === 1) return rows[0];
     const took = rows.reduce((sum, row) => sum + row.to - row.from, 0);
     const [name, detail] = [`${rows.length} hooks`, 'all let it pass'];
@@ -457,6 +488,7 @@ export class Timeline {
       entry.opened = item.querySelector('.more').offsetHeight;
     }
     item.firstChild.setAttribute('aria-expanded', this.open.has(entry.key));
+    this.laid = Math.min(this.laid, this.focused);
     this.dirty = true;
     this.later();
   }
