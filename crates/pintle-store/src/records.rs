@@ -84,7 +84,8 @@ impl Records for SqliteStore {
                         json_extract(h.value, '$.durationMs'), json_extract(h.value, '$.shadow')
                  FROM run_events e, json_each(e.json, '$.handlers') h
                  WHERE e.type = 'hook.fired' AND json_valid(e.json)
-                   AND json_extract(h.value, '$.outcome') IS NOT 'removed'",
+                   AND json_extract(h.value, '$.outcome') IS NOT 'removed'
+                 ORDER BY e.rowid",
             )?;
             let mut rows = statement.query([since])?;
             let mut fired = FiredHooks::new();

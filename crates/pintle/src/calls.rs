@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    Event, Failure, FailurePolicy, FireError, HandlerOutcome, Model, Point, future_pool,
+    Event, Failure, FailurePolicy, FireError, HandlerOutcome, Model, ModelKind, Point, future_pool,
     guarded::Shield,
     model::{Notes, OutcomeOf, Reply},
     record::Recorder,
@@ -54,11 +54,21 @@ impl<'f, P: Point> Calls<'f, P> {
         None
     }
 
-    /// Calls a handler and polls it once: it answers, or it waits.
+    /// Calls a handler and polls it once: it answers, or it waits. A gate's handler that is failing is not called.
     #[inline]
     pub(crate) fn start(&self, reached: &Reached<'_, P>, cx: &mut Context<'_>) -> Started<P> {
+        let breaker = &reached.entry.breaker;
+        let has_timed_out = is_gate::<P>() && breaker.has_timed_out();
+        if has_timed_out && let Some(failure) = breaker.refuse() {
+            return Started::Replied(Reply::failed(failure));
+        }
         match reached.entry.call(self.event.clone(), cx) {
-            future_pool::Started::Replied(reply) => Started::Replied(reply),
+            future_pool::Started::Replied(reply) => {
+                if has_timed_out {
+                    breaker.note(reply.failure());
+                }
+                Started::Replied(reply)
+            }
             future_pool::Started::Waiting(running) => {
                 match Shield::raise(running, reached.entry.meta.deadline, cx) {
                     Ok(shield) => Started::Waits(Waits { shield, handler: reached.keep() }),
@@ -162,8 +172,18 @@ impl<P: Point> Future for Waits<P> {
     type Output = (Kept<P>, Reply<Answer<P>>);
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.shield.poll(cx).map(|reply| (self.handler.reached().keep(), reply))
+        let reply = ready!(self.shield.poll(cx));
+        let breaker = &self.handler.entry.breaker;
+        // Only a handler that waits can time out.
+        if is_gate::<P>() && (breaker.has_timed_out() || reply.failure().is_some()) {
+            breaker.note(reply.failure());
+        }
+        Poll::Ready((self.handler.reached().keep(), reply))
     }
+}
+
+const fn is_gate<P: Point>() -> bool {
+    matches!(P::Model::KIND, ModelKind::Gate)
 }
 
 /// What a model whose handlers run one after another makes of their answers.

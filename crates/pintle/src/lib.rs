@@ -59,6 +59,7 @@
 // The macros name this crate as `::pintle`, in here too.
 extern crate self as pintle;
 
+mod breaker;
 mod calls;
 mod catalogue;
 mod cx;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
+use pintle::HandlerInfo;
 use serde::{Deserialize, Serialize};
 
 use super::Stored;
@@ -50,6 +51,8 @@ pub struct HookCalls {
     pub outcomes: BTreeMap<String, u64>,
     /// The same of calls in shadow mode, which had no effect.
     pub shadow: BTreeMap<String, u64>,
+    /// How many of the newest calls timed out, with no answer after them.
+    pub timeouts: u32,
 }
 
 impl HookCalls {
@@ -60,8 +63,18 @@ impl HookCalls {
         sorted.get((sorted.len() * of_hundred).div_ceil(100).saturating_sub(1)).copied()
     }
 
-    /// Adds a call.
+    /// Whether a gate's handler blocks at once, because it timed out again and again.
+    pub fn is_failing(&self) -> bool {
+        self.timeouts >= HandlerInfo::FAILING_AFTER
+    }
+
+    /// Adds a call that was made after those added so far.
     pub fn add(&mut self, outcome: &str, took: Option<f64>, is_shadow: bool) {
+        self.timeouts = match outcome {
+            "timed_out" => self.timeouts.saturating_add(1),
+            "gone" | "cancelled" => self.timeouts,
+            _ => 0,
+        };
         let outcomes = if is_shadow { &mut self.shadow } else { &mut self.outcomes };
         *outcomes.entry(outcome.to_owned()).or_default() += 1;
         self.durations.extend(took);

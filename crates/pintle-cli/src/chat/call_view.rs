@@ -420,6 +420,12 @@ impl CallView {
         let took = duration(took);
         let with_time = |at: String| if width < NARROW { at } else { format!("{at}, {took}") };
         let (said, rest) = match &failure {
+            // A failing hook was not waited for. The reason is this call's; the failure may be a later one's.
+            Some(Failure { kind: FailureKind::TimedOut, .. })
+                if !reason.contains("no answer within") =>
+            {
+                (text!("not run: {}", reason), "")
+            }
             Some(Failure { kind: FailureKind::TimedOut, .. }) => (
                 text!("not run: hook `{}` gave no answer within {}, so it was ended", hook, took),
                 "",

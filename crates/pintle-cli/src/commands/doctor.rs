@@ -11,6 +11,7 @@ use pintle_profile::SandboxMode;
 use pintle_sandbox::Tier;
 use serde_json::{Value, json};
 
+use super::listing::{FAILING_FIX, is_failing, recent_calls};
 use crate::{
     args::{Doctor, Who},
     assembly::{Assembled, Extras},
@@ -148,7 +149,7 @@ async fn check(environment: &Environment, mut who: Who) -> Result<ExitCode, Prob
             findings.insert(0, sandbox(&assembled));
             let in_force = who.found.in_force(environment, assembled.profile.as_ref());
             findings.insert(1, Finding::ok("profile", in_force));
-            findings.splice(2..2, hooks(environment, &assembled));
+            findings.splice(2..2, hooks(environment, &assembled).await);
             findings.extend(plugins(&assembled));
             findings.push(state(environment, &assembled).await);
             findings.extend(approvers(environment, &assembled));
@@ -219,7 +220,7 @@ fn sandbox(assembled: &Assembled) -> Finding {
 }
 
 /// How many there are, and which of them would block everything.
-fn hooks(environment: &Environment, assembled: &Assembled) -> Vec<Finding> {
+async fn hooks(environment: &Environment, assembled: &Assembled) -> Vec<Finding> {
     let list = assembled.agent.hooks().list();
     let mut points: Vec<&str> = list.iter().map(|info| info.point).collect();
     points.sort_unstable();
@@ -236,6 +237,14 @@ fn hooks(environment: &Environment, assembled: &Assembled) -> Vec<Finding> {
         }
         let broken = unstartable(environment, &assembled.operator, profile);
         findings.extend(broken.into_iter().map(|it| Finding::failed("hooks", it)));
+    }
+    // A store that cannot be read is a finding of its own.
+    let calls = recent_calls(&*assembled.store).await.unwrap_or_default();
+    for info in list.iter().filter(|info| is_failing(info, &calls)) {
+        let said =
+            format!("`{}` at {} is failing: its newest calls timed out", info.name, info.point);
+        let failing = Finding::failed("hooks", said).so("so it blocks at once");
+        findings.push(failing.fix(FAILING_FIX));
     }
     let off = assembled.bound.disabled.len() as u64;
     if off > 0 {

@@ -4,7 +4,10 @@ use std::{collections::HashSet, path::Path, process::ExitCode};
 
 use pintle::{HandlerInfo, Hooks as Registry, ModelKind};
 use pintle_actions::{BUILT_IN, in_profiles, trust::Trust};
-use pintle_agent::store::FiredHooks;
+use pintle_agent::{
+    Store, StoreError,
+    store::{FiredHooks, HookCalls},
+};
 use pintle_consumers as consumers;
 use pintle_plugins::PluginInfo;
 use pintle_profile::{Consumer, DeclaredHook, Hook, ProfileErrors, declared_hooks};
@@ -28,6 +31,10 @@ const DISABLED: &str = "switched off by PINTLE_DISABLE_HOOKS, or disable_hooks i
 /// Calls are counted for so long.
 const COUNTED_MS: u64 = 7 * 24 * 60 * 60 * 1000;
 
+/// What to do about a hook that timed out again and again.
+pub(super) const FAILING_FIX: &str =
+    "find out why it does not answer, or give it more time with `timeoutMs`";
+
 /// One hook.
 struct Row {
     point: String,
@@ -44,6 +51,7 @@ struct Row {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Active,
+    Failing,
     NeverFired,
     Disabled,
     Untrusted,
@@ -55,6 +63,7 @@ impl State {
     fn name(self) -> &'static str {
         match self {
             Self::Active => "active",
+            Self::Failing => "failing",
             Self::NeverFired => "never fired",
             Self::Disabled => "disabled",
             Self::Untrusted => "untrusted",
@@ -67,7 +76,9 @@ impl State {
     fn shown(self) -> Shown {
         match self {
             Self::Active => green(self.name()),
-            Self::Untrusted | Self::Invalid => bold(red(self.name().to_uppercase())),
+            Self::Failing | Self::Untrusted | Self::Invalid => {
+                bold(red(self.name().to_uppercase()))
+            }
             Self::NeverFired | Self::Disabled | Self::NotLoaded => dim(self.name()),
         }
     }
@@ -87,7 +98,7 @@ pub(crate) async fn run(
     }
     let extras = Extras { only_looks: true, ..Extras::mute() };
     let assembled = Assembled::new(environment, who, extras).await?;
-    let calls = assembled.store.fired_hooks(now_ms().saturating_sub(COUNTED_MS)).await?;
+    let calls = recent_calls(&*assembled.store).await?;
     let rows = rows(environment, &assembled, &calls)?;
     let in_force = who.found.in_force(environment, assembled.profile.as_ref());
     assembled.close().await;
@@ -117,6 +128,16 @@ pub(crate) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
+pub(super) async fn recent_calls(store: &dyn Store) -> Result<FiredHooks, StoreError> {
+    store.fired_hooks(now_ms().saturating_sub(COUNTED_MS)).await
+}
+
+/// Whether it blocks at once because it timed out again and again.
+pub(super) fn is_failing(info: &HandlerInfo, calls: &FiredHooks) -> bool {
+    let of_it = calls.get(&(info.point.to_owned(), info.name.to_string()));
+    info.model == ModelKind::Gate && of_it.is_some_and(HookCalls::is_failing)
+}
+
 fn rows(
     environment: &Environment,
     assembled: &Assembled,
@@ -137,6 +158,7 @@ fn rows(
     };
     let state = |info: &HandlerInfo| match &*info.name {
         name if bound.untrusted.iter().any(|it| it == name) => State::Untrusted,
+        _ if is_failing(info, calls) => State::Failing,
         name if calls.contains_key(&(info.point.to_owned(), name.to_owned())) => State::Active,
         _ => State::NeverFired,
     };
@@ -146,6 +168,11 @@ fn rows(
         let mut row = Row::bound(&info, hook, state(&info), observes(profile, &info));
         if row.state == State::Untrusted {
             row.notes.extend(untrusted.clone());
+        }
+        if row.state == State::Failing {
+            row.notes.push(format!(
+                "its newest calls timed out, so it blocks at once and is tried again every 30 s · fix: {FAILING_FIX}"
+            ));
         }
         rows.push(row);
     }
@@ -297,7 +324,7 @@ impl Row {
     }
 
     fn runs(&self) -> bool {
-        matches!(self.state, State::Active | State::NeverFired)
+        matches!(self.state, State::Active | State::Failing | State::NeverFired)
     }
 }
 

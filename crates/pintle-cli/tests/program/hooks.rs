@@ -61,6 +61,43 @@ fn a_consumer_that_is_switched_off_is_listed_as_disabled_and_the_rest_still_work
     assert!(world.run(&explain).out.contains("terminal guard"));
 }
 
+// §14, circuit breaker
+#[test]
+fn a_hook_that_timed_out_again_and_again_stands_out_until_it_answers() {
+    let world = World::new();
+    std::fs::create_dir_all(world.data()).unwrap();
+    std::fs::write(world.data().join("pintle.toml"), "allow_command_hooks = true\n").unwrap();
+    let hooks = r#"{"onToolCall": [{"action": "command", "name": "slow", "argv": ["hooks/slow.sh"], "timeoutMs": 300}]}"#;
+    world.write("shop/agent.json", format!(r#"{{"name": "shop", "hooks": {hooks}}}"#));
+    let input = serde_json::json!({"path": "ran", "content": ""});
+    let call = |id: &str| serde_json::json!({"id": id, "name": "write_file", "input": input});
+    let calls = ["t1", "t2", "t3", "t4"].map(call);
+    let calls = serde_json::json!([{ "toolCalls": calls }, {"text": "Done."}]);
+    let script = world.script("script.json", &calls);
+    let state = || {
+        let list = world.run(&["hooks", "list", "--profile", "shop", "--json"]).json();
+        let slow = list.as_array().unwrap().iter().find(|hook| hook["name"] == "slow").cloned();
+        slow.unwrap()["state"].clone()
+    };
+    let chat = |program: &str| {
+        world.executable("shop/hooks/slow.sh", program);
+        assert_eq!(world.run(&["trust", "shop", "--accept"]).code, Some(0));
+        world.run(&["chat", "--profile", "shop", "--model", &script, "-q", "go"])
+    };
+    let said = chat("#!/bin/sh\nsleep 300\n");
+    assert!(said.err.contains("the hook is failing, so it was not called"), "{said}");
+    assert!(!world.file("ran").exists());
+    assert_eq!(state(), "failing");
+    let list = world.run(&["hooks", "list", "--profile", "shop"]);
+    assert!(list.out.contains("FAILING") && list.out.contains("timeoutMs"), "{list}");
+    let doctor = world.run(&["doctor", "--profile", "shop"]);
+    assert_eq!(doctor.code, Some(1), "{doctor}");
+    assert!(doctor.out.contains("`slow` at tool.pre is failing"), "{doctor}");
+    chat("#!/bin/sh\n");
+    assert!(world.file("ran").exists());
+    assert_eq!(state(), "active");
+}
+
 // R10.4
 #[test]
 fn everything_that_is_wrong_with_a_profile_is_said_at_once() {

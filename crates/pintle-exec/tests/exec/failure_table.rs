@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use pintle::{DynEvent, DynHandler, Failure, FailureKind};
-use pintle_exec::{CommandSpec, Worker};
+use pintle::{DynEvent, DynHandler, Failure, FailureKind, Hooks, ModelKind};
+use pintle_exec::{CommandHook, CommandSpec, Worker, WorkerSpec};
 use serde_json::Value;
 
-use crate::support::{Profile, tool_call};
+use crate::support::{Profile, cx, tool_call};
 
 #[tokio::test]
 async fn no_failure_of_a_command_lets_the_tool_run() {
@@ -77,6 +77,34 @@ async fn no_failure_of_a_worker_lets_the_tool_run() {
         let timeout = spec.process.timeout;
         let handler = Tricked { worker: Worker::new(spec), trick };
         profile.judge_within(timeout, handler, tool_call()).await.failed(kind);
+    }
+}
+
+// §14: a program that does not answer is not started again and again, and the tool does not run meanwhile.
+#[tokio::test]
+async fn a_program_that_times_out_again_and_again_is_not_called_and_its_tool_does_not_run() {
+    let profile = Profile::new();
+    let short = Duration::from_millis(200);
+    let silent = r#"printf x >> starts; echo '{"ready": true, "concurrent": true}'; cat > /dev/null; sleep 300"#;
+    let command = CommandHook::new(profile.shell(silent).timeout(short));
+    let worker = Worker::new(WorkerSpec::new(profile.shell(silent).timeout(short)));
+    let hooks = [Hooks::new(), Hooks::new()];
+    hooks[0].named("slow").register_dyn("tool.pre", ModelKind::Gate, command).unwrap();
+    hooks[1].named("slow").register_dyn("tool.pre", ModelKind::Gate, worker).unwrap();
+    for (hooks, starts) in hooks.iter().zip([3, 1]) {
+        let marker = profile.path().join("the-tool-ran");
+        let _ = std::fs::remove_file(profile.path().join("starts"));
+        let mut reasons = Vec::new();
+        for _ in 0..6 {
+            match hooks.fire_gate(&cx(), tool_call).await.blocked() {
+                Some(block) => reasons.push(block.reason.clone()),
+                None => std::fs::write(&marker, "").unwrap(),
+            }
+        }
+        assert!(!marker.exists(), "{reasons:?}");
+        let failing: Vec<_> = reasons.iter().map(|it| it.contains("is failing")).collect();
+        assert_eq!(failing, [false, false, false, true, true, true], "{reasons:?}");
+        assert_eq!(profile.starts(), starts);
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct HookView {
     pub(crate) priority: i32,
     /// `active`, `never_fired`, `failing`; or `disabled`, `untrusted`, `invalid`: then it does not run.
     pub(crate) state: String,
-    /// Why it does not run, and what to do about it.
+    /// Why it does not run or fails, and what to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<String>,
     /// What it did since the gateway started.
@@ -48,8 +48,10 @@ pub(crate) async fn hook_views(api: &Api) -> Result<Vec<HookView>, StoreError> {
         let stats = stats.get(&key).cloned().unwrap_or_default();
         // One that may not run has a handler all the same, which blocks.
         let declared = idle.iter().position(|idle| idle.name == key.1).map(|at| idle.remove(at));
+        let failing = hook.failing.as_ref().map(|failure| failure.message.clone());
         let (state, note) = match (declared, stats.fired, stats.failures) {
             (Some(declared), _, _) => (declared.state, Some(declared.note)),
+            _ if failing.is_some() => ("failing".into(), failing),
             (None, 0, _) if !fired.contains_key(&key) => ("never_fired".into(), None),
             (None, _, 0) => ("active".into(), None),
             (None, _, _) => ("failing".into(), None),

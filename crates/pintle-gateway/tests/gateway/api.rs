@@ -201,6 +201,23 @@ async fn approvals_are_answered_over_http_with_their_hash_and_the_first_answer_w
     assert_eq!(runs, usize::from(first.0 == 200));
 }
 
+// §14
+#[tokio::test]
+async fn a_hook_that_times_out_again_and_again_is_listed_as_failing_with_its_next_try() {
+    let world = world_that_listens();
+    let client = Client::new(&world).await;
+    let slow = client.gateway.agent().hooks().named("slow").deadline(Duration::from_millis(1));
+    slow.register_gate(|_: Event<UserPromptSubmit>| std::future::pending::<Verdict>()).unwrap();
+    for id in ["1", "2", "3"] {
+        client.say(id, "hello").await;
+    }
+    let (_, hooks) = client.get("/v1/hooks").await;
+    let slow = hooks.as_array().unwrap().iter().find(|hook| hook["name"] == "slow").unwrap();
+    assert_eq!(slow["state"], "failing");
+    let note = slow["note"].as_str().unwrap();
+    assert!(note.contains("3 timeouts") && note.contains("tried again in"), "{note}");
+}
+
 #[tokio::test]
 async fn runs_hooks_dead_letters_and_the_description_are_served() {
     let world = world_that_listens();

@@ -24,7 +24,7 @@ use crate::{
 ///
 /// `F` is [`Binding`] (a block stops the action, and the chain) or [`Advisory`] (a block is recorded and told to
 /// the model; the run and the chain go on). Handlers have five seconds; [`Registrar::deadline`](crate::Registrar::deadline)
-/// sets another time.
+/// sets another time. One that times out again and again blocks at once: see [`HandlerInfo::FAILING_AFTER`](crate::HandlerInfo::FAILING_AFTER).
 ///
 /// ```
 /// use pintle::{Advisory, Binding, Gate, PointInfo, point};

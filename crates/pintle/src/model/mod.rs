@@ -153,6 +153,13 @@ impl<A> Reply<A> {
         Self::Failed(Box::new(failure))
     }
 
+    pub(crate) fn failure(&self) -> Option<&Failure> {
+        match self {
+            Self::Failed(failure) => Some(failure),
+            _ => None,
+        }
+    }
+
     pub(crate) fn into_result(self) -> Result<(A, Notes), Box<Failure>> {
         match self {
             Self::Answer(answer) => Ok((answer, None)),

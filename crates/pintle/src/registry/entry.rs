@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use crate::{
     Event, Failure, FailureKind, FailurePolicy, Model, ModelKind, PluginFilter, Point,
-    calls::Answer, future_pool::Started, guarded::drop_quietly, model::Reply,
+    breaker::Breaker, calls::Answer, future_pool::Started, guarded::drop_quietly, model::Reply,
 };
 
 /// Calls a handler and polls it once: it answers, or it waits.
@@ -34,11 +34,14 @@ pub(crate) struct Entry<P: Point> {
     removed_by: AtomicU64,
     /// The registry's last removal in force. All that one removal takes out goes at this one store (R4.13).
     removals: Arc<AtomicU64>,
+    /// Used at gates only.
+    pub(crate) breaker: Breaker,
 }
 
 impl<P: Point> Entry<P> {
     pub(crate) fn new(meta: Meta, call: Call<P>, removals: Arc<AtomicU64>) -> Self {
-        Self { meta, call: Some(call), removed_by: AtomicU64::new(0), removals }
+        let (removed_by, breaker) = (AtomicU64::new(0), Breaker::default());
+        Self { meta, call: Some(call), removed_by, removals, breaker }
     }
 
     #[inline]
@@ -169,6 +172,16 @@ pub struct HandlerInfo {
     pub shadow: bool,
     /// Where it was written down.
     pub source: Source,
+    /// Of a gate's handler that is failing: since when, and when it is tried again. Until then its calls block at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failing: Option<Failure>,
+}
+
+impl HandlerInfo {
+    /// A gate's handler is failing after so many timeouts without an answer between them.
+    ///
+    /// It is then tried again every 30 seconds; the calls between block without waiting for it. One answer ends this.
+    pub const FAILING_AFTER: u32 = 3;
 }
 
 /// The handlers of one point, in the order they run. Never changed: a new one takes its place.
@@ -277,6 +290,7 @@ impl<P: Point> AnyHandlerList for HandlerList<P> {
             capabilities: entry.meta.capabilities.clone(),
             shadow: entry.meta.shadow,
             source: entry.meta.source.clone(),
+            failing: entry.breaker.failing(),
         };
         self.entries.iter().map(info).collect()
     }

@@ -11,6 +11,7 @@
 mod allocations;
 mod asking;
 mod bad_registrations;
+mod breaker;
 mod claiming;
 mod common;
 mod concurrency;

@@ -158,6 +158,7 @@ macro_rules! store_conformance {
                 records_of_a_deleted_session_are_counted_as_lost_and_harm_no_message
                 a_hook_that_fired_once_long_ago_has_fired
                 what_a_hook_in_shadow_mode_said_is_counted_apart
+                a_hook_is_failing_while_its_newest_calls_timed_out
                 old_runs_are_forgotten_and_the_newest_stay
             }
             rules {

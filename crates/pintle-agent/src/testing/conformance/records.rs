@@ -131,6 +131,29 @@ pub async fn a_hook_that_fired_once_long_ago_has_fired(place: &dyn StorePlace) {
     );
 }
 
+pub async fn a_hook_is_failing_while_its_newest_calls_timed_out(place: &dyn StorePlace) {
+    let (store, session, _claim) = claimed(place).await;
+    // The ids of runs say nothing of their order.
+    for (run, at, outcome, failing) in [
+        ("r9", 1, "timed_out", false),
+        ("r8", 2, "timed_out", false),
+        ("r7", 3, "gone", false),
+        ("r6", 4, "timed_out", true),
+        ("r5", 5, "cancelled", true),
+        ("r4", 6, "exit", false),
+    ] {
+        store.record(start(run, &session.id));
+        let json = format!(
+            r#"{{"point":"tool.pre","handlers":[{{"name":"slow","outcome":"{outcome}"}}]}}"#
+        );
+        let fired = NewEvent { kind: "hook.fired".into(), json, ..event(run, at) };
+        store.record(Record::Event(fired));
+        let fired = store.fired_hooks(0).await.unwrap();
+        let calls = &fired[&("tool.pre".to_string(), "slow".to_string())];
+        assert_eq!(calls.is_failing(), failing, "{at}: {calls:?}");
+    }
+}
+
 pub async fn what_a_hook_in_shadow_mode_said_is_counted_apart(place: &dyn StorePlace) {
     let (store, session, _claim) = claimed(place).await;
     store.record(start("r1", &session.id));

@@ -70,7 +70,9 @@ impl Records for MemoryStore {
     fn fired_hooks(&self, since: u64) -> Stored<'_, FiredHooks> {
         self.read(|tables| {
             let mut fired = FiredHooks::new();
-            for event in tables.events.values().flatten() {
+            let mut events: Vec<_> = tables.events.values().flatten().collect();
+            events.sort_by_key(|event| event.at);
+            for event in events {
                 for (key, handler) in handlers(event) {
                     let calls = fired.entry(key).or_default();
                     if event.at >= since {
