@@ -19,15 +19,15 @@ use frankenstein::{
         EditMessageTextParams, GetUpdatesParams, SendMessageParams, SetWebhookParams,
     },
     types::{
-        AllowedUpdate, ChatId, InlineKeyboardButton, InlineKeyboardMarkup, Message, ReplyMarkup,
+        AllowedUpdate, ChatId, InlineKeyboardButton, InlineKeyboardMarkup, ReplyMarkup,
         ReplyParameters, User,
     },
-    updates::Update,
 };
 use futures_util::future::{BoxFuture, FutureExt, join_all};
 use pintle_agent::{
     Attachment, Button, Channel, ChannelError, ChannelFeatures, ChannelMessage, Inbox, SendError,
 };
+use serde::Deserialize;
 use serde_json::Value;
 use subtle::ConstantTimeEq;
 use tokio::sync::OnceCell;
@@ -35,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::Api;
 use bot_api::{BotApi, Problem};
-use update::{Content, content};
+use update::{Content, Update, content};
 
 const PLATFORM: &str = "telegram";
 /// The Bot API's own limits, in characters.
@@ -140,7 +140,7 @@ impl TelegramChannel {
     async fn take(&self, update: Value, inbox: &dyn Inbox) -> Result<(), Problem> {
         let Ok(update) = serde_json::from_value::<Update>(update) else { return Ok(()) };
         let failed = |error: ChannelError| Problem::Failed(error.to_string());
-        match content(update.content, self.me().await?) {
+        match content(update, self.me().await?) {
             Content::Message(message) => inbox.accept(*message).await.map(drop).map_err(failed),
             Content::Press { query_id, press } => {
                 let shown = inbox.press(press).await.map_err(failed)?;
@@ -156,7 +156,7 @@ impl TelegramChannel {
         }
     }
 
-    async fn send_text(&self, message: &ChannelMessage) -> Result<Message, Problem> {
+    async fn send_text(&self, message: &ChannelMessage) -> Result<Sent, Problem> {
         let params = SendMessageParams::builder()
             .chat_id(chat_id(&message.chat_id))
             .text(&message.text)
@@ -172,7 +172,7 @@ impl TelegramChannel {
         &self,
         message: &ChannelMessage,
         file: &Attachment,
-    ) -> Result<Message, Problem> {
+    ) -> Result<Sent, Problem> {
         let is_long = message.text.chars().count() > LONGEST_CAPTION;
         let content = match is_long {
             true => format!("{}\n\n{}", message.text, file.content),
@@ -190,6 +190,12 @@ impl TelegramChannel {
         }
         self.api.upload("sendDocument", &fields, &file.name, &content).await
     }
+}
+
+/// The one field of a sent message that the gateway reads.
+#[derive(Deserialize)]
+struct Sent {
+    message_id: i32,
 }
 
 fn allowed() -> Vec<AllowedUpdate> {
