@@ -225,7 +225,7 @@ impl Inner {
         })
     }
 
-    /// The object that a webhook posts (R10.5): whoever reads one can read the other.
+    /// The object that a webhook posts (R10.5): a reader of one can read the other.
     fn line(&self, event: &DynEvent) -> Value {
         let mut context = Value::clone(&event.json);
         if let Some(fields) = context.as_object_mut() {

@@ -112,7 +112,7 @@ impl Agent {
         run::start(self.clone(), request)
     }
 
-    /// Goes on with a run whose process died while a person was being asked. The call runs at most once, whoever
+    /// Goes on with a run whose process died while a person was being asked. The call runs at most once, no matter which process
     /// resumes it (R11.6).
     pub fn resume(&self, session_id: &str) -> Run {
         self.run(RunRequest::resume(session_id))
@@ -128,7 +128,7 @@ impl Agent {
         &self.inner.personalities
     }
 
-    /// The names of all its tools, whoever may use them.
+    /// The names of all its tools, for every personality.
     pub fn tool_names(&self) -> impl Iterator<Item = &str> {
         self.inner.tools.iter().map(|known| known.spec.name.as_str())
     }
@@ -196,7 +196,7 @@ impl Agent {
         sessions.entry(session_id.to_string()).or_default().turn.clone()
     }
 
-    /// Whether this is the first run of the session here. It is true once: whoever asks fires `session_start`.
+    /// Whether this is the first run of the session here. It is true once: the caller fires `session_start`.
     pub(crate) fn starts(&self, session_id: &str) -> bool {
         let mut sessions = self.inner.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         let session = sessions.entry(session_id.to_string()).or_default();

@@ -30,7 +30,7 @@ pub trait Approver: Send + Sync + 'static {
 
     /// Asks, and waits for the answer. The run is cancelled by dropping the future.
     ///
-    /// An answer counts if it came before [`ApprovalRequest::expires_at`]: that is for the approver to see to, who knows
+    /// An answer is valid if it came before [`ApprovalRequest::expires_at`]: that is for the approver to see to, who knows
     /// when it came. Without one it says [`ApprovalOutcome::Expired`] then.
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'static, ApprovalOutcome>;
 }
@@ -91,13 +91,13 @@ pub enum ApprovalOutcome {
         /// Words for the model.
         reason: Option<String>,
     },
-    /// Nobody answered in time.
+    /// There was no answer in time.
     Expired,
     /// The question was withdrawn.
     Cancelled,
     /// The run ends here without an answer. A run with the same id goes on when there is one.
     Parked,
-    /// There is nobody who could be asked.
+    /// There is no one to ask.
     NoOneToAsk,
 }
 

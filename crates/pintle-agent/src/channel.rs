@@ -53,7 +53,7 @@ pub struct ChannelFeatures {
 
 /// Where a channel puts what it receives.
 pub trait Inbox: Send + Sync + 'static {
-    /// Takes a message in. After `Ok` it is stored (or was before), and the platform may be told so.
+    /// Takes a message in. After `Ok` it is stored (or was before), and the platform may be sent an acknowledgement.
     ///
     /// # Errors
     /// When it could not be stored: do not acknowledge it, and deliver it again.

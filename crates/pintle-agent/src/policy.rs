@@ -11,7 +11,7 @@ use pintle_policy::{Guard, Level, Restricted};
 pub struct Policy {
     /// What runs by itself, what is asked, what never runs.
     pub level: Level,
-    /// Where the level is written down, for whoever is refused by it.
+    /// Where the level is set, for the text of a refusal.
     pub level_written: Option<String>,
     /// The folder the agent works in.
     pub workspace: PathBuf,

@@ -77,7 +77,7 @@ async fn measure() {
     let times = alternately(&equipped, &bare, 2000).await;
     let row = "a run with all consumers and records on, kept in SQLite";
     print_cost(row, "the same run with neither", times, Some("≤ 1.10×"));
-    // Nobody's run, but the worst there can be: no disk and no model to wait for, nothing for hooks to hide behind.
+    // The worst case: no disk and no model to wait for, so the hooks are all that takes time.
     let times = side_by_side(folder.path(), all_bound(), &none.1, in_memory, 6000).await;
     print_cost("a run with all points bound, kept in memory", none.0, times, None);
 
@@ -206,7 +206,7 @@ async fn timed(agent: &Agent) -> Duration {
     took
 }
 
-/// Every lifecycle event goes to an endpoint that nobody answers at, and a thousand messages wait already; all of them
+/// Every lifecycle event goes to an endpoint that does not answer, and a thousand messages wait already; all of them
 /// are kept on disk, as in the program.
 async fn webhooks_to_nobody(folder: &Path) -> (WebhookQueue, Hooks) {
     let queue = queue_in(folder);

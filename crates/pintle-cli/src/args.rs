@@ -195,8 +195,8 @@ pub(crate) struct Init {
   pintle chat --model anthropic/claude-sonnet-4-5   # needs ANTHROPIC_API_KEY
 
 A conversation is new unless --continue, --session or /resume says otherwise.
-A person at the terminal is asked before a call that needs a yes. Lines of a
-pipe are messages, never answers: there, `pintle approvals` answers.
+A person at the terminal is asked before a call that needs approval. Lines of a
+pipe are messages, never answers: answer with `pintle approvals` there.
 Ctrl-C clears the line or stops the run; twice on an empty line it leaves (exit
 code 130). SIGTERM and SIGHUP stop the run in order, give its last hooks 8
 seconds, and leave (143 and 129).

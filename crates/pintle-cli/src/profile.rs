@@ -262,7 +262,7 @@ pub(crate) fn unset_secrets(environment: &Environment, operator: &Operator) -> V
 }
 
 /// A question that no one can answer is never approved.
-pub(crate) const NOBODY_ANSWERS: &str = "no one can answer: none of `approvers` is a user of this machine, so every call that needs a yes is refused";
+pub(crate) const NO_APPROVER: &str = "no one can answer: none of `approvers` is a user of this machine, so every call that needs an approval is refused";
 
 /// A pintle.toml in a folder where it is not read.
 pub(crate) fn stray_settings(environment: &Environment, dir: &Path) -> Option<String> {

@@ -37,7 +37,7 @@ mod tests {
             lost: 0,
             damaged: 4,
             last_refusal: Some("404".into()),
-            last_error: Some("nobody answers".into()),
+            last_error: Some("connection refused".into()),
         };
         assert_eq!(
             trouble("webhooks", &stats),
@@ -45,14 +45,14 @@ mod tests {
                 "webhooks to http://localhost/hook damaged where they were kept, and skipped: 4",
                 "webhooks to http://localhost/hook dropped because the queue was full: 1",
                 "webhooks to http://localhost/hook refused: 2: 404",
-                "webhooks to http://localhost/hook kept, to be sent next time: 3: nobody answers",
+                "webhooks to http://localhost/hook kept, to be sent next time: 3: connection refused",
             ]
         );
         let lost =
             EndpointStats { queued: 0, refused: 0, dropped: 0, damaged: 0, lost: 5, ..stats };
         assert_eq!(
             trouble("webhooks", &lost),
-            ["webhooks to http://localhost/hook lost: 5: nobody answers"]
+            ["webhooks to http://localhost/hook lost: 5: connection refused"]
         );
         let well = EndpointStats { lost: 0, ..lost };
         assert!(trouble("webhooks", &well).is_empty());

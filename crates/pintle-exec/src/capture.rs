@@ -7,15 +7,15 @@ use crate::answer::hides_a_verdict;
 /// How much of stdout, and of stderr, is kept; for a worker, how long a line may be.
 pub const OUTPUT_CAP: usize = 64 * 1024;
 
-/// How much is read and thrown away beyond that before the process counts as flooding and is ended: a chatty hook
-/// is no offender, an endless one is.
+/// How much is read and thrown away beyond that before the process is ended for flooding: a chatty hook may go
+/// on, an endless one may not.
 pub const FLOOD_LIMIT: usize = 8 * 1024 * 1024;
 
 /// The beginning of a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Capture {
     pub(crate) kept: Vec<u8>,
-    /// Whether this is all: nobody can write to it any more.
+    /// Whether this is all: the stream was closed.
     pub(crate) ended: bool,
     /// Whether there is a verdict in what was thrown away.
     pub(crate) lost_verdict: bool,

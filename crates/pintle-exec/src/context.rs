@@ -1,4 +1,4 @@
-//! What a hook outside is told of an event.
+//! An event as a hook in another process gets it.
 
 use pintle::DynEvent;
 use serde::{Serialize, Serializer, ser::SerializeMap};

@@ -1,4 +1,4 @@
-//! JSON without the leniency of "the last of two equal keys wins": whoever reads an answer must read the same one.
+//! JSON without the leniency of "the last of two equal keys wins": every reader of an answer must read the same one.
 
 use std::fmt;
 

@@ -230,7 +230,7 @@ impl Answered {
             }
             Self::By(AnswerResult::NotAllowed) => "You may not answer this question.".into(),
             Self::By(AnswerResult::NoRule) => "The question offers no rule.".into(),
-            Self::By(AnswerResult::Unknown) => "There is no such question.".into(),
+            Self::By(AnswerResult::Unknown) => "No question has this id.".into(),
         }
     }
 }
@@ -285,7 +285,7 @@ impl Gateway {
         };
         let (word, id) = meant.split_once(' ').unwrap_or_default();
         let Some(approval) = self.inner.store.approval(id).await? else {
-            return Ok("There is no such question.".into());
+            return Ok("No question has this id.".into());
         };
         let said = Said {
             id: id.to_string(),

@@ -101,7 +101,7 @@ impl Gateway {
         let found = self.inner.store.find_approval(part).await?;
         let [approval] = found.as_slice() else {
             return Ok(match found.is_empty() {
-                true => "There is no such question. Write `/approve ID`, or `/deny ID why`.".into(),
+                true => "No question has this id. Write `/approve ID`, or `/deny ID why`.".into(),
                 false => "Several questions have an id like this. Write more of it.".into(),
             });
         };

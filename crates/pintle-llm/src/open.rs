@@ -144,8 +144,8 @@ pub fn open(model: &str, settings: &Settings) -> Result<Arc<dyn Llm>, OpenError>
 
 /// Whether answers of this model say what they cost, which a limit on cost needs.
 ///
-/// Nobody knows what a server behind a base URL of one's own charges, nor a model without a list price here. A script
-/// says it itself, answer by answer.
+/// The price of a server behind a custom base URL is unknown, and so is that of a model without a list price here. A script
+/// gives the cost of each answer itself.
 pub fn has_price(model: &str, settings: &Settings) -> bool {
     let Some((provider, name)) = model.split_once('/').filter(|_| !model.starts_with("scripted:"))
     else {

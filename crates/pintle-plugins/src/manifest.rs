@@ -375,7 +375,7 @@ impl Manifest {
         for (what, name) in tools.chain(commands) {
             if !is_name(name) {
                 problems.push(format!(
-                    "`{name}` is no name of a {what}: use lower-case letters, digits, `-` and `_`"
+                    "`{name}` is not a valid {what} name: use lower-case letters, digits, `-` and `_`"
                 ));
             }
             if !seen.insert((what, name)) {

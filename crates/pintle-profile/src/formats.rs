@@ -107,7 +107,7 @@ fn bad_proxy(text: &str, span: Range<usize>) -> Option<Problem> {
         matches!(url.scheme(), "http" | "https") && url.has_host() && forbidden_host(&url).is_none()
     };
     let is_bad = !url::Url::parse(text).is_ok_and(is_one);
-    let message = format!("`{text}` is no proxy's address");
+    let message = format!("`{text}` is not the address of a proxy");
     let help = "write one like http://proxy.example.com:3128";
     is_bad.then(|| Problem::at(span, message, "expected http or https", help))
 }

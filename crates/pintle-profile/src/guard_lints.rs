@@ -91,8 +91,8 @@ fn of_its_tools(policy: &Node, tools: &Tools<'_>) -> Vec<String> {
             };
             if has_allow {
                 found.push(format!(
-                    "nobody knows which fields of {whose} are paths: a call goes through only if every text in it is an \
-                     allowed path"
+                    "the guard cannot tell which fields of {whose} are paths: it lets a call through only if every text in it \
+                     is an allowed path"
                 ));
             }
             found

@@ -83,7 +83,7 @@ pub struct Operator {
 pub struct Effective {
     /// The level.
     pub level: Level,
-    /// Who may answer approvals, all of them: nobody else may.
+    /// The people who may answer approvals; no one else may.
     pub approvers: Vec<String>,
     /// How long an approval waits, in milliseconds.
     pub approval_timeout_ms: u64,
@@ -91,7 +91,7 @@ pub struct Effective {
     pub limits: Limits,
 }
 
-/// Who answers when nobody is named: whoever runs the program.
+/// Who answers when no one is named: the user who runs the program.
 const OPERATOR: &str = "operator";
 const HALF_AN_HOUR_MS: u64 = 30 * 60 * 1000;
 
@@ -174,7 +174,7 @@ impl Operator {
         self.secrets.iter().filter(|name| !is_set(name)).map(told).collect()
     }
 
-    /// Of some approvers, each that nobody at this machine can be, with where it is named and whom it may mean. `users` are
+    /// Of some approvers, those that are not users of this machine, with where each is named and whom it may mean. `users` are
     /// the machine's, as far as they can be listed; `is_user` knows of each.
     #[must_use]
     pub fn strangers(
@@ -241,8 +241,8 @@ impl Operator {
     /// allows now, whatever the profile asks for.
     ///
     /// # Errors
-    /// When that is not a matter of less: it runs programs or sends to places that are no longer allowed, or nobody is
-    /// left to answer its questions. It must not go on then.
+    /// When that is not a matter of less: it runs programs or sends to places that are no longer allowed, or no one
+    /// is left to answer its questions. It must not go on then.
     pub fn hold(&self, profile: &Profile) -> Result<Effective, ProfileErrors> {
         let mut problems = Vec::new();
         if self.approvers_of(profile).is_empty() {

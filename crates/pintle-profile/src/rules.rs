@@ -155,7 +155,7 @@ fn policies(file: &Node, found: &mut Found) {
     }
 }
 
-/// An empty list differs from one that is left out: a call that needs a yes could never get one.
+/// An empty list differs from one that is left out: a call that needs an approval could never get one.
 fn approvers(file: &Node, found: &mut Found) {
     let named = file.get("security").and_then(|security| security.get("approvers"));
     if let Some(named) = named.filter(|it| it.is_list() && it.items().is_empty()) {

@@ -1,6 +1,6 @@
 //! Sockets that programs of the host listen on, inside folders that a process may use: a database of the project, say.
 //!
-//! Whoever connects to one reaches that program, and a read-only mount does not prevent it. Landlock can since Linux 7.1;
+//! A process that connects to one reaches that program, and a read-only mount does not prevent it. Landlock can since Linux 7.1;
 //! before that, the sockets are covered when the process starts. A program that binds one later can be reached.
 
 use std::{

@@ -1,6 +1,6 @@
 //! What the sandbox refused, found from what a failed command printed.
 //!
-//! Words make a suspect; the policy and the user's own rights outside convict. A path counts only if the policy keeps the
+//! The words of an error name a candidate; the policy and the user's own rights outside confirm it. A path is taken only if the policy keeps the
 //! process from it and the user could have used it, so an ordinary "Permission denied" is not blamed on the sandbox.
 
 use std::{

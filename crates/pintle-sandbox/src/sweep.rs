@@ -226,7 +226,7 @@ impl Sweep {
         changes
     }
 
-    /// Whether nobody wrote it, or whoever did left the same file with the same content.
+    /// Whether it was not written, or is the same file with the same content again.
     fn is_as_before(&self, path: &Path, file: &File) -> bool {
         let Some((folder, name)) = self.locate(path, false) else { return false };
         let Ok(found) = folder.look(name) else { return false };

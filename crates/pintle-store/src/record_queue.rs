@@ -36,7 +36,7 @@ pub(crate) struct RecordQueue {
     waiting: Mutex<Waiting>,
 }
 
-/// What the thread must be told after a push.
+/// The signal that the thread needs after a push.
 pub(crate) enum Pushed {
     /// Nothing: it knows already, or the record was dropped.
     Quietly,

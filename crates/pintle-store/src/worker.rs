@@ -37,7 +37,7 @@ enum Job {
 pub(crate) struct Worker {
     path: Arc<Path>,
     records: Arc<RecordQueue>,
-    /// Taken on drop: the thread ends when nobody can send any more.
+    /// Taken on drop: the thread ends when the last sender is gone.
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
     /// Made with the first claim. It goes after the thread has written that the claims are given back.
@@ -180,7 +180,7 @@ impl Drop for Worker {
 
 /// The thread's life: take what is queued, answer the reads at once, commit the writes together.
 ///
-/// A read may overtake a write that waits beside it; nobody was told yet that such a write happened.
+/// A read may overtake a write that waits beside it; the caller of such a write has no answer yet.
 fn work(conn: Connection, path: &Path, records: &RecordQueue, queue: &Receiver<Job>) {
     let mut records_due: Option<Instant> = None;
     let mut stop = None;
@@ -225,7 +225,7 @@ fn work(conn: Connection, path: &Path, records: &RecordQueue, queue: &Receiver<J
         }
     }
     records.write(&conn, path);
-    // Closing moves the log into the database when nobody else has it open; a failure leaves the log for the next one.
+    // Closing moves the log into the database when no other process has it open; a failure leaves the log for the next one.
     drop(conn);
     if let Some(reply) = stop {
         let _ = reply.send(());

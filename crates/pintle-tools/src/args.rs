@@ -73,7 +73,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// A yes or no that may be left out.
+    /// A boolean that may be left out.
     pub(crate) fn optional_flag(&mut self, field: &'static str) -> Result<Option<bool>, ToolError> {
         match self.take(field) {
             None => Ok(None),

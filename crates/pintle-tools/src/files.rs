@@ -55,7 +55,7 @@ impl FileTool {
 
     /// `write_file`: a whole file, making it and its folders where they are missing.
     ///
-    /// Nobody ever sees half of it: the file is the old one or the new one, also after a failure or a crash. An
+    /// The write is atomic: the file is the old one or the new one, also after a failure or a crash. An
     /// existing file keeps its permissions; a folder, a device or a read-only file is an error.
     pub fn write() -> Self {
         write::tool()
@@ -87,7 +87,7 @@ impl FileTool {
     async fn execute(self, args: Value, reach: Reach, cx: ToolCx) -> Result<String, ToolError> {
         let target = Target::of(self.name, &args, &reach)?;
         let turn = turn(&target.real).await;
-        // A thread cannot be dropped: it is told when the run is cancelled, or the caller is gone.
+        // A thread cannot be dropped: the token stops it when the run is cancelled, or the caller is gone.
         let stop = cx.cancel.child_token();
         let _stop_when_dropped = stop.clone().drop_guard();
         let work = move || {

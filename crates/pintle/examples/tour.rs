@@ -50,7 +50,7 @@ async fn void(tour: &Tour) -> Result<(), Box<dyn Error>> {
     tour.chapter(
         "Void",
         "know it happened",
-        "All run at once, all are awaited. A crash is recorded, and disturbs nobody.",
+        "All run at once, all are awaited. A crash is recorded, and disturbs no other handler.",
     );
     let hooks = &tour.hooks;
     hooks.named("slow-index").register_void(|_: Event<SessionOpened>| async {
@@ -122,7 +122,7 @@ async fn claiming(tour: &Tour) -> Result<(), Box<dyn Error>> {
                 claimed.by,
                 claimed.reply.as_deref().unwrap_or_default()
             )),
-            None => tour.result("nobody claimed it: a run of the agent would start"),
+            None => tour.result("no handler claimed it: a run of the agent would start"),
         }
     }
     Ok(())
@@ -154,7 +154,7 @@ async fn gate(tour: &Tour) -> Result<(), Box<dyn Error>> {
     )?;
 
     for (tool, input, story) in [
-        ("read_file", json!({ "path": "notes.md" }), "nobody guards read_file"),
+        ("read_file", json!({ "path": "notes.md" }), "no hook guards read_file"),
         ("write_file", json!({ "path": "/srv/prod/index.html" }), "a write to production"),
         ("fetch", json!({}), "a guard that crashes"),
         ("terminal", json!({ "command": "ls" }), "a guard that never answers"),

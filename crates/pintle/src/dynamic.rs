@@ -170,7 +170,7 @@ impl DynEvent {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum DynOutcome {
-    /// Void: everybody was told.
+    /// Void: every handler has run.
     Void,
     /// Modifying: what was set, and who set each key.
     Modifying {

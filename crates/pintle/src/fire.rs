@@ -153,7 +153,7 @@ impl Hooks {
         self.start(cx, payload)
     }
 
-    /// All four models come through here. With nobody listening there is no fire: no allocation, no payload,
+    /// All four models come through here. Without a listener there is no fire: no allocation, no payload,
     /// one atomic load.
     #[inline]
     pub(crate) fn start<P: Point>(&self, cx: &Cx, payload: impl FnOnce() -> P) -> Firing<P> {
@@ -197,9 +197,9 @@ enum State<P: Point> {
     Over,
 }
 
-/// The handlers that a fire reaches, and what they are told.
+/// The handlers that a fire reaches, and the event that they get.
 struct Fire<P: Point> {
-    // Dropped first: whoever is still waited for must not outlive the fire's event.
+    // Dropped first: a handler that still runs must not outlive the fire's event.
     more: Option<Box<More<P>>>,
     event: Event<P>,
     /// The handlers as they were when the fire began (R4.8). Owned: nothing is locked while they run.

@@ -74,7 +74,7 @@ pub(crate) struct RunState {
     pub(crate) token_ratio: Option<f64>,
     /// The conversation has text of strangers in it, or a summary that may have.
     pub(crate) read_strangers: bool,
-    /// A request was answered whose cost nobody knows.
+    /// A request was answered whose cost is unknown.
     pub(crate) unpriced: bool,
     pub(crate) reminders: Reminders,
     /// The questions a person is being asked.

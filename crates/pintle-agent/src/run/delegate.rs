@@ -153,7 +153,7 @@ async fn wait(ctx: &RunContext, child: &str, early: Option<RunEventKind>) -> (Ru
     }
 }
 
-/// Stops a child and reads it to its `done`; its last handlers hold up nobody.
+/// Stops a child and reads it to its `done`; its last handlers are not waited for.
 pub(super) async fn stop(mut run: Run) -> (RunOutcome, String) {
     run.cancel();
     while let Some(event) = run.next().await {

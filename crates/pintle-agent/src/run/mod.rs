@@ -125,21 +125,21 @@ impl RunRequest {
         self
     }
 
-    /// Where it was said; `cli` unless told.
+    /// Where it was said; `cli` by default.
     #[must_use]
     pub fn on(mut self, platform: impl Into<String>) -> Self {
         self.platform = platform.into();
         self
     }
 
-    /// With a claim on its session that the caller has: the run takes it over, and nobody gets in between.
+    /// With the caller's claim on its session: the run takes it over, so no other run can start in between.
     #[must_use]
     pub fn holding(self, claim: Claim) -> Self {
         *self.claim.lock().unwrap_or_else(PoisonError::into_inner) = Some(claim);
         self
     }
 
-    /// Who the agent is to be; the session's personality unless told.
+    /// The personality of the agent; by default, the session's.
     #[must_use]
     pub fn as_personality(mut self, personality: impl Into<String>) -> Self {
         self.personality = Some(personality.into());

@@ -208,7 +208,7 @@ async fn stream(
     })
 }
 
-/// Reminders count as delivered only now: a request that failed carried them to nobody.
+/// Reminders are delivered only now: the model did not read those of a failed request.
 fn delivered(ctx: &RunContext, fragments: &[String]) {
     ctx.state().reminders.delivered(fragments.len());
     for text in fragments {

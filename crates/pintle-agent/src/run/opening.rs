@@ -45,7 +45,7 @@ pub(super) async fn open_session(ctx: &RunContext) -> Result<(), RunError> {
     };
     let mut turn = None;
     if let Some(asked) = personality.filter(|asked| session.personality.as_ref() != Some(asked)) {
-        // Nobody else's conversation is switched under their feet.
+        // A run under way in this session keeps its personality.
         let taken = wait_for_turn(ctx, &session).await?;
         let witness = Some(ctx.emitter.clone() as Arc<dyn RecordSink>);
         let envelope = Envelope::clone(&ctx.envelope());

@@ -224,7 +224,7 @@ impl Asking<'_> {
     /// Several questions of one message: one approval covers what is listed whole, and nothing that may change the machine.
     async fn choose(&self, pending: &mut [PendingQuestion], listed: &[usize]) -> Chosen {
         tell!("");
-        tell!("{} {}", Glyph::Ask, bold(text!("{} calls need a yes", pending.len())));
+        tell!("{} {}", Glyph::Ask, bold(text!("{} calls need your approval", pending.len())));
         for (number, it) in (1_usize..).zip(pending.iter()) {
             let question = self.question(it);
             let (call, why) = question.row();

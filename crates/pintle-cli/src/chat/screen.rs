@@ -135,7 +135,7 @@ impl Screen {
         }
     }
 
-    /// Says this about a call that needed a yes when there was no one to ask.
+    /// Says this about a call that needed approval when there was no one to ask.
     pub(crate) fn when_unasked(mut self, when_unasked: &'static str) -> Self {
         self.calls.when_unasked = when_unasked;
         self

@@ -150,7 +150,7 @@ fn answers_as(environment: &Environment, approval: &Approval) -> Result<String, 
     }
     let who: Vec<_> = approval.approvers.iter().filter(|name| may(name)).cloned().collect();
     let who = if who.is_empty() { "no one any more".to_string() } else { who.join(", ") };
-    Err(not_allowed(names.first().map_or("nobody", String::as_str), &who))
+    Err(not_allowed(names.first().map_or("no one", String::as_str), &who))
 }
 
 fn not_allowed(by: &str, who: &str) -> Problem {

@@ -306,7 +306,7 @@ fn approvers(environment: &Environment, assembled: &Assembled) -> Vec<Finding> {
     let Unheard { approvers, warnings, all } =
         profile::unheard(environment, &assembled.operator, assembled.profile.as_ref());
     if all {
-        let failed = Finding::failed("approvers", profile::NOBODY_ANSWERS);
+        let failed = Finding::failed("approvers", profile::NO_APPROVER);
         return vec![warnings.into_iter().fold(failed, Finding::fix)];
     }
     let mut findings: Vec<Finding> =

@@ -75,7 +75,7 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
 /// Who is to answer and cannot, and what comes of it if that is everybody.
 fn told(unheard: profile::Unheard) -> Vec<String> {
     let mut warnings = unheard.warnings;
-    warnings.extend(unheard.all.then(|| profile::NOBODY_ANSWERS.to_string()));
+    warnings.extend(unheard.all.then(|| profile::NO_APPROVER.to_string()));
     warnings
 }
 

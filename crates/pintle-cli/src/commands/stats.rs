@@ -21,7 +21,7 @@ use crate::{
     term::{Column, Table, cost, count, duration_ms, tokens, width},
 };
 
-/// Counted unless told otherwise.
+/// The default period.
 const WEEK_MS: u64 = 7 * 24 * 60 * 60 * 1000;
 /// How wide the longest bar is.
 const BAR: u64 = 12;

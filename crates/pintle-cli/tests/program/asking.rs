@@ -123,7 +123,7 @@ fn several_calls_are_answered_together_and_the_machine_is_asked_about_alone() {
     let world = World::new();
     let model = three_calls(&world);
     let steps = [
-        wait("3 calls need a yes"),
+        wait("3 calls need your approval"),
         wait("yes to 1 and 2 (3 is asked alone)"),
         wait_for_question(),
         keys("y"),
@@ -149,17 +149,18 @@ fn several_calls_are_answered_together_and_the_machine_is_asked_about_alone() {
 fn a_no_to_several_calls_runs_none_and_one_of_them_can_be_looked_at() {
     let world = World::new();
     let model = three_calls(&world);
-    let all = [wait("3 calls need a yes"), wait_for_question(), keys("n"), wait("denied by you")];
+    let all =
+        [wait("3 calls need your approval"), wait_for_question(), keys("n"), wait("denied by you")];
     let screen = play(&world, &["chat", "-q", "go", "--profile", "asks", "--model", &model], &all);
     assert!(!world.file("one").exists() && !world.file("two").exists(), "{}", screen.text);
     let one = [
-        wait("3 calls need a yes"),
+        wait("3 calls need your approval"),
         wait_for_question(),
         keys("2"),
         wait("touch two"),
         wait_for_question(),
         keys("y"),
-        wait("2 calls need a yes"),
+        wait("2 calls need your approval"),
         wait_for_question(),
         keys("n"),
         wait("End."),

@@ -108,8 +108,8 @@ fn plain(ip: IpAddr) -> IpAddr {
     }
 }
 
-/// Resolves a webhook's host and hands out only addresses that may be sent to. The client connects to what it is
-/// handed and asks nobody again, so a name that answers differently a second time gains nothing.
+/// Resolves a webhook's host and hands out only addresses that may be sent to. The client connects to the
+/// address it is given and does not resolve again, so a name that resolves differently a second time gains nothing.
 pub(super) struct CheckedDns {
     pub(super) loopback: bool,
     pub(super) lookup: Option<Lookup>,

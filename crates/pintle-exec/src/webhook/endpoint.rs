@@ -23,20 +23,20 @@ const GATHER: Duration = Duration::from_millis(50);
 pub(super) struct Endpoint {
     url: Arc<str>,
     owner: Arc<str>,
-    /// What is not delivered is sent next time.
+    /// Whether messages that were not delivered are sent next time.
     keeps: bool,
-    /// Held by whoever writes down: what comes later is written later. Taken before the state.
+    /// Locked while messages are written, so that they are written in order. Locked before the state.
     journal: Mutex<Option<Journal>>,
     state: Mutex<State>,
     max_messages: usize,
     max_bytes: usize,
-    /// Rung when there is something to write down.
+    /// Notified when there is something to write to the journal.
     bell: Notify,
-    /// Rung when there is something to send.
+    /// Notified when there is something to send.
     pub(super) ready: Notify,
-    /// Rung when there is a reason to try again before time.
+    /// Notified when there is a reason to retry early.
     pub(super) hurry: Notify,
-    /// Rung when nothing is left to send, or will be sent.
+    /// Notified when nothing is left to send, or nothing more will be sent.
     over: Notify,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Waiting {
 
 #[derive(Default)]
 struct State {
-    /// Behind those in the queue. Writing them down takes longer than all else a run does for a webhook, so another
+    /// Events behind those in the queue. Writing them takes longer than anything else a run does for a webhook, so another
     /// thread does it.
     unwritten: Vec<PendingEvent>,
     /// How many are unwritten or being written, and their size as far as it is known.
@@ -57,14 +57,14 @@ struct State {
     queue: VecDeque<Message>,
     /// One for each secret.
     senders: Vec<Arc<Sender>>,
-    /// Something was told, or nothing will be: whoever has a secret has given it.
+    /// An event has come, or none will: every secret is known by then.
     begun: bool,
     bytes: usize,
     /// What happened since the journal was last written to.
     news: Vec<Line>,
-    /// The bell was rung, and nobody has come yet.
+    /// `bell` was notified, and the writer has not woken yet.
     rung: bool,
-    /// When the last message was told.
+    /// When the last message was accepted.
     last: u64,
     closed: bool,
     /// What is left will not be sent this time.
@@ -149,7 +149,7 @@ impl Endpoint {
         self.ring(state);
     }
 
-    /// Once is enough: whoever comes takes everything there is.
+    /// One notification is enough: the writer takes every event that waits.
     fn ring(&self, mut state: MutexGuard<'_, State>) {
         if !std::mem::replace(&mut state.rung, true) {
             drop(state);
@@ -374,7 +374,7 @@ impl State {
         self.queue.iter().cloned().collect()
     }
 
-    /// How this message is sent: signed with the secret of its name, or if nobody has that one any more, with another.
+    /// How this message is sent: signed with the secret of its name, or with another one if that is no longer configured.
     fn sender(&self, message: &Message) -> Option<&Arc<Sender>> {
         let its = |sender: &&Arc<Sender>| sender.secret_name() == message.secret.as_deref();
         self.senders.iter().find(its).or(self.senders.first().filter(|_| self.begun))

@@ -1,8 +1,8 @@
-//! What waits for an endpoint, on disk: a file of JSON lines that grows with each message and each thing that happens
-//! to one, and is written anew when most of it is past.
+//! The messages that wait for an endpoint, on disk: a file of JSON lines that grows with each message and each thing that
+//! happens to one, and is rewritten when most of its lines are settled.
 //!
-//! Processes share a folder. In it are numbered ones: the first process at an endpoint has its file in `0`, another
-//! one at the same time has another file in `1`. Whoever comes when they are gone takes over what they left.
+//! Processes share a folder with numbered folders in it: the first process that uses an endpoint has its file in `0`, a second
+//! one at the same time has its file in `1`. A later process takes over the files of processes that are gone.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 /// One message, ready to be sent. Kept as it will be sent: a signature is over these very bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Message {
-    /// When it was told, in milliseconds; never less than that of the message before.
+    /// When it was accepted, in milliseconds; never less than that of the message before.
     pub(super) at: u64,
     pub(super) id: Arc<str>,
     /// Where it goes, and whose it is: so that a file can be understood alone.
@@ -59,7 +59,7 @@ const MOST_PROCESSES: u32 = 1024;
 /// A file is written anew when it is twice as long as it was then, and this much.
 const WORTH_REPLACING: u64 = 1024 * 1024;
 
-/// The file of one endpoint. Nobody else has it while this lives.
+/// The file of one endpoint. No other process uses it while this lives.
 #[derive(Debug)]
 pub(super) struct Journal {
     path: PathBuf,
@@ -171,7 +171,7 @@ impl Left {
         self.damaged += other.damaged;
         self.messages.extend(other.messages);
         self.messages.sort_by_key(|message| message.at);
-        // Whoever took over and was killed before the other file was gone has written some twice.
+        // A process that was killed while it took over another one's file has written some messages twice.
         let mut seen = HashSet::new();
         self.messages.retain(|message| seen.insert(message.id.clone()));
     }
@@ -182,7 +182,7 @@ impl Left {
 pub struct KeptWebhooks {
     /// The endpoint; empty when the file is too damaged to say.
     pub url: String,
-    /// Who told them: see [`WebhookOptions::owner`](super::WebhookOptions::owner).
+    /// Who sent them: see [`WebhookOptions::owner`](super::WebhookOptions::owner).
     pub owner: String,
     /// How many there are.
     pub messages: usize,
@@ -228,7 +228,7 @@ fn file_name(owner: &str, url: &str) -> String {
     format!("{name}.jsonl")
 }
 
-/// Whoever has the lock beside a file may change it; `None` when another process has it.
+/// The lock beside a file: its holder may change the file. `None` when another process has it.
 fn lock(file: &Path) -> io::Result<Option<File>> {
     let lock = private().create(true).truncate(false).open(file.with_extension("lock"))?;
     match lock.try_lock() {
@@ -269,7 +269,7 @@ fn to_bytes(lines: &[impl Serialize]) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Contexts are nobody else's business.
+/// Other users must not read the contexts.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).mode(0o600);
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_was_killed_while_taking_over_has_written_nothing_twice() {
+    fn a_process_killed_while_taking_over_has_written_nothing_twice() {
         let folder = tempfile::tempdir().unwrap();
         let [first, second] = [(); 2].map(|()| Journal::open(folder.path(), "o", "u").unwrap().0);
         for (mut journal, number) in [(first, 1), (second, 2)] {

@@ -1,4 +1,4 @@
-//! Webhook observers (R10.5): told over HTTP, in order, without the run noticing.
+//! Webhook observers (R10.5): they get events over HTTP, in order, and never delay the run.
 
 mod address;
 mod deliver;
@@ -88,7 +88,7 @@ impl fmt::Debug for WebhookOptions {
     }
 }
 
-/// Who is told, and as whom.
+/// Where events are sent, and in whose name.
 #[derive(Clone)]
 pub struct WebhookSpec {
     /// Where to: https, or http to loopback.

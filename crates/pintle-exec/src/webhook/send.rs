@@ -16,11 +16,11 @@ use super::{
 /// How an attempt ended.
 pub(super) enum Sent {
     Delivered,
-    /// The endpoint, or a rule of ours, said no. Asking again will not help.
+    /// The endpoint, or a rule of ours, refused it. A retry will not help.
     Refused(String),
     /// The endpoint could not take it, perhaps because of what it is.
     Failed(String),
-    /// Nobody is there, or asks for time: that says nothing about the message.
+    /// The endpoint cannot be reached, or asks for time: the message itself may be fine.
     Away(String),
 }
 
@@ -45,7 +45,7 @@ impl Sender {
             .redirect(Policy::none())
             .referer(false)
             .timeout(options.request_timeout)
-            // Who cannot be reached is told from who does not answer.
+            // So that an endpoint that cannot be reached differs from one that does not answer.
             .connect_timeout(options.request_timeout / 2)
             .dns_resolver(dns)
             .user_agent(concat!("pintle/", env!("CARGO_PKG_VERSION")));

@@ -62,8 +62,8 @@ impl WorkerSpec {
 /// `{"ready": true, "concurrent": true}` once: then it gets requests while others are under way, and answers them in any order.
 /// Otherwise it gets them one at a time. What it writes to stderr is kept for the message of its failure.
 ///
-/// An id is a number that nobody can guess: what a program that the worker runs prints to the same stdout, such as a
-/// line of a file, answers nothing. An answer to an id that was not requested, or a second one to the same id, harms no
+/// An id is a number that cannot be guessed: output of a program that the worker runs, such as a line of a file on the same
+/// stdout, answers nothing. An answer to an id that was not requested, or a second one to the same id, harms no
 /// request; it only counts as noise.
 ///
 /// It is started on first use. How a request can fail: `Spawn`; `Gone` (it died, or is waiting to be started
@@ -100,13 +100,13 @@ struct Request {
     id: u64,
     line: Vec<u8>,
     deadline: Instant,
-    /// What was odd while it was waited for, for whoever waits in vain.
+    /// A mistake of the worker meanwhile, for the failure if no answer comes.
     oddity: Arc<OnceLock<&'static str>>,
     answer: oneshot::Sender<Result<Value, Failure>>,
 }
 
 impl Request {
-    /// Whoever asked may have gone; that is all right.
+    /// The caller may be gone, which is fine.
     fn fail(self, failure: Failure) {
         let _ = self.answer.send(Err(failure));
     }

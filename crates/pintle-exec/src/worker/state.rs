@@ -14,15 +14,15 @@ use crate::{capture::FLOOD_LIMIT, strict_json};
 
 /// How many requests a concurrent worker has at most.
 const CONCURRENT: usize = 64;
-/// How long after a deadline the answer may still come before the worker counts as silent.
+/// How long after a deadline the answer may still come before the worker is treated as silent.
 const LATE: Duration = Duration::from_millis(500);
 /// How long a worker that talks nonsense is listened to before it gets its next request.
 const NONSENSE: Duration = Duration::from_secs(3);
-/// How many lines in a row that are no answers are too many.
+/// How many lines in a row may be something other than answers.
 const NONSENSE_LINES: u32 = 100;
 /// How many deadlines in a row a concurrent worker may let pass.
 const MISSES: u32 = 3;
-/// How many requests that nobody waits for any more are remembered.
+/// How many finished requests are remembered.
 const REMEMBERED: usize = 1024;
 
 #[derive(Default)]
@@ -33,18 +33,18 @@ pub(super) struct State {
     unsent: Option<Unsent>,
     /// The oldest first.
     under_way: Vec<Request>,
-    /// Requests that are over: another answer to one of them is not an answer to nothing.
+    /// Finished requests, to tell a second answer from an answer to an unknown id.
     over: VecDeque<Over>,
     ready: bool,
     concurrent: bool,
     missed: u32,
-    /// Bytes, and lines that were no answers, on stdout since the last answer.
+    /// Bytes, and lines other than answers, on stdout since the last answer.
     noise: usize,
     nonsense_lines: u32,
     answered: bool,
-    /// It talked nonsense: the next request is kept from it until it has been quiet for a while.
+    /// It printed lines that are not answers: the next request waits until it has been quiet for a while.
     nonsense: Option<Nonsense>,
-    /// The last thing it said that harmed nobody and still was wrong.
+    /// The last mistake that failed no request.
     oddity: Option<&'static str>,
 }
 
@@ -105,7 +105,7 @@ impl State {
         }
     }
 
-    /// The request of which it has not been told a single byte.
+    /// The request of which it has not read a single byte.
     pub(super) fn take_untold(&mut self) -> Option<Request> {
         let Unsent { id, line, .. } = self.unsent.take_if(|unsent| unsent.sent == 0)?;
         let request = self.under_way.pop_if(|newest| newest.id == id)?;
@@ -220,7 +220,7 @@ impl State {
         }
     }
 
-    /// Something that was wrong and harms nobody. It is counted; and whoever waits in vain gets to know of it.
+    /// A mistake that fails no request. It is counted, and named in the failure of a request that gets no answer.
     fn wonder(&mut self, oddity: &'static str) {
         self.nonsense_lines += 1;
         self.oddity = Some(oddity);
@@ -290,7 +290,7 @@ impl State {
 
 fn answer_in(mut message: Map<String, Value>) -> Result<Value, Failure> {
     let (result, error) = (message.remove("result"), message.remove("error"));
-    // A no that stands beside the result would be heard by nobody.
+    // A refusal beside the result would be ignored.
     if let Some(stray) = message.keys().find(|key| *key != "id") {
         let why = format!(
             "the worker's answer has `{stray}` beside its result: it belongs into `result`"

@@ -14,7 +14,7 @@ use super::{
     process::{Ended, WorkerProcess},
 };
 
-/// Lives until nobody can ask any more, or it is told to stop.
+/// Runs until the last sender of requests is gone, or `stop` is notified.
 pub(super) async fn supervise(
     spec: Arc<WorkerSpec>,
     mut requests: mpsc::Receiver<Request>,

@@ -236,7 +236,7 @@ pub(super) async fn retry(
     call: Call<Nothing, Nothing>,
 ) -> Result<Reply<MessageReply>, ApiError> {
     if !api.gateway.retry_dead(&call.id).await? {
-        return Err(ApiError::not_found("there is no such dead letter"));
+        return Err(ApiError::not_found("no dead letter has this id"));
     }
     let reply = MessageReply { run_id: call.id, reply: None, outcome: "queued".into() };
     Ok(Reply::Json(StatusCode::ACCEPTED, reply))

@@ -86,7 +86,9 @@ pub fn router(
     }
     guarded
         .merge(open)
-        .fallback(async || ApiError::not_found("there is no such address"))
+        .fallback(async || {
+            ApiError::not_found("this address does not exist; `GET /openapi.json` lists what does")
+        })
         .method_not_allowed_fallback(async || {
             let message = "this address takes another method";
             ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method", message)

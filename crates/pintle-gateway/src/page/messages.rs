@@ -52,6 +52,6 @@ pub(super) async fn retry(
 ) -> Result<Response, Problem> {
     match api.gateway.retry_dead(&id).await? {
         true => Ok(to("/messages")),
-        false => Err(Problem::not_found("This message is no dead letter any more.")),
+        false => Err(Problem::not_found("This message is not a dead letter any more.")),
     }
 }

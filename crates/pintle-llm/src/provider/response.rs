@@ -138,7 +138,7 @@ impl Response {
     }
 }
 
-/// Drops calls that nobody made.
+/// Drops calls that the model did not make.
 ///
 /// Some servers number the calls of a message from 1. The client library fills the gap before the first with
 /// an unfinished copy of it, under the same id.

@@ -131,7 +131,7 @@ fn finish_reason(name: &str) -> Result<FinishReason, Problem> {
     })
 }
 
-/// An object's fields, each of which is taken once; what nobody took is unknown.
+/// An object's fields, each of which is taken once; a field that is left over is unknown.
 struct Fields {
     /// Where the object is, as in `toolCalls[0]`.
     place: String,

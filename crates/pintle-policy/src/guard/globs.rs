@@ -17,7 +17,7 @@ pub(crate) fn glob(text: &str) -> Result<Pattern, PatternError> {
                 format!("`[^{others}]` turns nothing round here: write `[!{others}]`")
             }
             Set { inside, .. } if inside.starts_with("[:") => format!(
-                "`[{inside}]` is no class of letters here: write them out, like `[a-z]` or `[0-9]`"
+                "`[{inside}]` is not a class of letters here: write them out, like `[a-z]` or `[0-9]`"
             ),
             _ => continue,
         };

@@ -91,7 +91,7 @@ fn other_spelling(text: &str) -> Option<String> {
         let words = text.split_whitespace().map(|word| word.strip_suffix(":*").unwrap_or(word));
         let words: Vec<&str> = words.collect();
         return Some(format!(
-            "ends a word with `:*`, which is no sign for its arguments here: write `{} *`; a colon itself is `[:]`",
+            "ends a word with `:*`, which does not stand for its arguments here: write `{} *`; a colon itself is `[:]`",
             words.join(" ")
         ));
     }

@@ -11,7 +11,7 @@ impl Walk<'_> {
         let (start, text) = self.bare(node);
         let is_plain = !text.contains(['"', '\'', '\\', '`', '#', '\n']) && text.ends_with("))");
         if !is_plain {
-            return Err(self.ledger.trouble(start, "`((` that is no arithmetic"));
+            return Err(self.ledger.trouble(start, "`((` that is not arithmetic"));
         }
         let read = walk(&format!(": \"{text}\""))?;
         self.found.multiplies |= read.multiplies;

@@ -179,7 +179,7 @@ impl<'s> Walk<'s> {
             }
             // A shell tries it as arithmetic first.
             "command_substitution" | "subshell" if opens_twice(self.bare(node).1) => {
-                return Err(self.ledger.trouble(node.start_byte(), "`((` that is no arithmetic"));
+                return Err(self.ledger.trouble(node.start_byte(), "`((` that is not arithmetic"));
             }
             "process_substitution" | "arithmetic_expansion" => self.ledger.mark(self.bare(node).0),
             "command_substitution" => {

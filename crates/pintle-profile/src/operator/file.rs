@@ -88,11 +88,11 @@ pub(super) fn read(text: &str, tools: &[ToolSpec]) -> (OperatorFile, Node, Vec<P
     let mut problems = syntax(&errors, text);
     let document = node_of_table(table.get_ref(), 0..text.len());
     let shape = schema_check::check(&document, &SCHEMA, Path::new(""), &[]);
-    // A value that could not be read is told of once.
-    let told = |at: &Range<usize>| {
+    // A value that could not be read is reported once.
+    let reported = |at: &Range<usize>| {
         problems.iter().any(|it| it.span.start <= at.end && at.start <= it.span.end)
     };
-    let shape: Vec<Problem> = shape.into_iter().filter(|it| !told(&it.span)).collect();
+    let shape: Vec<Problem> = shape.into_iter().filter(|it| !reported(&it.span)).collect();
     problems.extend(shape);
     problems.extend(between_fields(&document, tools));
     problems.extend(sandbox::check(&document));
@@ -138,10 +138,10 @@ fn between_fields(file: &Node, tools: &[ToolSpec]) -> Vec<Problem> {
     if let Some(named) = file.get("approvers") {
         let blank = |it: &&Node| it.text().is_some_and(|who| who.trim().is_empty());
         let empty = (named.is_list() && named.items().is_empty()).then_some(named);
-        for nobody in empty.into_iter().chain(named.items().iter().filter(blank)) {
+        for missing in empty.into_iter().chain(named.items().iter().filter(blank)) {
             let (what, label) = ("`approvers` is empty", "then nothing could be approved");
             let help = "name users of this machine, or `operator`, or leave it out";
-            problems.push(Problem::at(nobody.span.clone(), what, label, help));
+            problems.push(Problem::at(missing.span.clone(), what, label, help));
         }
     }
     for entry in items("webhook_allowlist") {

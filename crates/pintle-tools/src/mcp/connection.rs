@@ -125,7 +125,7 @@ impl Connection {
         }
     }
 
-    /// Calls a tool. Dropping the future tells the server that nobody waits any more.
+    /// Calls a tool. Dropping the future cancels the request at the server.
     pub(super) async fn call(
         &self,
         tool: &str,

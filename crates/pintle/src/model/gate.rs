@@ -22,7 +22,7 @@ use crate::{
 
 /// Handlers stop: they run one after another and each returns a [`Verdict`]. A handler that fails **blocks**.
 ///
-/// `F` is [`Binding`] (a block stops the action, and the chain) or [`Advisory`] (a block is recorded and told to
+/// `F` is [`Binding`] (a block stops the action, and the chain) or [`Advisory`] (a block is recorded and reported to
 /// the model; the run and the chain go on). Handlers have five seconds; [`Registrar::deadline`](crate::Registrar::deadline)
 /// sets another time. One that times out again and again blocks at once: see [`HandlerInfo::FAILING_AFTER`](crate::HandlerInfo::FAILING_AFTER).
 ///
@@ -38,7 +38,7 @@ use crate::{
 /// }
 ///
 /// point! {
-///     /// A service was deployed. A block is told, and changes nothing.
+///     /// A service was deployed. A block is reported, and changes nothing.
 ///     pub struct AfterDeploy = "after_deploy": Gate<Advisory> {
 ///         /// Which.
 ///         pub service: String,
@@ -57,7 +57,7 @@ pub struct Gate<F>(PhantomData<fn() -> F>);
 #[derive(Debug, Clone, Copy)]
 pub struct Binding;
 
-/// A block is recorded and told to the model; the action goes on.
+/// A block is recorded and reported to the model; the action goes on.
 ///
 /// See [`Gate`] for an example.
 #[derive(Debug, Clone, Copy)]

@@ -131,7 +131,7 @@ impl<P: Point> Default for VoidRun<P> {
     }
 }
 
-/// Of several fatal failures, the handler that comes first in the order is named, whoever failed first.
+/// Of several fatal failures, the handler that comes first in the order is named, even if another one failed earlier.
 fn settle<P: Point<Model = Void>>(
     fire: &mut Calls<'_, P>,
     reached: &Reached<'_, P>,

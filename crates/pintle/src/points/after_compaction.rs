@@ -5,7 +5,7 @@ use crate::{Void, point};
 point! {
     /// After the older part of a conversation was replaced by a summary, for the next requests. What is stored stays.
     ///
-    /// **Answer**: nothing: it observes.
+    /// **Answer**: nothing. It only observes.
     ///
     /// **Failure**: a handler that fails is recorded; the other handlers finish and the fire succeeds. Registered
     /// fail-closed, the others finish and the fire returns an error naming it.
@@ -23,13 +23,13 @@ point! {
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub struct AfterCompaction = "after_compaction": Void {
-        /// What stands for the older messages now.
+        /// The summary that replaces the older messages.
         pub summary: String,
         /// How many messages stay as they are.
         pub kept_messages: u32,
         /// How many tokens the request had before, estimated.
         pub tokens_before: u64,
-        /// How many it has now.
+        /// How many it has now, estimated.
         pub tokens_after: u64,
     }
 }

@@ -6,7 +6,7 @@ use crate::{Void, point};
 point! {
     /// After each model request completes.
     ///
-    /// **Answer**: nothing: it observes.
+    /// **Answer**: nothing. It only observes.
     ///
     /// **Failure**: a handler that fails is recorded; the other handlers finish and the fire succeeds. Registered
     /// fail-closed, the others finish and the fire returns an error naming it.
@@ -24,15 +24,15 @@ point! {
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub struct AfterLlmCall = "after_llm_call": Void {
-        /// What the model wrote.
+        /// The text of the answer.
         pub text: String,
-        /// What it cost.
+        /// Its tokens and cost.
         pub usage: LlmUsage,
-        /// Ties it to its `before_llm_call`.
+        /// The id of the request, the same as in its `before_llm_call`.
         pub request_id: String,
         /// Why the model stopped.
         pub finish_reason: String,
-        /// How long it took.
+        /// The duration, in milliseconds.
         pub duration_ms: u64,
     }
 }

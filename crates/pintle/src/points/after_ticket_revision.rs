@@ -5,7 +5,7 @@ use crate::{Void, point};
 point! {
     /// When a ticket's completion was rejected and the ticket moved to `needs_revision`.
     ///
-    /// **Answer**: nothing: it observes.
+    /// **Answer**: nothing. It only observes.
     ///
     /// **Failure**: a handler that fails is recorded; the other handlers finish and the fire succeeds. Registered
     /// fail-closed, the others finish and the fire returns an error naming it.
@@ -23,18 +23,18 @@ point! {
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub struct AfterTicketRevision = "after_ticket_revision": Void {
-        /// The ticket.
+        /// The id of the ticket.
         pub task_id: String,
-        /// What was claimed to be done.
+        /// The work that was reported as done.
         pub summary: String,
-        /// What was asked for.
+        /// The acceptance criteria of the ticket.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub acceptance_criteria: Option<String>,
-        /// Why it was rejected.
+        /// The reason for the rejection.
         pub reason: String,
-        /// Who works on it.
+        /// The personality that works on it.
         pub assignee: String,
-        /// How much the assignee may decide alone.
+        /// How much the assignee may decide without a person.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub autonomy_tier: Option<u32>,
         /// The share of the assignee's completions that were accepted.

@@ -8,7 +8,7 @@ use crate::{Void, point};
 point! {
     /// After each tool call, whatever became of it: also a rejected one, and one that panicked.
     ///
-    /// **Answer**: nothing: it observes.
+    /// **Answer**: nothing. It only observes.
     ///
     /// **Failure**: a handler that fails is recorded; the other handlers finish and the fire succeeds. Registered
     /// fail-closed, the others finish and the fire returns an error naming it.
@@ -26,17 +26,17 @@ point! {
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub struct AfterToolCall = "after_tool_call": Void, tool = tool_name {
-        /// The call.
+        /// The id of the call.
         pub tool_call_id: String,
-        /// The tool.
+        /// The name of the tool.
         pub tool_name: String,
         /// The final arguments.
         pub args: Value,
-        /// What came out.
+        /// The result.
         pub result: ToolCallResult,
-        /// How long it took; 0 for a call that did not run.
+        /// The duration, in milliseconds; 0 for a call that did not run.
         pub duration_ms: u64,
-        /// What became of it.
+        /// How the call ended.
         pub outcome: ToolOutcome,
     }
 }

@@ -5,7 +5,7 @@ use crate::{Void, point};
 point! {
     /// At the end of each run, after the final `done` event has reached the user.
     ///
-    /// **Answer**: nothing: it observes.
+    /// **Answer**: nothing. It only observes.
     ///
     /// **Failure**: a handler that fails is recorded; the other handlers finish and the fire succeeds. Registered
     /// fail-closed, the others finish and the fire returns an error naming it.
@@ -34,7 +34,7 @@ point! {
         pub total_tool_calls: u32,
         /// The tools that were asked for, each once, in order of first use.
         pub tool_names: Vec<String>,
-        /// What the user said.
+        /// The user's message.
         pub initial_prompt: String,
         /// How the run ended: `end_turn`, `aborted`, `max_turns`, …
         pub outcome: String,

@@ -24,7 +24,7 @@ point! {
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub struct BeforeCompaction = "before_compaction": Modifying<CompactionPatch> {
-        /// Why.
+        /// The reason for the summary.
         pub reason: CompactionReason,
         /// How many messages the next request would have.
         pub message_count: u32,
@@ -43,7 +43,7 @@ patch! {
     /// assert_eq!(serde_json::to_value(&patch).unwrap(), serde_json::json!({ "keepRounds": 2 }));
     /// ```
     pub struct CompactionPatch {
-        /// What the summary has to say, for the model that writes it.
+        /// Instructions for the model that writes the summary.
         pub instructions: Option<String>,
         /// How many of the newest rounds stay as they are. At least one does, and no more than fit.
         pub keep_rounds: Option<u32>,

@@ -23,9 +23,9 @@ point! {
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub struct BeforeDispatch = "before_dispatch": Claiming<Suppressed> {
-        /// Where it goes.
+        /// The chat that the message goes to.
         pub chat_id: String,
-        /// Which channel.
+        /// The channel, such as `telegram`.
         pub platform: String,
         /// The final text.
         pub text: String,
@@ -42,7 +42,7 @@ claim! {
     /// assert_eq!(serde_json::to_value(&claim).unwrap()["reason"], "said already");
     /// ```
     pub struct Suppressed {
-        /// Why.
+        /// The reason for the summary.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub reason: Option<String>,
     }

@@ -5,7 +5,7 @@ use crate::{Void, point};
 point! {
     /// Immediately before each model request.
     ///
-    /// **Answer**: nothing: it observes.
+    /// **Answer**: nothing. It only observes.
     ///
     /// **Failure**: a handler that fails is recorded; the other handlers finish and the fire succeeds. Registered
     /// fail-closed, the others finish and the fire returns an error naming it.
@@ -23,11 +23,11 @@ point! {
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub struct BeforeLlmCall = "before_llm_call": Void {
-        /// What the request goes to.
+        /// The model that the request goes to.
         pub model: String,
         /// The request's number within the run, from 1.
         pub turn_number: u32,
-        /// Ties it to its `after_llm_call`.
+        /// The id of the request, the same as in its `after_llm_call`.
         pub request_id: String,
     }
 }

@@ -33,7 +33,7 @@ point! {
 }
 
 patch! {
-    /// What may be changed about the system prompt. An override replaces everything but the safety prelude.
+    /// The changes that a handler can make to the system prompt. An override replaces everything but the safety prelude.
     ///
     /// ```
     /// use pintle::points::PromptPatch;
@@ -46,7 +46,7 @@ patch! {
         pub prepend_system: Option<String>,
         /// Goes after everything else.
         pub append_system: Option<String>,
-        /// Takes the place of everything but the safety prelude.
+        /// Replaces everything but the safety prelude.
         pub override_system: Option<String>,
     }
     alias "additionalContext" = "appendSystem"

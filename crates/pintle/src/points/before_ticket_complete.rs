@@ -23,14 +23,14 @@ point! {
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub struct BeforeTicketComplete = "before_ticket_complete": Claiming<Rejected> {
-        /// The ticket.
+        /// The id of the ticket.
         pub task_id: String,
-        /// What is claimed to be done.
+        /// The work that is reported as done.
         pub summary: String,
-        /// What was asked for.
+        /// The acceptance criteria of the ticket.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub acceptance_criteria: Option<String>,
-        /// How much the assignee may decide alone.
+        /// How much the assignee may decide without a person.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub autonomy_tier: Option<u32>,
     }
@@ -46,7 +46,7 @@ claim! {
     /// assert_eq!(serde_json::to_value(&claim).unwrap()["reason"], "no tests");
     /// ```
     pub struct Rejected {
-        /// What is missing.
+        /// The reason: the work that is missing.
         pub reason: String,
     }
 }

@@ -26,9 +26,9 @@ point! {
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub struct BeforeToolCall = "before_tool_call": Modifying<ToolCallPatch>, tool = tool_name {
-        /// The call.
+        /// The id of the call.
         pub tool_call_id: String,
-        /// The tool.
+        /// The name of the tool.
         pub tool_name: String,
         /// The arguments the model gave.
         pub args: Value,
@@ -36,7 +36,7 @@ point! {
 }
 
 patch! {
-    /// What may be changed about a tool call.
+    /// The changes that a handler can make to a tool call.
     ///
     /// ```
     /// use pintle::points::ToolCallPatch;
@@ -45,7 +45,7 @@ patch! {
     /// assert_eq!(serde_json::to_value(&denied).unwrap()["error"], "not on production");
     /// ```
     pub struct ToolCallPatch {
-        /// Takes the place of the arguments. They are judged like any others.
+        /// Replaces the arguments. The new ones are judged like any others.
         pub args: Option<Value>,
         /// Denies the call, for this reason.
         pub error: Option<String>,

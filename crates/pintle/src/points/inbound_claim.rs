@@ -40,7 +40,7 @@ claim! {
     /// assert_eq!(serde_json::to_value(&claim).unwrap()["reply"], "pong");
     /// ```
     pub struct Handled {
-        /// What to answer.
+        /// The reply to the sender.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub reply: Option<String>,
     }

@@ -18,12 +18,12 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "role", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Message {
-    /// What a person (or a parent agent) said.
+    /// A message of a person, or of a parent agent.
     User {
         /// The words.
         text: String,
     },
-    /// What the model answered.
+    /// An answer of the model.
     Assistant {
         /// The words; empty when the model only asked for tools.
         text: String,
@@ -31,7 +31,7 @@ pub enum Message {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<ToolCall>,
     },
-    /// What became of the tool calls of the message before.
+    /// The results of the tool calls of the message before.
     ToolResults {
         /// One per call, in the calls' order.
         results: Vec<ToolResult>,
@@ -60,7 +60,7 @@ pub struct ToolCall {
     pub malformed: Option<String>,
 }
 
-/// What became of one tool call.
+/// The result of one tool call.
 ///
 /// ```
 /// use pintle::points::ToolResult;
@@ -77,7 +77,7 @@ pub struct ToolResult {
     pub tool_call_id: String,
     /// The tool's name.
     pub tool_name: String,
-    /// What the tool said, or why it did not run.
+    /// The tool's output, or why it did not run.
     pub content: String,
     /// An error stays an error when the conversation is replayed.
     pub is_error: bool,

@@ -6,7 +6,7 @@ use crate::{Void, point};
 point! {
     /// When the gateway has accepted an inbound message.
     ///
-    /// **Answer**: nothing: it observes.
+    /// **Answer**: nothing. It only observes.
     ///
     /// **Failure**: a handler that fails is recorded; the other handlers finish and the fire succeeds. Registered
     /// fail-closed, the others finish and the fire returns an error naming it.

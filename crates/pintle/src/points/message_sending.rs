@@ -26,7 +26,7 @@ point! {
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub struct MessageSending = "message_sending": Modifying<MessagePatch> {
-        /// Where it goes.
+        /// The chat that the message goes to.
         pub chat_id: String,
         /// The message.
         pub message: OutboundMessage,
@@ -34,7 +34,7 @@ point! {
 }
 
 patch! {
-    /// What may be changed about an outbound message.
+    /// The changes that a handler can make to an outbound message.
     ///
     /// ```
     /// use pintle::points::{MessagePatch, OutboundMessage};
@@ -44,7 +44,7 @@ patch! {
     /// assert_eq!(serde_json::to_value(&patch).unwrap()["message"]["text"], "[redacted]");
     /// ```
     pub struct MessagePatch {
-        /// Takes the place of the message.
+        /// Replaces the message.
         pub message: Option<OutboundMessage>,
     }
 }

@@ -5,7 +5,7 @@ use crate::{Void, point};
 point! {
     /// When an outbound message was dispatched, or could not be.
     ///
-    /// **Answer**: nothing: it observes.
+    /// **Answer**: nothing. It only observes.
     ///
     /// **Failure**: a handler that fails is recorded; the other handlers finish and the fire succeeds. Registered
     /// fail-closed, the others finish and the fire returns an error naming it.
@@ -23,12 +23,12 @@ point! {
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub struct MessageSent = "message_sent": Void {
-        /// Where it went.
+        /// The chat that the message went to.
         pub chat_id: String,
-        /// The channel's id of it.
+        /// The channel's id of the message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub message_id: Option<String>,
-        /// Whether the channel took it.
+        /// Whether the channel accepted it.
         pub ok: bool,
     }
 }

@@ -5,10 +5,10 @@ use crate::{Advisory, Gate, point};
 point! {
     /// After each successful response, before its message is stored.
     ///
-    /// **Answer**: go on, or stop and why; both with `output` and `additionalContext` for the model if it likes.
+    /// **Answer**: allow, or block with a reason; both may have `output` and `additionalContext` for the model.
     ///
-    /// **Failure**: a handler that fails counts as a block: it is recorded and told to the model, and the run goes
-    /// on.
+    /// **Failure**: a failing handler is treated as a block: it is recorded and reported to the model, and the run
+    /// goes on.
     ///
     /// **Time**: five seconds, unless its registration says otherwise; then it is dropped and blocks.
     ///
@@ -24,18 +24,18 @@ point! {
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub struct ModelPost = "model.post": Gate<Advisory> {
-        /// What answered.
+        /// The model that answered.
         pub model: String,
-        /// Why it stopped.
+        /// Why the model stopped.
         pub stop_reason: String,
-        /// Tokens read.
+        /// Tokens of the request.
         pub input_tokens: u64,
-        /// Tokens written.
+        /// Tokens of the answer.
         pub output_tokens: u64,
         /// The price, when it is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub cost_usd: Option<f64>,
-        /// How many tools it asks for.
+        /// How many tool calls the answer has.
         pub tool_call_count: u32,
     }
 }

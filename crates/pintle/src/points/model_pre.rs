@@ -5,10 +5,10 @@ use crate::{Advisory, Gate, point};
 point! {
     /// Before each attempt at a model request, retries included. What a handler adds lands on this very request.
     ///
-    /// **Answer**: go on, or stop and why; both with `output` and `additionalContext` for the model if it likes.
+    /// **Answer**: allow, or block with a reason; both may have `output` and `additionalContext` for the model.
     ///
-    /// **Failure**: a handler that fails counts as a block: it is recorded and told to the model, and the run goes
-    /// on.
+    /// **Failure**: a failing handler is treated as a block: it is recorded and reported to the model, and the run
+    /// goes on.
     ///
     /// **Time**: five seconds, unless its registration says otherwise; then it is dropped and blocks.
     ///
@@ -23,9 +23,9 @@ point! {
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub struct ModelPre = "model.pre": Gate<Advisory> {
-        /// What the request goes to.
+        /// The model that the request goes to.
         pub model: String,
-        /// How many messages it carries.
+        /// How many messages the request has.
         pub message_count: u32,
     }
 }

@@ -25,16 +25,16 @@ point! {
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub struct PersonalitySwitched = "personality_switched": Modifying<PersonalityPatch> {
-        /// Who the agent was.
+        /// The personality before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub from: Option<String>,
-        /// Who it is now.
+        /// The new personality.
         pub to: String,
     }
 }
 
 patch! {
-    /// What may be changed about a switch.
+    /// The changes that a handler can make to a switch of personality.
     ///
     /// ```
     /// use pintle::points::{PersonalityConfig, PersonalityPatch};
@@ -44,7 +44,7 @@ patch! {
     /// assert_eq!(serde_json::to_value(&patch).unwrap()["personality"]["prompt"], "You write code.");
     /// ```
     pub struct PersonalityPatch {
-        /// Takes the place of the new personality's configuration.
+        /// Replaces the configuration of the new personality.
         pub personality: Option<PersonalityConfig>,
     }
 }

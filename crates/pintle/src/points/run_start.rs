@@ -5,10 +5,10 @@ use crate::{Advisory, Gate, point};
 point! {
     /// At the top of every run.
     ///
-    /// **Answer**: go on, or stop and why; both with `output` and `additionalContext` for the model if it likes.
+    /// **Answer**: allow, or block with a reason; both may have `output` and `additionalContext` for the model.
     ///
-    /// **Failure**: a handler that fails counts as a block: it is recorded and told to the model, and the run goes
-    /// on.
+    /// **Failure**: a failing handler is treated as a block: it is recorded and reported to the model, and the run
+    /// goes on.
     ///
     /// **Time**: five seconds, unless its registration says otherwise; then it is dropped and blocks.
     ///
@@ -23,7 +23,7 @@ point! {
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub struct RunStart = "session.start": Gate<Advisory> {
-        /// What the run's requests go to.
+        /// The model of the run.
         pub model: String,
         /// Whether this is the session's first run.
         pub new_session: bool,

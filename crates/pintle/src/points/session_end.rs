@@ -5,10 +5,10 @@ use crate::{Advisory, Gate, point};
 point! {
     /// At every exit of a run, also when the caller just drops it.
     ///
-    /// **Answer**: go on, or stop and why; both with `output` and `additionalContext` for the model if it likes.
+    /// **Answer**: allow, or block with a reason; both may have `output` and `additionalContext` for the model.
     ///
-    /// **Failure**: a handler that fails counts as a block: it is recorded and told to the model, and the run goes
-    /// on.
+    /// **Failure**: a failing handler is treated as a block: it is recorded and reported to the model, and the run
+    /// goes on.
     ///
     /// **Time**: five seconds, unless its registration says otherwise; then it is dropped and blocks.
     ///

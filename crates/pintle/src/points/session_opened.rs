@@ -6,7 +6,7 @@ point! {
     /// On the first run of a session, before any model call; and again on the first run after a restart, with
     /// `resumed`.
     ///
-    /// **Answer**: nothing: it observes.
+    /// **Answer**: nothing. It only observes.
     ///
     /// **Failure**: a handler that fails is recorded; the other handlers finish and the fire succeeds. Registered
     /// fail-closed, the others finish and the fire returns an error naming it.
@@ -24,7 +24,7 @@ point! {
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub struct SessionOpened = "session_start": Void {
-        /// Whether the session was there before this process was.
+        /// Whether the session existed before this process started.
         pub resumed: bool,
     }
 }

@@ -5,7 +5,7 @@ use crate::{Void, point};
 point! {
     /// When a sub-agent's session has started. The envelope is the parent's.
     ///
-    /// **Answer**: nothing: it observes.
+    /// **Answer**: nothing. It only observes.
     ///
     /// **Failure**: a handler that fails is recorded; the other handlers finish and the fire succeeds. Registered
     /// fail-closed, the others finish and the fire returns an error naming it.

@@ -23,13 +23,13 @@ point! {
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub struct SubagentSpawning = "subagent_spawning": Modifying<SubagentPatch> {
-        /// What the sub-agent is asked to do.
+        /// The task of the sub-agent.
         pub prompt: String,
     }
 }
 
 patch! {
-    /// What may be changed about a sub-agent.
+    /// The changes that a handler can make to a sub-agent.
     ///
     /// ```
     /// use pintle::points::SubagentPatch;
@@ -38,9 +38,9 @@ patch! {
     /// assert_eq!(serde_json::to_value(&patch).unwrap(), serde_json::json!({ "personalityId": "coder" }));
     /// ```
     pub struct SubagentPatch {
-        /// Takes the place of what it is asked to do.
+        /// Replaces the task.
         pub prompt: Option<String>,
-        /// Who it is to be.
+        /// The personality of the sub-agent.
         pub personality_id: Option<String>,
     }
 }

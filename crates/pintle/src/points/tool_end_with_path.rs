@@ -6,7 +6,7 @@ point! {
     /// After a tool call whose arguments name a path: the first of `path`, `file_path`, `filePath`, `cwd` that is
     /// not empty.
     ///
-    /// **Answer**: nothing: it observes.
+    /// **Answer**: nothing. It only observes.
     ///
     /// **Failure**: a handler that fails is recorded; the other handlers finish and the fire succeeds. Registered
     /// fail-closed, the others finish and the fire returns an error naming it.
@@ -24,7 +24,7 @@ point! {
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub struct ToolEndWithPath = "tool_end_with_path": Void, tool = tool_name {
-        /// The tool.
+        /// The name of the tool.
         pub tool_name: String,
         /// The path, as the arguments name it.
         pub file_path: String,

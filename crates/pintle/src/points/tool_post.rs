@@ -7,10 +7,10 @@ use crate::{Advisory, Gate, point};
 point! {
     /// After each tool that ran.
     ///
-    /// **Answer**: go on, or stop and why; both with `output` and `additionalContext` for the model if it likes.
+    /// **Answer**: allow, or block with a reason; both may have `output` and `additionalContext` for the model.
     ///
-    /// **Failure**: a handler that fails counts as a block: it is recorded and told to the model, and the run goes
-    /// on.
+    /// **Failure**: a failing handler is treated as a block: it is recorded and reported to the model, and the run
+    /// goes on.
     ///
     /// **Time**: five seconds, unless its registration says otherwise; then it is dropped and blocks.
     ///
@@ -26,17 +26,17 @@ point! {
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub struct ToolPost = "tool.post": Gate<Advisory>, tool = tool_name {
-        /// The call.
+        /// The id of the call.
         pub tool_call_id: String,
-        /// The tool.
+        /// The name of the tool.
         pub tool_name: String,
         /// The arguments it ran with.
         pub tool_input: Value,
-        /// What came out.
+        /// The result.
         pub result: String,
-        /// Whether that is an error.
+        /// Whether the result is an error.
         pub is_error: bool,
-        /// How long it took.
+        /// The duration, in milliseconds.
         pub duration_ms: u64,
     }
 }

@@ -7,7 +7,7 @@ use crate::{Binding, Gate, point};
 point! {
     /// Before each tool runs, on its final arguments. A block means the tool never runs.
     ///
-    /// **Answer**: go on, or stop and why; both with `output` and `additionalContext` for the model if it likes.
+    /// **Answer**: allow, or block with a reason; both may have `output` and `additionalContext` for the model.
     ///
     /// **Failure**: a handler that fails **blocks**, with a reason that says how it failed. That cannot be
     /// loosened.
@@ -25,9 +25,9 @@ point! {
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub struct ToolPre = "tool.pre": Gate<Binding>, tool = tool_name {
-        /// The call.
+        /// The id of the call.
         pub tool_call_id: String,
-        /// The tool.
+        /// The name of the tool.
         pub tool_name: String,
         /// The final arguments.
         pub tool_input: Value,

@@ -15,7 +15,7 @@ macro_rules! shape {
 }
 
 shape! {
-    /// What a model request cost.
+    /// The tokens and the cost of a model request.
     ///
     /// ```
     /// use pintle::points::LlmUsage;
@@ -26,9 +26,9 @@ shape! {
     #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "camelCase")]
     pub struct LlmUsage {
-        /// Tokens read.
+        /// Tokens of the request.
         pub input_tokens: u64,
-        /// Tokens written.
+        /// Tokens of the answer.
         pub output_tokens: u64,
         /// Tokens read from the provider's cache.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,7 +59,7 @@ impl std::ops::AddAssign for LlmUsage {
 }
 
 shape! {
-    /// What came out of a tool call.
+    /// The result of a tool call.
     ///
     /// ```
     /// use pintle::points::ToolCallResult;
@@ -72,7 +72,7 @@ shape! {
     pub struct ToolCallResult {
         /// Whether it succeeded.
         pub ok: bool,
-        /// What the model gets to read.
+        /// The text that the model reads.
         pub content: String,
         /// What went wrong.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,7 +97,7 @@ pub enum CompactionReason {
     Manual,
 }
 
-/// What became of a tool call.
+/// How a tool call ended.
 ///
 /// ```
 /// assert_eq!(serde_json::to_value(pintle::points::ToolOutcome::TimedOut).unwrap(), "timed_out");
@@ -136,21 +136,21 @@ shape! {
     #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "camelCase")]
     pub struct InboundMessage {
-        /// The channel's id of it.
+        /// The channel's id of the message.
         pub id: String,
-        /// Which channel.
+        /// The channel, such as `telegram`.
         pub platform: String,
         /// Which of our bots it was sent to, where there are several.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub bot_id: Option<String>,
-        /// The chat it was said in.
+        /// The chat it was sent in.
         pub chat_id: String,
         /// The thread within the chat.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub thread_id: Option<String>,
-        /// Who said it.
+        /// The person who sent it.
         pub sender: Sender,
-        /// What was said.
+        /// The text of the message.
         pub text: String,
         /// Whether the chat is private.
         #[serde(default)]
@@ -162,7 +162,7 @@ shape! {
 }
 
 shape! {
-    /// Who said something on a channel.
+    /// A person on a channel.
     ///
     /// ```
     /// use pintle::points::Sender;
@@ -175,7 +175,7 @@ shape! {
     pub struct Sender {
         /// The channel's id of the person.
         pub id: String,
-        /// What they are called.
+        /// The person's name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub name: Option<String>,
     }
@@ -193,7 +193,7 @@ shape! {
     #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "camelCase")]
     pub struct OutboundMessage {
-        /// What is said.
+        /// The text of the message.
         pub text: String,
         /// The thread within the chat.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -205,7 +205,7 @@ shape! {
 }
 
 shape! {
-    /// Who the agent is: what `personality_switched` may put in place.
+    /// The configuration of a personality, which a handler of `personality_switched` can replace.
     ///
     /// ```
     /// use pintle::points::PersonalityConfig;

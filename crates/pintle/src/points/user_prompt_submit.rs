@@ -6,7 +6,7 @@ point! {
     /// When a user's message is about to enter the run. A block ends the run with its reason: nothing reaches the
     /// model.
     ///
-    /// **Answer**: go on, or stop and why; both with `output` and `additionalContext` for the model if it likes.
+    /// **Answer**: allow, or block with a reason; both may have `output` and `additionalContext` for the model.
     ///
     /// **Failure**: a handler that fails **blocks**, with a reason that says how it failed. That cannot be
     /// loosened.
@@ -24,7 +24,7 @@ point! {
     /// # Ok::<(), pintle::RegisterError>(())
     /// ```
     pub struct UserPromptSubmit = "user.prompt.submit": Gate<Binding> {
-        /// What the user said.
+        /// The user's message.
         pub prompt: String,
     }
 }

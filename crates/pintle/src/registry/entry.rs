@@ -138,7 +138,7 @@ impl Serialize for Source {
 /// })?;
 /// let info = &hooks.list()[0];
 /// assert_eq!((info.point, &*info.name, info.plugin.as_deref()), ("tool.pre", "no-prod", Some("safety")));
-/// assert_eq!(info.deadline.unwrap().as_secs(), 5, "what a gate has unless told otherwise");
+/// assert_eq!(info.deadline.unwrap().as_secs(), 5, "the default of a gate");
 /// # Ok::<(), pintle::RegisterError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]

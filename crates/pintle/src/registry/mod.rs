@@ -257,7 +257,7 @@ impl Hooks {
         all
     }
 
-    /// Nobody listens to the point with this index.
+    /// Whether the point with this index has no handler.
     #[inline]
     pub(crate) fn is_quiet(&self, index: usize) -> bool {
         let Some(word) = self.inner.occupied.get(index / 64) else { return false };

@@ -156,7 +156,7 @@ impl Registrar {
         self
     }
 
-    /// How long it may take. Then it is dropped and counts as timed out.
+    /// How long it may take. After that it is dropped, with the failure `TimedOut`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -238,7 +238,7 @@ impl Registrar {
         self
     }
 
-    /// At a gate: what it says is recorded, and has no effect. It blocks nothing, asks nobody and tells the model nothing,
+    /// At a gate: its verdict is recorded, and has no effect. It does not block, ask a person or tell the model anything,
     /// also when it fails: so a new rule can be tried on real work first.
     ///
     /// ```
