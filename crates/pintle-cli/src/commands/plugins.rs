@@ -8,6 +8,7 @@ use std::{
 };
 
 use pintle::Hooks;
+use pintle_gateway::api::AddedPlugin;
 use pintle_plugins::{Capability, Installed, InstalledPlugin, Kind, Manifest};
 use pintle_profile::typed;
 use rustix::termios::{QueueSelector, tcflush};
@@ -93,6 +94,35 @@ fn change(
 fn granted(plugin: &InstalledPlugin) -> Vec<String> {
     let asked = plugin.manifest.capabilities.iter();
     asked.filter(|it| plugin.grants.allows(it)).map(ToString::to_string).collect()
+}
+
+/// Every plugin that was added, as the page shows it; `loaded` are the ids of those that the agent has.
+pub(crate) fn on_page(
+    environment: &Environment,
+    loaded: &[String],
+) -> Result<Vec<AddedPlugin>, Problem> {
+    let installed = Installed::read(&environment.data_dir()?).map_err(of_installed)?;
+    let view = |id: &str| {
+        let plugin = installed.get(id).map_err(of_installed);
+        let (state, notes) = state(&plugin);
+        let state = match (state, loaded.iter().any(|it| it == id)) {
+            ("ready", true) => "active",
+            ("ready" | "lacks grants", false) => "not used",
+            (state, _) => state,
+        };
+        let fact = |fact: fn(&Manifest) -> String| {
+            plugin.as_ref().map(|it| fact(&it.manifest)).unwrap_or_default()
+        };
+        AddedPlugin {
+            id: id.to_owned(),
+            version: fact(|it| it.version.clone()),
+            kind: fact(|it| it.kind.to_string()),
+            grants: plugin.as_ref().map(granted).unwrap_or_default(),
+            state: state.to_owned(),
+            notes,
+        }
+    };
+    Ok(installed.ids().map(view).collect())
 }
 
 /// Whether a plugin that was added can be used, in a word, and why not.

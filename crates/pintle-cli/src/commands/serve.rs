@@ -87,11 +87,14 @@ pub(crate) async fn run(environment: &Environment, serve: Serve) -> Result<ExitC
     let gateway = builder.start().await?;
     let telling = tokio::spawn(tell_trouble(gateway.events().subscribe()));
     let has_no_host = serve.hosts.is_empty();
+    let loaded: Vec<String> =
+        assembled.plugins.list().into_iter().map(|it| it.manifest.id).collect();
     let config = ApiConfig {
         token,
         operator: environment.names(),
         hosts: serve.hosts,
         idle_hooks: idle_hooks(environment, &assembled)?,
+        plugins: super::plugins::on_page(environment, &loaded)?,
     };
     let router = api::router(gateway.clone(), config, address, served.telegram);
     let stop = CancellationToken::new();

@@ -69,6 +69,23 @@ fn a_blocked_call_is_seen_live_in_eight_tabs_and_after_a_lost_connection() {
     served.kill();
 }
 
+/// Prompt, words, calls at the same time with their own hooks, a sub-agent, and the export.
+#[test]
+fn a_past_run_is_read_step_by_step_and_exported() {
+    let world = World::new();
+    let run = |id: &str, command: &str| json!({ "id": id, "name": "terminal", "input": { "command": command } });
+    let delegate = json!({ "id": "three", "name": "delegate", "input": { "task": "see" } });
+    let model = world.script("both.json", &json!([
+        { "text": "I look at three things.", "toolCalls": [run("one", "echo one"), run("two", "rm -rf /"), delegate] },
+        { "text": "I go and see.", "toolCalls": [run("one", "echo seen")] },
+        { "text": "Seen." },
+        { "text": "All is well." },
+    ]));
+    let served = Served::start_with(&world, &["--model", &model]);
+    browses(&served, "run.mjs", "run", "");
+    served.kill();
+}
+
 #[test]
 fn ten_thousand_rows_keep_the_document_small() {
     let world = World::new();
@@ -145,6 +162,17 @@ fn story() -> (World, Served) {
         { "delayMs": 200, "usage": usage, "toolCalls": [{ "name": "edit_file", "input": edit }] },
         { "delayMs": 20, "text": "Two fixes and a new retry policy." },
     ]));
+    let notes =
+        ["--criteria", "The notes name every change of the API.", "--check", "test -s NOTES.md"];
+    for ticket in [
+        ["tickets", "create", "Write the release notes"].as_slice(),
+        &["tickets", "create", "Retry uploads"],
+    ] {
+        let more = if ticket[2].starts_with("Write") { notes.as_slice() } else { &[] };
+        assert_eq!(world.run(&[ticket, more].concat()).code, Some(0));
+    }
+    world.run(&["tickets", "take", "1"]);
+    world.run(&["tickets", "complete", "1", "--summary", "The notes are written."]);
     let served = Served::start_with(&world, &["--profile", ".", "--model", &model]);
     (world, served)
 }
@@ -158,7 +186,7 @@ fn every_page_is_readable_on_a_desk_and_on_a_phone_in_light_and_dark() {
     browses(&served, "pictures.mjs", "pictures", &folder.display().to_string());
     served.kill();
     let made = fs::read_dir(&folder).unwrap().count();
-    assert_eq!(made, 18, "nine pages on two screens");
+    assert_eq!(made, 20, "ten pages on two screens");
     if std::env::var_os("PINTLE_UPDATE").is_some_and(|value| value == "1") {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let (kept, all) = (root.join("docs/pictures"), root.join("target/pictures"));

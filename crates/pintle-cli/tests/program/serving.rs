@@ -170,10 +170,13 @@ fn after_kill_9_everything_accepted_is_answered_in_order_and_no_tool_runs_twice(
     let world = World::new();
     let mut served = Served::start(&world);
     let later = "Prefer: respond-async\r\n";
+    let say = |served: &Served, n: usize, chat: usize, how: &str| {
+        let text = format!("run echo {n} >> log{chat}; sleep 0.05");
+        served.say(&format!("c{chat}"), &n.to_string(), &text, how)
+    };
     for n in 0..MESSAGES {
         for chat in 0..CHATS {
-            let text = format!("run echo {n} >> log{chat}; sleep 0.05");
-            let (status, reply) = served.say(&format!("c{chat}"), &n.to_string(), &text, later);
+            let (status, reply) = say(&served, n, chat, later);
             assert_eq!(status, 202, "{reply}");
         }
         // In the middle of runs, twice.
@@ -182,12 +185,15 @@ fn after_kill_9_everything_accepted_is_answered_in_order_and_no_tool_runs_twice(
             served = Served::start(&world);
         }
     }
+    // A message that three kills interrupt is a dead letter: those that two may have interrupted are waited for.
+    for (n, chat) in (0..2).flat_map(|n| (0..CHATS).map(move |chat| (n, chat))) {
+        say(&served, n, chat, "");
+    }
     served.kill();
     let served = Served::start(&world);
     for n in 0..MESSAGES {
         for chat in 0..CHATS {
-            let text = format!("run echo {n} >> log{chat}; sleep 0.05");
-            let (status, reply) = served.say(&format!("c{chat}"), &n.to_string(), &text, "");
+            let (status, reply) = say(&served, n, chat, "");
             assert_eq!((status, &reply["outcome"]), (200, &json!("end_turn")), "{reply}");
             assert!(reply["reply"].is_string(), "{reply}");
         }

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use futures_util::stream;
-use pintle::points::{InboundMessage, Sender};
+use pintle::points::{InboundMessage, Sender, ToolOutcome};
 use pintle_agent::{
     Received,
-    store::{MessageState, OutgoingFilter, OutgoingKind, QueuedMessage},
+    store::{
+        CallFilter, MessageState, OutgoingFilter, OutgoingKind, OutgoingMessage, OutgoingState,
+        QueuedMessage, StoreError, StoredCall,
+    },
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -229,6 +232,72 @@ pub(super) async fn dead(api: Api, _: Call<Nothing>) -> Result<Reply<Vec<DeadLet
         accepted_at: message.accepted_at,
     };
     Ok(dead.into_iter().map(letter).collect::<Vec<_>>().into())
+}
+
+/// What may or may not have happened: the program ended in the middle of it, and it was not done again.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Unknown {
+    /// Messages that may have been sent.
+    messages: Vec<UnknownMessage>,
+    /// Tool calls that may have run, or run in part.
+    calls: Vec<UnknownCall>,
+}
+
+/// A message that may have been sent.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct UnknownMessage {
+    id: String,
+    run_id: String,
+    platform: String,
+    chat_id: String,
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+/// A tool call that may have run.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct UnknownCall {
+    id: String,
+    run_id: String,
+    tool_call_id: String,
+    tool: String,
+    /// When it was begun, in milliseconds since 1970.
+    begun_at: u64,
+}
+
+pub(super) async fn unknown(api: Api, _: Call<Nothing>) -> Result<Reply<Unknown>, ApiError> {
+    let (messages, calls) = of_unknown_outcome(&api).await?;
+    let message = |it: OutgoingMessage| UnknownMessage {
+        id: it.id,
+        run_id: it.new.run_id,
+        platform: it.new.platform,
+        chat_id: it.new.chat_id,
+        text: it.new.text,
+        reason: it.reason,
+    };
+    let call = |it: StoredCall| UnknownCall {
+        id: it.id,
+        run_id: it.run_id,
+        tool_call_id: it.tool_call_id,
+        tool: it.tool,
+        begun_at: it.begun_at,
+    };
+    let messages = messages.into_iter().map(message).collect();
+    Ok(Unknown { messages, calls: calls.into_iter().map(call).collect() }.into())
+}
+
+/// The messages and the calls of unknown outcome.
+pub(crate) async fn of_unknown_outcome(
+    api: &Api,
+) -> Result<(Vec<OutgoingMessage>, Vec<StoredCall>), StoreError> {
+    let state = Some(OutgoingState::Unknown);
+    let messages = OutgoingFilter { state, ..OutgoingFilter::default() };
+    let calls = CallFilter { outcome: Some(ToolOutcome::Unknown), ..CallFilter::default() };
+    let messages = api.gateway.queues().outgoing(messages).await?;
+    Ok((messages, api.gateway.store().calls(calls).await?))
 }
 
 pub(super) async fn retry(

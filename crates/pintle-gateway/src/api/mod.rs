@@ -36,6 +36,25 @@ pub struct ApiConfig {
     pub hosts: Vec<String>,
     /// What is known of hooks that this process does not call.
     pub idle_hooks: Vec<IdleHook>,
+    /// The plugins that were added.
+    pub plugins: Vec<AddedPlugin>,
+}
+
+/// A plugin as the page shows it.
+#[derive(Debug, Clone)]
+pub struct AddedPlugin {
+    /// Its id.
+    pub id: String,
+    /// Its version.
+    pub version: String,
+    /// `process`, `wasm` or `native`.
+    pub kind: String,
+    /// What it was granted.
+    pub grants: Vec<String>,
+    /// `active`, `not used`, `lacks grants`, or why it cannot be used.
+    pub state: String,
+    /// What is wrong with it, and what to do about it.
+    pub notes: Vec<String>,
 }
 
 /// A hook that is declared and not registered.
@@ -109,6 +128,11 @@ fn table() -> Routes {
         .header("Prefer", "`respond-async`: answers with 202 once the message is stored")
         .or_events()
         .get("/v1/messages/dead", "Messages that could not be processed", messages::dead)
+        .get(
+            "/v1/messages/unknown",
+            "Messages and tool calls of unknown outcome",
+            messages::unknown,
+        )
         .post("/v1/messages/dead/{id}/retry", "Tries a dead letter again", messages::retry)
         .get("/v1/runs", "The newest runs", runs::list)
         .get("/v1/runs/{id}", "One run", runs::show)

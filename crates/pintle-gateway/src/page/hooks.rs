@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     api::{
-        Api,
+        AddedPlugin, Api,
         status::{HookView, hook_views},
     },
     clock::now_ms,
@@ -36,6 +36,7 @@ struct Page {
     /// How many hooks are in each state that occurs.
     counts: Vec<(Mark, String)>,
     hooks: Vec<Hook>,
+    plugins: Vec<(Mark, AddedPlugin)>,
 }
 
 pub(super) async fn all(State(api): State<Api>) -> Result<Response, Problem> {
@@ -60,7 +61,32 @@ pub(super) async fn all(State(api): State<Api>) -> Result<Response, Problem> {
         1 => format!("{}, 1 needs a look", plural(hooks.len(), "hook")),
         look => format!("{}, {look} need a look", plural(hooks.len(), "hook")),
     };
-    Ok(html(StatusCode::OK, &Page { shell, title, counts, hooks }))
+    let mut plugins: Vec<_> =
+        api.config.plugins.iter().map(|plugin| judged(plugin.clone(), &hooks)).collect();
+    plugins.sort_by_key(|(mark, _)| !matches!(mark, Mark::Block | Mark::Fail));
+    Ok(html(StatusCode::OK, &Page { shell, title, counts, hooks, plugins }))
+}
+
+/// A plugin that was loaded and whose hooks fail is failing.
+fn judged(mut plugin: AddedPlugin, hooks: &[Hook]) -> (Mark, AddedPlugin) {
+    let is_its = |hook: &&Hook| hook.view.plugin.as_ref() == Some(&plugin.id);
+    let failing: Vec<&str> = hooks
+        .iter()
+        .filter(is_its)
+        .filter(|hook| hook.mark == Mark::Fail)
+        .map(|hook| hook.view.point.as_str())
+        .collect();
+    if !failing.is_empty() {
+        plugin.notes.push(format!("Its hook at {} fails.", failing.join(", ")));
+        plugin.state = "failing".into();
+    }
+    let mark = match plugin.state.as_str() {
+        "active" => Mark::Ok,
+        "not used" => Mark::Idle,
+        "failing" | "lacks grants" => Mark::Fail,
+        _ => Mark::Block,
+    };
+    (mark, plugin)
 }
 
 impl Hook {

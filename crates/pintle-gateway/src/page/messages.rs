@@ -1,4 +1,4 @@
-//! Dead letters: messages that could not be processed.
+//! Dead letters: messages that could not be processed. And what may or may not have happened.
 
 use askama::Template;
 use axum::{
@@ -6,13 +6,16 @@ use axum::{
     http::StatusCode,
     response::Response,
 };
-use pintle_agent::store::{MessageState, QueuedMessage};
+use pintle_agent::store::{MessageState, OutgoingMessage, QueuedMessage, StoredCall};
 
 use super::{
     Problem, Shell, html, to,
     words::{plural, roughly},
 };
-use crate::{api::Api, clock::now_ms};
+use crate::{
+    api::{Api, messages::of_unknown_outcome},
+    clock::now_ms,
+};
 
 struct Letter {
     message: QueuedMessage,
@@ -27,6 +30,9 @@ struct Page {
     shell: Shell,
     title: String,
     letters: Vec<Letter>,
+    /// What may or may not have happened.
+    sent: Vec<OutgoingMessage>,
+    calls: Vec<(String, StoredCall)>,
 }
 
 pub(super) async fn dead(State(api): State<Api>) -> Result<Response, Problem> {
@@ -39,11 +45,17 @@ pub(super) async fn dead(State(api): State<Api>) -> Result<Response, Problem> {
         message,
     };
     let letters: Vec<Letter> = dead.into_iter().map(letter).collect();
-    let title = match letters.len() {
+    let (sent, calls) = of_unknown_outcome(&api).await?;
+    let ago = |call: &StoredCall| roughly(now_ms().saturating_sub(call.begun_at));
+    let calls: Vec<_> = calls.into_iter().map(|call| (ago(&call), call)).collect();
+    let mut title = match letters.len() {
         0 => "No dead letters".to_string(),
         count => plural(count, "dead letter"),
     };
-    Ok(html(StatusCode::OK, &Page { shell, title, letters }))
+    if sent.len() + calls.len() > 0 {
+        title = format!("{title}, {} of unknown outcome", sent.len() + calls.len());
+    }
+    Ok(html(StatusCode::OK, &Page { shell, title, letters, sent, calls }))
 }
 
 pub(super) async fn retry(

@@ -11,6 +11,7 @@ mod runs;
 mod session;
 #[cfg(test)]
 mod tests;
+mod tickets;
 mod timeline;
 mod timelines;
 mod words;
@@ -65,6 +66,7 @@ pub(crate) fn routes() -> Router<Api> {
         .route("/runs/{id}/stop", post(runs::stop))
         .route("/messages", get(messages::dead))
         .route("/messages/{id}/retry", post(messages::retry))
+        .route("/tickets", get(tickets::board))
         .route("/logout", post(session::logout))
 }
 

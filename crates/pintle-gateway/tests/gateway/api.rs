@@ -1,6 +1,6 @@
 //! R12.7: every call, and what a request has to show.
 
-mod waiting;
+pub(crate) mod waiting;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -64,6 +64,7 @@ impl Client {
             operator: vec!["me".into(), "operator".into()],
             hosts: Vec::new(),
             idle_hooks: Vec::new(),
+            plugins: Vec::new(),
         };
         let router = router(gateway.clone(), config, HOST.parse().unwrap(), None);
         Self { router, gateway }
@@ -245,7 +246,7 @@ async fn runs_hooks_dead_letters_and_the_description_are_served() {
     let (_, described) = client.get("/openapi.json").await;
     assert_eq!(described, openapi());
     let paths = described["paths"].as_object().unwrap();
-    assert_eq!(paths.len(), 13, "{:?}", paths.keys());
+    assert_eq!(paths.len(), 14, "{:?}", paths.keys());
     assert_eq!(
         client.send(Request::get("/healthz").header("host", HOST), Body::empty()).await.0,
         200

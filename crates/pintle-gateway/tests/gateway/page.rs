@@ -5,9 +5,14 @@ use axum::{
     body::{Body, to_bytes},
     http::{HeaderMap, Request, header},
 };
+use pintle::{
+    Event, Failure,
+    points::{AgentDone, MessageSent, SubagentEnded, ToolOutcome},
+};
+use pintle_agent::store::{CallEnd, Intent, NewSession, NewTicket, TicketMove};
 use pintle_gateway::{
     Gateway,
-    api::{ApiConfig, IdleHook, Token, cookie_of, router},
+    api::{AddedPlugin, ApiConfig, IdleHook, Token, cookie_of, router},
     channels::HttpChannel,
 };
 use serde_json::Value;
@@ -18,6 +23,17 @@ use crate::{approvals::asked, support::*};
 
 const HOST: &str = "127.0.0.1:8080";
 const TOKEN: &str = "0123456789abcdef";
+
+fn plugin((id, state): (&str, &str)) -> AddedPlugin {
+    AddedPlugin {
+        id: id.into(),
+        version: "1.2.3".into(),
+        kind: "process".into(),
+        grants: vec!["amend:prompt".into()],
+        state: state.into(),
+        notes: vec![format!("a note on {id}")],
+    }
+}
 
 struct Page {
     router: Router,
@@ -46,6 +62,9 @@ impl Page {
             operator: vec!["me".into(), "test:boss".into()],
             hosts: Vec::new(),
             idle_hooks: vec![IdleHook { point: "agent_done".into(), name, state, note }],
+            plugins: [("style", "active"), ("linter", "active"), ("today", "unusable")]
+                .map(plugin)
+                .into(),
         };
         let router = router(gateway.clone(), config, HOST.parse().unwrap(), None);
         Self { router, gateway }
@@ -92,7 +111,7 @@ impl Page {
     }
 }
 
-const PAGES: [&str; 5] = ["/", "/approvals", "/hooks", "/runs", "/messages"];
+const PAGES: [&str; 6] = ["/", "/approvals", "/hooks", "/runs", "/tickets", "/messages"];
 
 #[tokio::test]
 async fn without_the_token_there_is_only_the_form_which_leads_back_to_where_one_wanted_to_go() {
@@ -148,11 +167,152 @@ async fn every_page_is_strict_whole_and_small() {
 
 #[tokio::test]
 async fn a_hook_that_never_fired_and_one_that_is_refused_come_first_with_what_to_do() {
-    let page = Page::new(&World::echo()).await;
-    let seen = page.get("/hooks").await.text;
-    assert!(seen.contains("need a look") || seen.contains("needs a look"), "{seen}");
+    let world = World::echo();
+    let fine = |_: Event<AgentDone>| async {};
+    world.hooks.named("fine").register_void(fine).unwrap();
+    let breaks = |_: Event<AgentDone>| async { Err::<(), _>(Failure::errored("no disk")) };
+    world.hooks.named("breaks").register_void(breaks).unwrap();
+    let of_plugin = |_: Event<MessageSent>| async { Err::<(), _>(Failure::errored("no net")) };
+    world.hooks.named("also breaks").plugin("linter").register_void(of_plugin).unwrap();
+    let unreached = |_: Event<SubagentEnded>| async {};
+    world.hooks.named("waits").register_void(unreached).unwrap();
+    let page = Page::new(&world).await;
+    let run = page.say("/personality coder").await;
+    page.gateway.wait_until_settled(&run).await.unwrap();
+    let run = page.say("hello").await;
+    page.gateway.wait_until_settled(&run).await.unwrap();
+    let mut seen = page.get("/hooks").await.text;
+    while !seen.contains("also breaks</b><small>") {
+        tokio::task::yield_now().await;
+        seen = page.get("/hooks").await.text;
+    }
+    // The class of a hook's row, its mark and word, its place on the page, and what it says.
+    let row = |name: &str| {
+        let at = seen.find(&format!("<b>{name}</b>")).unwrap_or_else(|| panic!("{name}: {seen}"));
+        let from = seen[..at].rfind("<tr").unwrap();
+        (at, &seen[from..at + seen[at..].find("</tr>").unwrap()])
+    };
+    let (refused, failing, never, active) =
+        (row("notify"), row("breaks"), row("waits"), row("fine"));
+    for (row, class, outcome) in [
+        (refused, "is-block", r#"outcome block">refused"#),
+        (failing, "is-fail", r#"outcome fail">failing"#),
+        (never, "is-idle", r#"outcome idle">never fired"#),
+        (active, "is-ok", r#"outcome ok">active"#),
+    ] {
+        assert!(row.1.contains(class) && row.1.contains(outcome), "{}", row.1);
+    }
+    assert!(refused.1.contains("Its file changed. Fix: pintle trust"), "{}", refused.1);
+    assert!(failing.1.contains("1 of 1 calls failed."), "{}", failing.1);
+    assert!(never.1.contains("No run has reached it yet."), "{}", never.1);
+    assert!([refused.0, failing.0, never.0, active.0].is_sorted(), "{seen}");
+    assert!(seen.contains("need a look"), "{seen}");
+
+    // R13.4: the plugins, with what is wrong first.
+    let (unusable, failing, active) = (row("today"), row("linter"), row("style"));
+    assert!(unusable.1.contains(r#"outcome block">unusable"#), "{}", unusable.1);
+    assert!(failing.1.contains(r#"outcome fail">failing"#), "{}", failing.1);
+    assert!(failing.1.contains("Its hook at message_sent fails."), "{}", failing.1);
+    for fact in [r#"outcome ok">active"#, "1.2.3", "process", "amend:prompt", "a note on style"] {
+        assert!(active.1.contains(fact), "{fact}: {}", active.1);
+    }
+    assert!(active.0 > unusable.0.max(failing.0), "{seen}");
+}
+
+/// R12.3: a dead letter is tried again from the page, once.
+#[tokio::test]
+async fn a_dead_letter_is_tried_again_by_its_button() {
+    let world = World::echo();
+    crate::api::waiting::leave_dead_letter(&world).await;
+    let page = Page::new(&world).await;
+    let seen = page.get("/messages").await.text;
+    assert!(seen.contains("1 dead letter") && seen.contains("it is poison"), "{seen}");
+    assert!(seen.contains(r#"action="/messages/r1/retry""#), "{seen}");
+    let tried = page.post("/messages/r1/retry", "").await;
+    assert_eq!((tried.status, tried.goes_to()), (303, "/messages"));
+    let done = page.gateway.wait_until_settled("r1").await.unwrap().unwrap();
+    assert_eq!(done.outcome.as_deref(), Some("end_turn"));
+    assert!(page.get("/messages").await.text.contains("No dead letters"));
+    assert_eq!(page.post("/messages/r1/retry", "").await.status, 404);
+}
+
+/// R11.6: a call that was cut off, and a message that may have arrived, are listed on the page and over HTTP.
+#[tokio::test]
+async fn unknown_outcomes_are_listed() {
+    let world = World::echo();
+    let page = Page::new(&world).await;
+    assert!(!page.get("/messages").await.text.contains("Unknown outcome"));
+    let new = NewSession { key: "http:c".into(), ..NewSession::default() };
+    let session = world.store.open(new).await.unwrap();
+    let claim = world.store.claim(&session).await.unwrap();
+    let intent = Intent {
+        id: "i1".into(),
+        run_id: "r1".into(),
+        tool_call_id: "c1".into(),
+        tool: "deploy".into(),
+        args_hash: "h".into(),
+        approval_id: None,
+    };
+    world.store.begin_call(&claim, intent).await.unwrap();
+    let end = CallEnd { outcome: ToolOutcome::Unknown, text: String::new(), duration_ms: 0 };
+    world.store.end_call(&claim, "i1", end).await.unwrap();
+    let seen = page.get("/messages").await.text;
+    assert!(seen.contains("1 of unknown outcome") && seen.contains("<b>deploy</b>"), "{seen}");
+    assert!(seen.contains(r#"href="/runs/r1""#), "{seen}");
+    let listed: Value = serde_json::from_str(&page.get("/v1/messages/unknown").await.text).unwrap();
+    assert_eq!(
+        (&listed["calls"][0]["tool"], &listed["messages"]),
+        (&"deploy".into(), &Value::Array(vec![]))
+    );
+}
+
+#[tokio::test]
+async fn the_board_has_tickets_by_state_with_what_the_verifier_said_and_each_reputation() {
+    let world = World::echo();
+    let page = Page::new(&world).await;
+    assert!(page.get("/tickets").await.text.contains("No tickets"));
+    let new = |title: &str| NewTicket {
+        title: title.into(),
+        acceptance_criteria: Some(format!("{title}: there are tests")),
+        check: Some("cargo test".into()),
+        created_by: "ann".into(),
+    };
+    for (title, accepted) in [("Mend <it>", Some(false)), ("Write it", Some(true)), ("Later", None)]
+    {
+        let ticket = world.store.create_ticket(new(title)).await.unwrap();
+        let Some(accepted) = accepted else { continue };
+        let take = TicketMove::Take { assignee: "coder".into() };
+        let taken = world.store.move_ticket(&ticket, take).await.unwrap().unwrap();
+        let summary = format!("I did {title}");
+        let end = match accepted {
+            true => TicketMove::Accept { summary },
+            false => TicketMove::Reject { summary, reason: "no test fails without it".into() },
+        };
+        world.store.move_ticket(&taken, end).await.unwrap().unwrap();
+    }
+    let seen = page.get("/tickets").await.text;
     let at = |text: &str| seen.find(text).unwrap_or_else(|| panic!("no `{text}` in {seen}"));
-    assert!(at("Its file changed. Fix: pintle trust") > at("refused"));
+    let order = [
+        "3 tickets, 2 open",
+        "Needs revision",
+        "Mend &#60;it&#62;",
+        "To do",
+        "Later",
+        "Done",
+        "Write it",
+    ];
+    assert!(order.map(at).is_sorted(), "{seen}");
+    for fact in
+        ["Later: there are tests", "cargo test", "no test fails without it", "I did Write it"]
+    {
+        at(fact);
+    }
+    let reputation = &seen[at("Reputation of each")..];
+    for fact in
+        ["coder", "50 %", r#"data-label="Completions accepted">1"#, r#"data-label="Rejected">1"#]
+    {
+        assert!(reputation.contains(fact), "{fact}: {reputation}");
+    }
 }
 
 /// R11.4: an answer from a form is one like any other: it names the arguments that were looked at, and the first wins.

@@ -220,6 +220,7 @@ async fn a_webhook_needs_its_secret_and_is_answered_after_the_message_is_stored(
         operator: vec!["operator".into()],
         hosts: vec!["bot.example".into()],
         idle_hooks: Vec::new(),
+        plugins: Vec::new(),
     };
     let address = "127.0.0.1:8080".parse().unwrap();
     let router = router(gateway.clone(), config, address, webhook);

@@ -12,7 +12,7 @@ const screens = [
   { width: 'phone', colorScheme: 'dark', viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
 ];
 const pages = {
-  live: `/live/${asked}`, approvals: '/approvals', question: `/approvals/${question.id}`, hooks: '/hooks', runs: '/runs', run: `/runs/${asked}`, messages: '/messages', login: '/login', 'not-found': '/runs/none',
+  live: `/live/${asked}`, approvals: '/approvals', question: `/approvals/${question.id}`, hooks: '/hooks', runs: '/runs', run: `/runs/${asked}`, tickets: '/tickets', messages: '/messages', login: '/login', 'not-found': '/runs/none',
 };
 for (const { width, ...screen } of screens) {
   const { context, page } = await signedIn(screen);

@@ -11,7 +11,7 @@ function row(i) {
   const mark = i % 50 === 7 ? 'block' : i % 50 === 9 ? 'fail' : 'ok';
   return {
     i, level: i % 4 > 1 ? 1 : 0, kind: kinds[i % 4], name: `row ${i}`, detail: 'tool.pre', why: mark === 'ok' ? '' : 'a reason',
-    mark, word: mark, from: 1e12 + i * 20, to: 1e12 + i * 20 + 15, is_open: false, took: '15 ms', changed: false, more: [['Point', 'tool.pre']],
+    plugin: i % 8 === 2 ? 'ours' : undefined, mark, word: mark, from: 1e12 + i * 20, to: 1e12 + i * 20 + 15, is_open: false, took: '15 ms', changed: false, more: [['Point', 'tool.pre']],
   };
 }
 
@@ -86,6 +86,19 @@ if (scenario === 'bench') {
   await until('the filter by time', async () => (await page.textContent('#count')).startsWith('0 of'));
   await page.getByLabel(/Slower than/).selectOption('10');
   await until('the filter by time', async () => (await page.textContent('#count')).startsWith('10,008 of'));
+  // The filter by plugin: hooks of that plugin and nothing else, also in rows that come later.
+  await page.getByLabel(/Slower than/).selectOption('0');
+  const options = await page.getByLabel(/Plugin/).locator('option').allTextContents();
+  check(options.join() === 'all,ours,built in', `the plugins to choose from: ${options}`);
+  const numbers = async () => (await page.locator('.r b').allTextContents()).map((name) => Number(name.split(' ')[1]));
+  for (const [plugin, count, is] of [['ours', '1,251', (i) => i % 8 === 2], ['-', '3,753', (i) => i % 4 > 1 && i % 8 !== 2]]) {
+    await page.getByLabel(/Plugin/).selectOption(plugin);
+    await until(`the filter by plugin ${plugin}`, async () => (await page.textContent('#count')).startsWith(`${count} of`));
+    const shown = await numbers();
+    check(shown.length > 10 && shown.every(is), `rows of ${plugin}: ${shown}`);
+  }
+  await page.getByLabel(/Plugin/).selectOption('');
+  await until('no filter', async () => (await page.textContent('#count')).startsWith('10,008 of'));
   // An hour in which nothing worked is folded, and says how long it was.
   check((await page.locator('.grid .fold').count()) === 0, 'no gap, no fold');
   await add(10_008 + 180_000, 1);

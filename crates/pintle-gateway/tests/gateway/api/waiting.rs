@@ -53,10 +53,8 @@ async fn a_stream_of_a_command_ends() {
     }
 }
 
-#[tokio::test]
-async fn dead_letters_are_listed_and_tried_again_over_http() {
-    let world = World::echo();
-    let client = Client::new(&world).await;
+/// Leaves a message that could not be processed, with the run `r1`.
+pub(crate) async fn leave_dead_letter(world: &World) {
     let session = world.store.open(NewSession { key: "http:c".into(), ..Default::default() });
     let new = NewInbound {
         dedup_key: "k".into(),
@@ -70,13 +68,16 @@ async fn dead_letters_are_listed_and_tried_again_over_http() {
         }))
         .unwrap(),
     };
-    // Another process claims it and says that it cannot be processed.
-    client.gateway.stop().await;
     world.queues.accept(new, 10).await.unwrap();
     let claimed = world.queues.claim_lane("x", Duration::from_secs(60)).await.unwrap().unwrap();
     let end = MessageEnd::Dead { error: "it is poison".into() };
     assert!(world.queues.settle_lane(&claimed.claim, end, Vec::new()).await.unwrap());
+}
 
+#[tokio::test]
+async fn dead_letters_are_listed_and_tried_again_over_http() {
+    let world = World::echo();
+    leave_dead_letter(&world).await;
     let client = Client::new(&world).await;
     let (_, dead) = client.get("/v1/messages/dead").await;
     assert_eq!((&dead[0]["id"], &dead[0]["error"]), (&json!("r1"), &json!("it is poison")));

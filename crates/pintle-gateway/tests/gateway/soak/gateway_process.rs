@@ -85,6 +85,7 @@ pub(crate) async fn serve() {
         operator: vec!["operator".into()],
         hosts: Vec::new(),
         idle_hooks: Vec::new(),
+        plugins: Vec::new(),
     };
     let router = router(gateway, config, address, None);
     // On a line of its own, whatever a test runner printed before.
