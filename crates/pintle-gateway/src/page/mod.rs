@@ -1,6 +1,6 @@
 //! The web page (R12.6). It reads with scripts off; scripts draw the timeline and keep everything up to date.
 //!
-//! Each page is a file with its template. `timeline.rs` makes rows of events; `assets/timeline.js` draws them.
+//! Each page is a file with its template. `timeline/` makes rows of events; `assets/timeline.js` draws them.
 
 mod approvals;
 mod hooks;
