@@ -77,17 +77,20 @@ pub enum Consumer {
     SkillQueue,
     /// Ends a run that goes in circles.
     LoopBudget,
+    /// Records every run, for `pintle runs`, `trace`, `stats` and `replay`.
+    Observability,
 }
 
 impl Consumer {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::TerminalGuard,
         Self::ChannelSafety,
         Self::TicketVerifier,
         Self::ContextFiles,
         Self::SkillQueue,
         Self::LoopBudget,
+        Self::Observability,
     ];
 
     /// Its name in pintle.toml.
@@ -100,6 +103,7 @@ impl Consumer {
             Self::ContextFiles => "context_files",
             Self::SkillQueue => "skill_queue",
             Self::LoopBudget => "loop_budget",
+            Self::Observability => "observability",
         }
     }
 }
