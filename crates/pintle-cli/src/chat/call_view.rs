@@ -419,37 +419,27 @@ impl CallView {
         // Where there is little room, the time is left out.
         let took = duration(took);
         let with_time = |at: String| if width < NARROW { at } else { format!("{at}, {took}") };
-        let (said, rest) = match &failure {
+        let (said, rest) = match failure.as_ref().map(|it| (it.kind, it.message.as_str())) {
             // A failing hook was not waited for. The reason is this call's; the failure may be a later one's.
-            Some(Failure { kind: FailureKind::TimedOut, .. })
-                if !reason.contains("no answer within") =>
-            {
+            Some((FailureKind::TimedOut, _)) if !reason.contains("no answer within") => {
                 (text!("not run: {}", reason), "")
             }
-            Some(Failure { kind: FailureKind::TimedOut, .. }) => (
+            Some((FailureKind::TimedOut, _)) => (
                 text!("not run: hook `{}` gave no answer within {}, so it was ended", hook, took),
                 "",
             ),
-            Some(Failure { kind: FailureKind::Exit(code), message, .. })
-                if has_crashed(message) =>
-            {
-                (
-                    text!(
-                        "not run: hook `{}` crashed ({})",
-                        hook,
-                        with_time(format!("{at}, exit {code}"))
-                    ),
-                    message.as_str(),
-                )
+            Some((FailureKind::Exit(code), message)) if has_crashed(message) => {
+                let at = with_time(format!("{at}, exit {code}"));
+                (text!("not run: hook `{}` crashed ({})", hook, at), message)
             }
-            Some(Failure { kind: FailureKind::Exit(_), message, .. }) => {
+            Some((FailureKind::Exit(_), message)) => {
                 let (first, rest) = message.split_once('\n').unwrap_or((message, ""));
                 (text!("blocked by hook `{}` ({}): {}", hook, with_time(at), first), rest)
             }
-            Some(Failure { kind, message, .. }) => (
-                text!("not run: hook `{}` {} ({})", hook, kind.to_string(), with_time(at)),
-                message.as_str(),
-            ),
+            Some((kind, message)) => {
+                let kind = kind.to_string();
+                (text!("not run: hook `{}` {} ({})", hook, kind, with_time(at)), message)
+            }
             None => {
                 let (first, rest) = reason.split_once('\n').unwrap_or((reason, ""));
                 (text!("blocked by hook `{}` ({}): {}", hook, with_time(at), first), rest)
