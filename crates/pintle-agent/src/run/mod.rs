@@ -11,6 +11,7 @@ mod budget;
 mod compaction;
 mod context;
 mod delegate;
+mod emitter;
 mod ending;
 mod execute;
 mod explain;
@@ -43,8 +44,9 @@ pub use judge::PermittedCall;
 pub use static_checks::{Finding, JudgedStep};
 pub use trail::{CallVerdict, JudgedCall};
 
+use context::Lineage;
 pub(crate) use context::RunContext;
-use context::{Emitter, Lineage};
+use emitter::Emitter;
 use history::{Before, Unfinished};
 
 use crate::{
