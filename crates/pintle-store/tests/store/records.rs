@@ -1,8 +1,9 @@
 //! What is special about the records of this store: they wait in a queue.
 
-use pintle_agent::store::{JudgedBy, NewEvent, NewRun, Record, Records, RunEnd};
+use pintle_agent::store::{JudgedBy, NewEvent, NewRun, Record, Records, RunEnd, Store};
 use pintle_store::{Options, SqliteStore};
 
+use crate::child::{Other, role, tell, wait_for_parent};
 use crate::support::{Place, session};
 
 fn run(run_id: &str, session_id: &str) -> NewRun {
@@ -34,6 +35,55 @@ fn end() -> RunEnd {
         output_tokens: 20,
         cost_usd: 0.25,
     }
+}
+
+const WRITTEN: u64 = 100;
+const WAITING: u64 = 50;
+
+/// Records until it is killed: some that are written, then some that still wait.
+async fn record_and_wait(store: SqliteStore) {
+    let id = session(&store).await.id;
+    store.record(Record::Start(run("r1", &id)));
+    (0..WRITTEN).for_each(|i| store.record(Record::Event(event("r1", i))));
+    store.flush_records().await;
+    (WRITTEN..WRITTEN + WAITING).for_each(|i| store.record(Record::Event(event("r1", i))));
+    tell("recorded");
+    wait_for_parent();
+}
+
+// §14: at most the last batch is lost in a crash, and never one from the middle.
+#[tokio::test]
+async fn kill_9_loses_at_most_the_records_that_still_waited() {
+    if let Some(db) = role() {
+        return record_and_wait(SqliteStore::open(db).await.unwrap()).await;
+    }
+    for _ in 0..5 {
+        let place = Place::new();
+        let test = "records::kill_9_loses_at_most_the_records_that_still_waited";
+        let mut child = Other::start(test, &place.db());
+        assert_eq!(child.next().as_deref(), Some("recorded"));
+        child.kill();
+        let events = place.open().await.events("r1").await.unwrap();
+        let found: Vec<u64> = events.iter().map(|event| event.at - 1000).collect();
+        let count = found.len() as u64;
+        assert!((WRITTEN..=WRITTEN + WAITING).contains(&count), "{count}");
+        assert!(found.iter().copied().eq(0..count), "none from the middle: {found:?}");
+    }
+}
+
+// §14: nothing is lost on a clean exit.
+#[tokio::test]
+async fn closing_the_store_writes_what_still_waits() {
+    let place = Place::new();
+    let store = place.open().await;
+    let id = session(&store).await.id;
+    store.record(Record::Start(run("r1", &id)));
+    (0..WAITING).for_each(|i| store.record(Record::Event(event("r1", i))));
+    store.record(Record::End(end()));
+    store.close().await;
+    let store = place.open().await;
+    assert_eq!(store.events("r1").await.unwrap().len() as u64, WAITING);
+    assert_eq!(store.run("r1").await.unwrap().unwrap().outcome.as_deref(), Some("end_turn"));
 }
 
 #[tokio::test]
