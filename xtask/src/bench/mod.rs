@@ -73,6 +73,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failed> {
     }
     if options.others {
         install::bubblewrap(&mut steps)?;
+        install::browser(&mut steps)?;
     }
     steps.run(Step::cargo(&["build", "--profile", "dist", "-p", "pintle-bench"]))?;
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{
     question::short,
-    totals::{CallLog, has_crashed},
+    totals::{CallLog, has_crashed, split_notes},
 };
 use crate::{
     shown::{Show, Shown, bold, dim, red, text},
@@ -24,16 +24,6 @@ const AFTER_FAILURE: usize = 10;
 const OF_A_TRACEBACK: usize = 6;
 /// Below this, what stands at the right moves under the row.
 const NARROW: usize = 60;
-/// The notes that tools add to an output, in brackets on a separate line.
-const NOTES: [&str; 7] = [
-    "[exit code ",
-    "[killed by signal ",
-    "[stopped ",
-    "[a process it left ",
-    "[the sandbox of ",
-    "[The run was stopped",
-    "[it was not run again",
-];
 
 #[derive(Default)]
 pub(super) struct CallView {
@@ -196,14 +186,13 @@ impl CallView {
                 }
             }
             RunEventKind::HookFired { handlers, tool_call_id: Some(id), .. } => {
-                for handler in handlers {
-                    let failure = match &handler.outcome {
+                self.fired.extend(handlers.iter().map(|it| {
+                    let failure = match &it.outcome {
                         HandlerOutcome::Failed(failure) => Some(failure.clone()),
                         _ => None,
                     };
-                    let key = (id.clone(), handler.name.to_string());
-                    self.fired.insert(key, (handler.duration, failure));
-                }
+                    ((id.clone(), it.name.to_string()), (it.duration, failure))
+                }));
             }
             RunEventKind::HookBlocked { handler, reason, tool_call_id: Some(id), .. } => {
                 self.blocked.insert(id.clone(), (handler.clone(), reason.clone()));
@@ -291,10 +280,9 @@ impl CallView {
 
     fn logged(&self, made: &Call) -> Option<CallLog> {
         let end = made.end.as_ref()?;
+        let fired = |(hook, _): &(String, _)| self.fired.get(&(made.id.clone(), hook.clone()));
         let (took, failure) = match self.blocked.get(&made.id) {
-            Some((hook, _)) => {
-                self.fired.get(&(made.id.clone(), hook.clone())).cloned().unwrap_or_default()
-            }
+            Some(blocked) => fired(blocked).cloned().unwrap_or_default(),
             None => (Duration::from_millis(end.duration_ms), None),
         };
         let ran = end.outcome != ToolOutcome::Rejected;
@@ -479,20 +467,4 @@ fn bar(line: &Shown, width: usize) -> Shown {
 
 fn wrapped(line: &Shown, width: usize) -> Vec<Shown> {
     wrap(line, width, 2).split_lines().collect()
-}
-
-/// The lines of an output without the notes at its end, and how the command ended.
-fn split_notes(text: &str) -> (Vec<&str>, Option<String>) {
-    let mut lines: Vec<&str> = text.trim_end().lines().collect();
-    let mut code = None;
-    while let Some(last) = lines.last().filter(|last| NOTES.iter().any(|it| last.starts_with(it))) {
-        let note = last.trim_matches(['[', ']']);
-        if let Some(number) = note.strip_prefix("exit code ") {
-            code = Some(format!("exit {number}"));
-        } else if note.starts_with("killed by") {
-            code = Some(note.to_owned());
-        }
-        lines.pop();
-    }
-    (lines, code)
 }

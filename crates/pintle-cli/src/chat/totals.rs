@@ -105,3 +105,30 @@ pub(super) fn has_crashed(message: &str) -> bool {
     .iter()
     .any(|mark| message.contains(mark))
 }
+
+/// The notes that tools add to an output, in brackets on a separate line.
+const NOTES: [&str; 7] = [
+    "[exit code ",
+    "[killed by signal ",
+    "[stopped ",
+    "[a process it left ",
+    "[the sandbox of ",
+    "[The run was stopped",
+    "[it was not run again",
+];
+
+/// The lines of an output without the notes at its end, and how the command ended.
+pub(super) fn split_notes(text: &str) -> (Vec<&str>, Option<String>) {
+    let mut lines: Vec<&str> = text.trim_end().lines().collect();
+    let mut code = None;
+    while let Some(last) = lines.last().filter(|last| NOTES.iter().any(|it| last.starts_with(it))) {
+        let note = last.trim_matches(['[', ']']);
+        if let Some(number) = note.strip_prefix("exit code ") {
+            code = Some(format!("exit {number}"));
+        } else if note.starts_with("killed by") {
+            code = Some(note.to_owned());
+        }
+        lines.pop();
+    }
+    (lines, code)
+}

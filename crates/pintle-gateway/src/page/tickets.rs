@@ -35,7 +35,7 @@ struct Card {
 struct Assignee {
     name: String,
     reputation: Reputation,
-    /// `75 %`
+    /// `75 % accepted`
     share: String,
 }
 
@@ -56,7 +56,8 @@ pub(super) async fn board(State(api): State<Api>) -> Result<Response, Problem> {
     let mut assignees = Vec::new();
     for name in names {
         let reputation = store.reputation(&name).await?;
-        let share = reputation.success_ratio().map(|share| format!("{:.0} %", share * 100.0));
+        let share =
+            reputation.success_ratio().map(|share| format!("{:.0} % accepted", share * 100.0));
         assignees.push(Assignee { name, reputation, share: share.unwrap_or_else(|| "–".into()) });
     }
     let open = tickets.iter().filter(|it| it.state != TicketState::Done).count();
