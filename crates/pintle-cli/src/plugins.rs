@@ -108,7 +108,7 @@ fn start(
             }
             Ok(process_plugin(manifest, spec))
         }
-        Kind::Wasm => wasm(&dir, manifest, &grants),
+        Kind::Wasm => wasm(environment, held, &dir, manifest, &grants),
         Kind::Native => Err(Problem::new(format!(
             "the plugin `{}` is native, which only a program that embeds pintle can load",
             manifest.id
@@ -117,19 +117,38 @@ fn start(
     }
 }
 
+/// Where compiled components are kept, in the data folder.
 #[cfg(feature = "wasm")]
-fn wasm(dir: &Path, manifest: Manifest, grants: &Grants) -> Result<GuestPlugin, Problem> {
+const COMPILED: &str = "wasm-cache";
+
+#[cfg(feature = "wasm")]
+fn wasm(
+    environment: &Environment,
+    held: &Held,
+    dir: &Path,
+    manifest: Manifest,
+    grants: &Grants,
+) -> Result<GuestPlugin, Problem> {
     use crate::shown::{dim, text};
 
     let log = |plugin: &str, line: &str| tell!("{}", dim(text!("{}: {}", plugin, line)));
-    let host = pintle_wasm::WasmHost::new(pintle_wasm::Limits::default(), log);
+    let compiled = environment.data_dir()?.join(COMPILED);
+    // A program that leaves no trace uses what is there.
+    let compiled = Some(compiled.as_path()).filter(|it| !held.leaves_no_trace || it.exists());
+    let host = pintle_wasm::WasmHost::new(pintle_wasm::Limits::default(), compiled, log);
     let id = manifest.id.clone();
     host.and_then(|host| host.plugin_in(dir, manifest, grants))
         .map_err(|error| Problem::new(format!("the plugin `{id}` cannot be loaded: {error}")))
 }
 
 #[cfg(not(feature = "wasm"))]
-fn wasm(_: &Path, manifest: Manifest, _: &Grants) -> Result<GuestPlugin, Problem> {
+fn wasm(
+    _: &Environment,
+    _: &Held,
+    _: &Path,
+    manifest: Manifest,
+    _: &Grants,
+) -> Result<GuestPlugin, Problem> {
     let id = manifest.id;
     Err(Problem::new(format!("this build of pintle does not run the wasm plugin `{id}`"))
         .fix("build it with WASM: cargo install --path crates/pintle-cli --features wasm"))

@@ -25,7 +25,7 @@ pub const PLUGINS_FOLDER: &str = "plugins";
 const MOST_FILES: usize = 2_000;
 const MOST_BYTES: u64 = 128 * 1024 * 1024;
 /// What tools leave behind and no plugin needs.
-const LEFT_OUT: [&str; 3] = [".git", "__pycache__", "node_modules"];
+const LEFT_OUT: [&str; 4] = [".git", ".venv", "__pycache__", "node_modules"];
 
 /// The plugins in a data folder.
 #[derive(Debug, Clone)]

@@ -293,8 +293,8 @@ pub async fn what_was_not_granted_has_no_effect(kind: &impl KindUnderTest) {
     assert_eq!(world.prompt(PluginFilter::All).await, Ok(None));
     assert!(matches!(world.failure("p"), Some((FailureKind::BadOutput, _))));
     let listed = world.plugins.list();
-    let withheld = listed.iter().flat_map(|it| it.withheld()).map(ToString::to_string);
-    assert_eq!(withheld.collect::<Vec<_>>(), ["amend:prompt"]);
+    let mut withheld = listed.iter().flat_map(|it| it.withheld()).map(ToString::to_string);
+    assert!(withheld.any(|it| it == "amend:prompt"));
     // Without anything at all, it is not even called.
     let nothing = kind.plugin(amends("p"), appends("not granted"));
     assert_eq!(world.plugins.load(nothing, &Grants::only([])).await, Ok(()));

@@ -100,7 +100,7 @@ fn in_process() -> Hooks {
 async fn main() {
     let all = PluginFilter::All;
     let native = in_process();
-    let host = WasmHost::new(Limits::default(), |_, _| {}).unwrap();
+    let host = WasmHost::new(Limits::default(), None, |_, _| {}).unwrap();
     let bytes = guest::handling(&[PATCH], &guest::says("ok", 1, PATCH));
     let of_wasm = |id: &str| manifest(id, Kind::Wasm, Some(Entry::File("guest.wasm".into())));
     let wasm = || host.plugin(of_wasm("p"), &bytes, &Grants::All).unwrap();

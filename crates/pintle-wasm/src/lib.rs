@@ -10,7 +10,7 @@ mod host;
 use std::{path::Path, sync::Arc};
 
 use pintle_plugins::{Entry, Grants, GuestPlugin, Manifest};
-use wasmtime::{Config, Engine, component::Linker};
+use wasmtime::{Cache, CacheConfig, Config, Engine, component::Linker};
 
 use component::Guests;
 use host::State;
@@ -61,7 +61,7 @@ pub enum WasmError {
     NotAComponent(String),
     /// It imports what a plugin does not get.
     #[error(
-        "{0}; a plugin has no files, network, environment or clock of its own: build it without WASI, for the world in plugin.wit"
+        "{0}; a plugin has no files, network, environment or clock of its own: build it without WASI, for the world in plugin.wit, as examples/plugins does"
     )]
     Imports(String),
     /// It lacks an export.
@@ -81,23 +81,32 @@ pub struct WasmHost {
 }
 
 impl WasmHost {
-    /// With these limits for every plugin, and a place for the lines that plugins log.
+    /// With these limits for every plugin, a folder (an absolute path) in which compiled components are kept, and a place for the
+    /// lines that plugins log.
+    ///
+    /// The files in that folder are machine code that runs as it is: only the user may be able to write there.
     ///
     /// # Errors
-    /// When this machine has no compiler.
+    /// When this machine has no compiler, or the folder cannot be used.
     pub fn new(
         limits: Limits,
+        cache: Option<&Path>,
         log: impl Fn(&str, &str) + Send + Sync + 'static,
     ) -> Result<Self, WasmError> {
         let mut config = Config::new();
         config.consume_fuel(true);
-        let failed = |error: wasmtime::Error| WasmError::Engine(error.to_string());
+        let failed = |error: wasmtime::Error| WasmError::Engine(format!("{error:#}"));
+        if let Some(folder) = cache {
+            let mut kept = CacheConfig::new();
+            kept.with_directory(folder);
+            config.cache(Some(Cache::new(kept).map_err(failed)?));
+        }
         let engine = Engine::new(&config).map_err(failed)?;
         let linker = host::linker(&engine).map_err(failed)?;
         Ok(Self { engine, linker, limits, log: Arc::new(log) })
     }
 
-    /// A plugin whose component has these bytes. It is compiled here, which takes a while for a large one.
+    /// A plugin whose component has these bytes. It is compiled here, unless it was before: seconds for one in JavaScript or Python.
     ///
     /// # Errors
     /// When it is not a component, or not one of the world in `plugin.wit`.

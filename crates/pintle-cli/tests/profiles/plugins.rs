@@ -159,6 +159,7 @@ fn observers_of_plugins_can_be_switched_off_and_what_amends_stays() {
 }
 
 const READS: &str = r#"
+import socket
 from pintle_worker import Plugin
 plugin = Plugin()
 
@@ -170,27 +171,34 @@ def build(event):
             found.append(path + " is " + open(path).read(9))
         except OSError:
             found.append(path + " is closed")
+    try:
+        socket.create_connection(("127.0.0.1", PORT), 1)
+        found.append("the network is open")
+    except OSError:
+        found.append("the network is closed")
     return {"appendSystem": "; ".join(found) + " " + str("history" in event)}
 
 plugin.serve()
 "#;
 
 #[test]
-fn a_process_plugin_reads_its_own_folder_and_neither_records_nor_the_conversation() {
+fn a_process_plugin_reads_its_own_folder_and_reaches_neither_records_conversation_nor_network() {
     let manifest = json!({ "points": ["before_prompt_build"], "capabilities": ["amend:prompt"] });
     let world = added(&json!({ "plugins": ["p"] }), &manifest, READS);
     let data = world.data("").canonicalize().unwrap();
     std::fs::write(data.join("pintle.toml"), "level = \"strict\"\n").unwrap();
     let secret = data.join("pintle.toml").display().to_string();
     let list = data.join("plugins.json").display().to_string();
-    world.write(
-        "p/p.py",
-        &READS.replace("FILES", &format!("['{secret}', '{list}', 'plugin.json']")),
-    );
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let files = format!("['{secret}', '{list}', 'plugin.json']");
+    world.write("p/p.py", &READS.replace("FILES", &files).replace("PORT", &port));
     assert!(world.run(&["plugins", "add", "p"]).ok);
     let said = prompt(&world);
     let closed = format!("{secret} is closed; {list} is closed; plugin.json is {{");
     assert!(said.out.contains(&closed), "{said:?}");
+    assert!(said.out.contains("the network is closed") && listener.accept().is_err(), "{said:?}");
     assert!(said.out.contains(" False"), "no history without `read:conversation`: {said:?}");
 }
 
@@ -268,6 +276,49 @@ fn a_tool_of_a_plugin_goes_with_the_personalities_that_have_the_plugin() {
     assert!(without.out.contains("does not have the plugin `p`"), "{without:?}");
     let with = explain("with");
     assert!(!with.out.contains("does not have the plugin"), "{with:?}");
+}
+
+const SAYS: &str = r#"
+from pintle_worker import Plugin
+plugin = Plugin()
+
+@plugin.command("version")
+def version(text):
+    return "this is version ONE"
+
+plugin.serve()
+"#;
+
+// R13.1: a reload needs no restart, and one that fails leaves what was there.
+#[test]
+fn a_running_chat_takes_up_a_new_version_and_a_new_grant() {
+    let command = json!({ "name": "version", "description": "says which one it is" });
+    let manifest = json!({ "capabilities": ["commands"], "commands": [command] });
+    let world = added(&json!({ "plugins": ["p"] }), &manifest, SAYS);
+    let add = |source: &str| {
+        world.write("p/p.py", source);
+        let said = world.run(&["plugins", "add", "p"]);
+        assert!(said.ok, "{said:?}");
+    };
+    let mut talk = world.talk(&[]);
+    talk.say("/version");
+    talk.settle("a.txt");
+    add(&SAYS.replace("ONE", "TWO"));
+    talk.say("/version");
+    talk.settle("b.txt");
+    add("raise SystemExit('broken')\n");
+    talk.say("/version");
+    talk.settle("c.txt");
+    assert!(world.run(&["plugins", "revoke", "p", "commands"]).ok);
+    add(&SAYS.replace("ONE", "THREE"));
+    talk.say("/version");
+    talk.settle("d.txt");
+    let said = talk.end();
+    let versions: Vec<_> = said.out.lines().filter(|it| it.starts_with("this is")).collect();
+    let two = "this is version TWO";
+    assert_eq!(versions, ["this is version ONE", two, two], "{said:?}");
+    assert!(said.err.contains("did not activate"), "{said:?}");
+    assert!(said.err.contains("no command `/version`"), "{said:?}");
 }
 
 #[path = "../../../pintle-wasm/tests/wasm/guest.rs"]

@@ -18,13 +18,13 @@ def add(args):
 
 @plugin.command("sum")
 def sum(text):
-    return "the sum is %d" % eval(text)
+    return "the sum is %d" % (int(text[0]) + int(text[2]))
 
 plugin.serve()
 "#;
 
-/// Writes `p/plugin.json`, adds the plugin and a profile that names it.
-fn add(world: &World, kind: &str, entry: &Value) {
+/// Writes `p/plugin.json`, and adds it.
+fn add_own(world: &World, kind: &str, entry: &Value) {
     let schema = json!({
         "type": "object", "required": ["a", "b"],
         "properties": { "a": { "type": "integer" }, "b": { "type": "integer" } },
@@ -34,10 +34,15 @@ fn add(world: &World, kind: &str, entry: &Value) {
         "capabilities": ["tools", "commands", "amend:prompt"],
         "context": "Never add in your head.",
         "tools": [{ "name": "add", "description": "Adds two numbers.", "inputSchema": schema }],
-        "commands": [{ "name": "sum", "description": "adds for you" }],
+        "commands": [{ "name": "sum", "description": "adds the numbers that follow" }],
     });
     world.write("p/plugin.json", manifest.to_string());
-    world.write("agent.json", json!({ "name": "clerk", "plugins": ["p"] }).to_string());
+    add(world, "p");
+}
+
+/// Adds the plugin in the folder `p`, and a profile that names it.
+fn add(world: &World, id: &str) {
+    world.write("agent.json", json!({ "name": "clerk", "plugins": [id] }).to_string());
     for arguments in [&["plugins", "add", "p", "--yes"][..], &["trust", "--accept"]] {
         let said = world.run(arguments);
         assert_eq!(said.code, Some(0), "{said}");
@@ -45,9 +50,10 @@ fn add(world: &World, kind: &str, entry: &Value) {
 }
 
 /// The model is told of the tool and of the context, calls the tool and reads its result; a person completes the command with Tab.
-fn is_met(world: &World) {
+fn is_met(world: &World, id: &str) {
+    let name = format!("{id}__add");
     let server = Server::start(vec![
-        Streamed::new().call("c1", "p__add", &json!({ "a": 1, "b": 2 })).end("tool_calls"),
+        Streamed::new().call("c1", &name, &json!({ "a": 1, "b": 2 })).end("tool_calls"),
         Streamed::new().text("It is three.").end("stop"),
     ]);
     let steps = [
@@ -60,11 +66,11 @@ fn is_met(world: &World) {
         wait_for_prompt(),
         keys("/su\t"),
         wait("/sum "),
-        keys("1 + 2\r"),
+        keys("1 2\r"),
         wait("the sum is 3"),
         wait_for_prompt(),
         keys("/help\r"),
-        wait("adds for you"),
+        wait("adds the numbers"),
         wait_for_prompt(),
         keys("/summ\r"),
         wait("did you mean `/sum`?"),
@@ -81,7 +87,7 @@ fn is_met(world: &World) {
     let system = first["messages"][0]["content"].to_string();
     assert!(system.contains("Never add in your head."), "{system}");
     let tools = first["tools"].as_array().unwrap();
-    let tool = tools.iter().find(|it| it["function"]["name"] == "p__add").unwrap();
+    let tool = tools.iter().find(|it| it["function"]["name"] == name).unwrap();
     assert_eq!(tool["function"]["description"], "Adds two numbers.");
     let result = second["messages"].as_array().unwrap().last().unwrap();
     assert_eq!(
@@ -98,8 +104,8 @@ fn a_process_plugin_brings_a_tool_a_command_and_context() {
     world.write("p/p.py", SOURCE);
     world
         .write("p/pintle_worker.py", include_str!("../../../../examples/workers/pintle_worker.py"));
-    add(&world, "process", &json!(["python3", "p.py"]));
-    is_met(&world);
+    add_own(&world, "process", &json!(["python3", "p.py"]));
+    is_met(&world, "p");
 }
 
 #[cfg(feature = "wasm")]
@@ -108,11 +114,44 @@ fn a_process_plugin_brings_a_tool_a_command_and_context() {
 mod guest;
 
 #[cfg(feature = "wasm")]
+#[path = "../../../pintle-wasm/tests/wasm/built.rs"]
+mod built;
+
+#[cfg(feature = "wasm")]
 #[test]
 fn a_component_brings_a_tool_a_command_and_context() {
     let world = World::new();
     let answer = r#""the sum is 3""#;
     world.write("p/p.wasm", guest::handling(&[answer], &guest::says("ok", 1, answer)));
-    add(&world, "wasm", &json!("p.wasm"));
-    is_met(&world);
+    add_own(&world, "wasm", &json!("p.wasm"));
+    is_met(&world, "p");
+}
+
+/// The example of `examples/plugins`, with its own manifest, in the program.
+#[cfg(feature = "wasm")]
+fn example_is_met(language: &built::Language) {
+    let world = World::new();
+    let built = language.built();
+    let manifest = std::fs::read_to_string(language.folder().join("plugin.json")).unwrap();
+    let id = serde_json::from_str::<Value>(&manifest).unwrap()["id"].as_str().unwrap().to_owned();
+    world.write("p/plugin.json", manifest);
+    std::fs::copy(&built.file, world.file("p/plugin.wasm")).unwrap();
+    std::fs::create_dir(world.data()).unwrap();
+    // Compiled once for all tests.
+    std::fs::create_dir_all(&built.cache).unwrap();
+    std::os::unix::fs::symlink(&built.cache, world.data().join("wasm-cache")).unwrap();
+    add(&world, &id);
+    is_met(&world, &id);
+}
+
+#[cfg(feature = "wasm")]
+#[test]
+fn the_example_in_javascript_brings_a_tool_a_command_and_context() {
+    example_is_met(&built::JAVASCRIPT);
+}
+
+#[cfg(feature = "wasm")]
+#[test]
+fn the_example_in_python_brings_a_tool_a_command_and_context() {
+    example_is_met(&built::PYTHON);
 }

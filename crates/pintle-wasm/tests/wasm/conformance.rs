@@ -31,7 +31,8 @@ impl KindUnderTest for Wasm {
             Does::Hang => (String::new(), "(loop $again (br $again)) unreachable".to_owned()),
         };
         let bytes = guest(&["null", "it will not", &answer], &activate, &handle);
-        let host = WasmHost::new(Limits { fuel: u64::MAX / 2, ..Limits::default() }, |_, _| {});
+        let host =
+            WasmHost::new(Limits { fuel: u64::MAX / 2, ..Limits::default() }, None, |_, _| {});
         Arc::new(host.unwrap().plugin(manifest, &bytes, &Grants::All).unwrap())
     }
 }

@@ -33,8 +33,8 @@ async fn beside_a_neighbour(
     let logged: Arc<Mutex<Vec<String>>> = Arc::default();
     let last: Arc<Mutex<Option<Arc<FireRecord>>>> = Arc::default();
     let (lines, record) = (logged.clone(), last.clone());
-    let host =
-        WasmHost::new(small(), move |_, line| lines.lock().unwrap().push(line.into())).unwrap();
+    let host = WasmHost::new(small(), None, move |_, line| lines.lock().unwrap().push(line.into()))
+        .unwrap();
     let sink = move |it: Arc<FireRecord>| *record.lock().unwrap() = Some(it);
     let hooks = Hooks::builder().sink(Arc::new(sink)).build();
     let plugins = Plugins::new(hooks.clone());
@@ -161,7 +161,7 @@ async fn a_granted_file_is_read_and_a_link_out_of_its_folder_is_not() {
     let inside = folder.path().join("note.txt");
     std::fs::write(&inside, "a note").unwrap();
     std::os::unix::fs::symlink("/etc/passwd", folder.path().join("link")).unwrap();
-    let host = WasmHost::new(small(), |_, _| {}).unwrap();
+    let host = WasmHost::new(small(), None, |_, _| {}).unwrap();
     for (file, expected) in [("note.txt", "a note"), ("link", "this plugin was not granted")] {
         let path = folder.path().join(file).display().to_string();
         let mut manifest = manifest("p");
@@ -193,7 +193,7 @@ async fn the_time_is_told_only_with_a_grant() {
 // R13.2
 #[test]
 fn a_component_that_wants_files_network_or_an_environment_does_not_load() {
-    let host = WasmHost::new(Limits::default(), |_, _| {}).unwrap();
+    let host = WasmHost::new(Limits::default(), None, |_, _| {}).unwrap();
     for import in [
         "wasi:filesystem/preopens@0.2.0",
         "wasi:sockets/tcp@0.2.0",

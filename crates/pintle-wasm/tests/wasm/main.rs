@@ -8,6 +8,8 @@
     missing_docs
 )]
 
+mod built;
 mod conformance;
 mod guest;
 mod hostile;
+mod languages;
