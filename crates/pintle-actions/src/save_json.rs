@@ -103,7 +103,7 @@ fn bad_path(text: &str, node: &Node, folder: &Path) -> Option<Problem> {
     } else if lower == "agent.json" || lower.starts_with("personalities/") {
         ("is part of the profile itself".into(), "would be overwritten by events")
     } else if lower.split('/').any(|part| part == ".git") {
-        ("lies in what git keeps".into(), "git runs what is written there")
+        ("is in a folder of git".into(), "git runs what is written there")
     } else if plain.is_empty() || text.ends_with('/') || folder.join(&plain).is_dir() {
         let help = "name the file too, like `logs/events.jsonl`";
         return Some(Problem::at(span, format!("`{text}` is a folder"), "expected a file", help));
@@ -263,7 +263,7 @@ impl Inner {
         if !meta.is_file() {
             return Err(Error::other("it is not an ordinary file"));
         }
-        // What is no program when the profile is read may be made one.
+        // The file may have become a program since the profile was read.
         let mut start = Vec::new();
         std::io::Read::by_ref(&mut file).take(2).read_to_end(&mut start)?;
         if meta.mode() & 0o111 != 0 || start == b"#!" {

@@ -232,7 +232,7 @@ impl Gateway {
         in_parts(reply, channel.and_then(|channel| channel.features().max_text))
     }
 
-    /// Puts a dead letter back into its lane. `false` when there is no such one.
+    /// Puts a dead letter back into its lane. `false` when no dead letter has this id.
     ///
     /// # Errors
     /// When the queues cannot be used.
@@ -243,8 +243,7 @@ impl Gateway {
         Ok(is_back)
     }
 
-    /// Waits until a message is settled and the text of what is said about it is final. `None` when there is no such
-    /// message.
+    /// Waits until a message is settled and the text of its replies is final. `None` when no message has this id.
     ///
     /// # Errors
     /// When the queues cannot be read.

@@ -238,8 +238,8 @@ impl Gateway {
         }
     }
 
-    /// Whether hooks have seen everything that is said about a run. That a platform does not take it yet delays no one
-    /// who waits for the text.
+    /// Whether hooks have seen every message about a run. A caller that waits for the text does not wait for the platform to
+    /// accept it.
     pub(crate) async fn is_said(&self, run_id: &str) -> Result<bool, StoreError> {
         let open = OutgoingFilter {
             run_id: Some(run_id.to_string()),

@@ -143,7 +143,7 @@ impl ChannelSafety {
         }
     }
 
-    /// Whether this sender has not been told within the last hour.
+    /// Whether this sender has had no such reply within the last hour.
     async fn once(&self, message: &InboundMessage) -> Result<bool, StoreError> {
         let key = format!("told:{}:{}", message.platform, message.sender.id);
         if self.0.queues.value(&key).await?.is_some() {

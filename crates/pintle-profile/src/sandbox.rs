@@ -77,7 +77,7 @@ pub(super) fn check(file: &Node) -> Vec<Problem> {
         Some((node, text, outside(text).or_else(bad_glob)?))
     });
     let told = |(node, text, why): (&Node, &str, String)| {
-        let what = format!("`{text}` cannot be kept from what runs");
+        let what = format!("`{text}` cannot be protected");
         let help =
             "write a path of the workspace, like `infra`, or under `secrets` a glob like `**/.env`";
         Problem::at(node.span.clone(), what, &why, help)

@@ -13,17 +13,16 @@ use super::{
     send::Sent,
 };
 
-/// Sends what there is, oldest first, until the endpoint is left.
+/// Sends the messages of an endpoint, oldest first, until the endpoint is closed.
 ///
-/// A message that does not get through holds up the ones behind it: order is kept, and an endpoint that is down loses
-/// nothing however long it takes. Pauses grow for the endpoint, not for the message: they begin anew when it takes one.
+/// A message that fails holds up the ones behind it: order is kept, and an endpoint that is down loses nothing, however
+/// long that takes. Pauses grow for the endpoint, not for the message; they start over when it accepts one.
 ///
-/// What an endpoint cannot take while it takes others must not hold them up. So when a message has failed often enough,
-/// others are tried before it; and when it fails as often again, each time right after another has arrived, it counts as
-/// refused.
+/// A message that an endpoint rejects while it accepts others must not hold them up. When a message has failed often enough,
+/// others are tried before it. When it fails as often again, each time right after another has arrived, it is refused.
 ///
-/// When the endpoint is left somebody waits, and what stays is sent next time: then there are no pauses, and the first
-/// failure of what is no suspect is the end.
+/// While an endpoint closes, the program waits for it, and messages that are left are sent next time: so there are no pauses
+/// then, and the first failure of a message that is not a suspect ends it.
 pub(super) async fn deliver(endpoint: &Endpoint, options: &WebhookOptions) {
     let mut failures = 0_u32;
     let mut others_arrive = false;

@@ -132,18 +132,18 @@ impl Journal {
         Ok(())
     }
 
-    /// Whether adding to it is no longer the best that can be done.
+    /// Whether it should be rewritten before more is added.
     pub(super) fn is_worn(&self) -> bool {
         self.torn || self.length > 2 * self.replaced + WORTH_REPLACING
     }
 
-    /// Whether all that was written is where it was written to.
+    /// Whether the file has everything that was written to it.
     pub(super) fn is_intact(&self) -> bool {
         let length = fs::metadata(&self.path).map_or(0, |file| file.len());
         !self.torn && length == self.length
     }
 
-    /// Holds these messages and nothing else from now on, or stays as it is. With none there is no file.
+    /// Replaces the content with these messages, or leaves it as it is. Without messages the file is removed.
     pub(super) fn replace(&mut self, messages: &[Message]) -> io::Result<()> {
         let mut length = 0;
         self.file = if messages.is_empty() {

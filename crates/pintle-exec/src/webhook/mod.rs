@@ -38,11 +38,12 @@ pub use self::{
 /// How a [`WebhookQueue`] works. The defaults are for one agent with a few endpoints.
 #[derive(Clone)]
 pub struct WebhookOptions {
-    /// The folder that messages are kept in until they are delivered. Without one, what is not delivered is lost
-    /// (and counted) when the queue closes. Several processes may share it: each takes over what dead ones left.
+    /// The folder that messages are kept in until they are delivered. Without one, messages that are not
+    /// delivered are lost (and counted) when the queue closes. Several processes may share it: each takes over the messages of
+    /// dead ones.
     pub spool: Option<PathBuf>,
-    /// Whose messages these are. In a folder that is shared, what one owner left no other sends: it would be signed
-    /// with the wrong secret.
+    /// Whose messages these are. In a shared folder, an owner sends only its own messages: others would be signed with
+    /// the wrong secret.
     pub owner: String,
     /// How many messages wait for one endpoint, in memory and on disk; the default is 1,000.
     pub max_messages: usize,
@@ -55,8 +56,8 @@ pub struct WebhookOptions {
     /// The longest pause; the default is 60 s.
     pub longest_retry: Duration,
     /// After so many failures of a message at an endpoint that can be reached (5xx, no answer) others are tried before
-    /// it. When it fails as often again, each time right after another has arrived, it is its own fault, and it counts
-    /// as refused. The default is 5. An endpoint that takes no message at all is tried for ever.
+    /// it. When it fails as often again, each time right after another has arrived, it is refused. The default is
+    /// 5. An endpoint that accepts no message at all is retried forever.
     pub suspect_after: u32,
     /// Another way to resolve names.
     pub lookup: Option<Lookup>,
@@ -309,12 +310,11 @@ impl WebhookQueue {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// An observer that queues each event for this endpoint. What this owner left for the same URL last time is sent
-    /// first, signed with the secret of the same name; when there is none of that name any more, with one that is given
-    /// now.
+    /// An observer that queues each event for this endpoint. Messages that this owner left for the same URL are sent first,
+    /// signed with the secret of the same name, or with a current one if that name is gone.
     ///
     /// # Errors
-    /// When the URL is none a webhook may go to, there is no runtime to send from, or what was left cannot be read.
+    /// When a webhook may not go to the URL, there is no runtime to send from, or the messages on disk cannot be read.
     pub fn webhook(&self, spec: WebhookSpec) -> Result<Webhook, WebhookError> {
         let endpoint = self.inner.endpoint(&spec)?;
         let WebhookSpec { profile, secret, scrub, .. } = spec;
@@ -323,7 +323,7 @@ impl WebhookQueue {
         Ok(Webhook { endpoint, origin: Arc::new(origin), _queue: self.inner.clone() })
     }
 
-    /// Sends messages that are no events to this endpoint, as they are: unsigned, and with this content type.
+    /// Sends messages other than events to this endpoint, as they are: unsigned, and with this content type.
     ///
     /// # Errors
     /// As [`WebhookQueue::webhook`].
@@ -366,12 +366,12 @@ impl fmt::Debug for WebhookQueue {
     }
 }
 
-/// Queues messages that are no events: see [`WebhookQueue::posts`].
+/// Queues messages other than events: see [`WebhookQueue::posts`].
 #[derive(Clone)]
 pub struct Posts {
     endpoint: Arc<Endpoint>,
     content_type: &'static str,
-    /// The queue lives for as long as somebody may add to it.
+    /// Keeps the queue open while this handle can add to it.
     _queue: Arc<Inner>,
 }
 

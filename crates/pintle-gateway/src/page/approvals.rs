@@ -92,7 +92,7 @@ fn settled(approval: &Approval, now: u64) -> Option<Settled> {
     })
 }
 
-/// The zone is in the event that told of the question.
+/// The zone is in the event of the question.
 async fn zone_of(api: &Api, approval: &Approval) -> Result<String, Problem> {
     if let Some(rule) = &approval.rule {
         return Ok(rule.zone.name().to_string());

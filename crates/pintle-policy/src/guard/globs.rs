@@ -14,7 +14,7 @@ pub(crate) fn glob(text: &str) -> Result<Pattern, PatternError> {
         let message = match set {
             Set { inside, behind } if inside.starts_with('^') && turns_round(inside, behind) => {
                 let others = inside.trim_start_matches('^');
-                format!("`[^{others}]` turns nothing round here: write `[!{others}]`")
+                format!("`[^{others}]` does not negate here: write `[!{others}]`")
             }
             Set { inside, .. } if inside.starts_with("[:") => format!(
                 "`[{inside}]` is not a class of letters here: write them out, like `[a-z]` or `[0-9]`"
@@ -56,15 +56,15 @@ pub fn glob_of_names(text: &str) -> Result<Pattern, PatternError> {
     let advice = if text.trim() != text {
         "has a blank at its start or end: leave it out"
     } else if groups.iter().any(|group| outside_sets.contains(group)) {
-        "has a group, which chooses nothing here: write one rule for each; a bracket itself is `[(]`"
+        "has a group, which has no meaning here: write one rule for each; a bracket itself is `[(]`"
     } else if text.starts_with('!') {
-        "starts with `!`, which turns nothing round here: write what it is to let through in `allow`"
+        "starts with `!`, which does not negate here: write what may pass in `allow`"
     } else if outside_sets.contains('\\') {
         "has a `\\`, which means nothing here: folders are parted by `/`, and `[*]` is a star itself"
     } else if outside_sets.contains(',') {
-        "has a `,`, which parts nothing here: write one rule for each; a comma itself is `[,]`"
+        "has a `,`, which does not separate rules: write one rule for each; a comma itself is `[,]`"
     } else if outside_sets.contains('|') {
-        "has a `|`, which parts nothing here: write one rule for each; the sign itself is `[|]`"
+        "has a `|`, which does not separate rules: write one rule for each; the sign itself is `[|]`"
     } else if text.starts_with('^') {
         "starts with `^`, and rules are globs: each is about the whole name; the sign itself is `[^]`"
     } else if text.ends_with('$') {

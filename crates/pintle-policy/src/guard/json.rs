@@ -39,7 +39,7 @@ impl Rule {
         };
         if pattern.as_ref().is_some_and(|pattern| pattern.as_str().starts_with('!')) {
             let message = format!(
-                "`{written}` has a glob that starts with `!`, which turns nothing round here: write what it is to let through \
+                "`{written}` has a glob that starts with `!`, which does not negate here: write what may pass \
                  in `allow`; for a text that begins with the sign write `?` in its place"
             );
             return Err(PatternError { message });

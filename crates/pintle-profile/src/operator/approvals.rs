@@ -110,7 +110,7 @@ fn check_one(rule: &Node, tools: &[ToolSpec]) -> Vec<Problem> {
         && folder.text().is_some_and(|path| !path.starts_with('/'))
     {
         let help = "write it from the root, or leave it out: then the rule holds everywhere";
-        let what = "`workspace` must be a whole path";
+        let what = "`workspace` must be an absolute path";
         problems.push(Problem::at(folder.span.clone(), what, "", help));
     }
     problems

@@ -75,7 +75,7 @@ pub(super) fn check(file: &Node) -> Vec<Problem> {
     let mut problems = Vec::new();
     for path in ["read", "write", "caches", "secrets"].iter().flat_map(|key| items(sandbox, key)) {
         if let Some(text) = path.text().filter(|text| !is_whole_path(text)) {
-            let what = format!("`{text}` is not a whole path");
+            let what = format!("`{text}` is not a plain absolute path");
             let help = "write it from the root, or from home with `~/`, and without `..`";
             problems.push(Problem::at(path.span.clone(), what, "expected `/…` or `~/…`", help));
         }
@@ -92,8 +92,8 @@ pub(super) fn check(file: &Node) -> Vec<Problem> {
         let Some(hosts) = of.get("hosts") else { continue };
         let zone = of.str("zone").filter(|zone| *zone != "network");
         let why = match zone {
-            Some(zone) => format!("zone `{zone}` does not hold hosts"),
-            None if direct => "`network = \"direct\"` does not hold hosts".to_owned(),
+            Some(zone) => format!("zone `{zone}` cannot limit hosts"),
+            None if direct => "`network = \"direct\"` cannot limit hosts".to_owned(),
             None => continue,
         };
         let (label, help) = ("would have no effect", "keep one of the two");
