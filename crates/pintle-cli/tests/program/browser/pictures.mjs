@@ -27,7 +27,7 @@ for (const { width, ...screen } of screens) {
     // The folder of a test is no folder of a reader.
     await page.evaluate(() => {
       const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-      while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replace(/\/\S*\.tmp\w+\/work/g, '~/shop');
+      while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replace(/\/\S*\.tmp\w+\/work\b/g, '~/shop');
     });
     check(!(await page.evaluate(() => document.body.innerText.includes('.tmp'))), `${what} shows a path of this machine`);
     await page.screenshot({ path: `${folder}/${what}.png` });
