@@ -9,7 +9,7 @@ use pintle_sandbox::Grant;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::ToolCall;
+use crate::{ToolCall, untrusted::origin_of};
 
 /// A call that interceptors and `before_tool_call` may still change.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +37,7 @@ impl ProposedCall {
             tool: self.tool.into(),
             args: Arc::new(self.args),
             grants: Arc::default(),
+            outside: None,
         }
     }
 }
@@ -49,6 +50,8 @@ pub struct FinalCall {
     tool: Arc<str>,
     args: Arc<Value>,
     grants: Arc<[Grant]>,
+    /// Where its result comes from, if that is outside.
+    outside: Option<Arc<str>>,
 }
 
 impl FinalCall {
@@ -82,6 +85,17 @@ impl FinalCall {
         Self { grants: grants.into(), ..call.freeze() }
     }
 
+    /// The same call, whose result comes from outside.
+    pub(crate) fn marked_outside(mut self) -> Self {
+        self.outside = Some(origin_of(&self).into());
+        self
+    }
+
+    /// Where its result comes from, if that is outside.
+    pub(crate) fn outside(&self) -> Option<&str> {
+        self.outside.as_deref()
+    }
+
     /// What a person granted, or is about to be asked for.
     pub fn grants(&self) -> &[Grant] {
         &self.grants
@@ -109,7 +123,11 @@ pub(crate) fn second_attempt(model_id: &str) -> String {
 
 /// The SHA-256 of the arguments' canonical JSON: keys sorted at every depth, no white space.
 pub fn args_hash(args: &Value) -> String {
-    let digest = Sha256::digest(canonical_json(args).as_bytes());
+    hex_sha256(canonical_json(args).as_bytes())
+}
+
+pub(crate) fn hex_sha256(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use pintle::{
     Envelope, HandlerRecord, ModelKind,
-    points::{CompactionReason, ToolOutcome},
+    points::{CompactionReason, ToolOutcome, Untrusted},
 };
 use pintle_sandbox::{Grant, HostUse, ProtectedChange, Refused};
 use serde::{Serialize, Serializer};
@@ -71,6 +71,9 @@ pub enum RunEventKind {
         /// The personalities of the agents that delegated to this one, outermost first.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         ancestors: Vec<String>,
+        /// What the conversation had read from outside.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        untrusted: Option<Untrusted>,
         /// The verdict, and the rule that decided.
         #[serde(flatten)]
         judged: JudgedCall,
@@ -112,6 +115,9 @@ pub enum RunEventKind {
         error: Option<String>,
         /// How long it took.
         duration_ms: u64,
+        /// Where the result came from, if that is outside.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        untrusted: Option<String>,
     },
     /// How the process of a call was held.
     #[serde(rename = "sandbox")]

@@ -14,7 +14,6 @@ mod call;
 mod channel;
 mod containment;
 mod event;
-mod hook_spending;
 mod interceptor;
 mod llm;
 mod memory;
@@ -30,6 +29,7 @@ pub mod testing;
 mod tickets;
 mod tool;
 mod toolbox;
+mod untrusted;
 
 pub use pintle::points::{LlmUsage, Message, PersonalityConfig, ToolCall, ToolResult};
 pub use pintle_policy::{ToolSpec, Zone};
@@ -44,7 +44,6 @@ pub use channel::{
 };
 pub use containment::Containment;
 pub use event::{CallMade, RunEvent, RunEventKind, RunOutcome, SandboxUse};
-pub use hook_spending::HookSpending;
 pub use interceptor::{Intercepted, Interceptors};
 pub use llm::{FinishReason, Llm, LlmError, LlmEvent, LlmRequest, LlmResponse};
 pub use memory::{Memory, NoteMemory, Notebook, Recall};
@@ -60,5 +59,6 @@ pub use store::{Claim, NewMessage, NewSession, Session, Store, StoreError, Store
 pub use tickets::{
     CheckCommand, Completion, TICKET_VERIFIER, TicketBoard, TicketError, TicketVerifier,
 };
-pub use tool::{Progress, SandboxLog, Tool, ToolCx, ToolError};
+pub use tool::{OutsideMark, Progress, SandboxLog, Tool, ToolCx, ToolError};
 pub use toolbox::DuplicateTool;
+pub use untrusted::{fence, unfenced};

@@ -1,6 +1,12 @@
 //! What the loop needs of a tool.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use futures_util::future::BoxFuture;
 use pintle_policy::ToolSpec;
@@ -42,6 +48,25 @@ pub struct ToolCx {
     pub tickets: TicketBoard,
     /// The notes of the run's personality about its workspace.
     pub notes: Notebook,
+    /// Where it says that its result comes from outside.
+    pub outside: OutsideMark,
+}
+
+/// Where a tool says that its result comes from outside, as what a web page says does. The result of a call in zone network
+/// or above is marked without it.
+#[derive(Clone, Default)]
+pub struct OutsideMark(Arc<AtomicBool>);
+
+impl OutsideMark {
+    /// Marks the result: the model reads it in a fence, and injection safety looks at it.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is marked.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 type RecordSandbox = Arc<dyn Fn(SandboxUse) + Send + Sync>;

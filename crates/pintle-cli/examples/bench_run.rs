@@ -172,8 +172,11 @@ fn builder(
 fn equipped(workspace: &Path, store: Arc<dyn Store>) -> Agent {
     let hooks = Hooks::new();
     let settings = ConsumerSettings::default();
-    pintle_consumers::bind(&Host { settings: &settings, workspace, data: workspace }, &hooks)
-        .unwrap();
+    pintle_consumers::bind(
+        &Host { settings: &settings, workspace, data: workspace, classifier: None },
+        &hooks,
+    )
+    .unwrap();
     let recorder = Recorder::new(store.clone(), JudgedBy::default(), RecordSettings::default());
     let builder = builder(workspace, hooks, Arc::new(Offline), store);
     builder.observer(move |event| recorder.record(event)).build().unwrap()

@@ -13,15 +13,15 @@ use pintle_actions::{
 };
 use pintle_agent::store::JudgedBy;
 use pintle_agent::{
-    Agent, Approver, HandlerWatch, HookSpending, Llm, NoteMemory, Policy, Store, SwitchError,
-    TicketVerifier, Tool, ToolSpec,
+    Agent, Approver, HandlerWatch, Llm, NoteMemory, Policy, Store, SwitchError, TicketVerifier,
+    Tool, ToolSpec,
 };
 use pintle_consumers as consumers;
 use pintle_exec::KeptWebhooks;
 use pintle_gateway::GatewayApprover;
 use pintle_plugins::Plugins;
 use pintle_policy::Zone;
-use pintle_profile::{Consumer, Operator, Profile, variable_of};
+use pintle_profile::{Consumer, ConsumerSettings, Operator, Profile, variable_of};
 use pintle_tools::{Background, McpLimits, McpServer, McpTransport, TerminalConfig};
 
 use crate::{
@@ -160,7 +160,9 @@ impl Assembled {
         }
         let hooks = extras.hooks.unwrap_or_default();
         let data = environment.data_dir()?;
-        let host = consumers::Host { settings: &plan.operator.consumers, workspace, data: &data };
+        let settings = &plan.operator.consumers;
+        let classifier = classifier(environment, settings, extras.only_looks)?;
+        let host = consumers::Host { settings, workspace, data: &data, classifier };
         consumers::bind(&host, &hooks).map_err(Problem::new)?;
         let bound = match &plan.profile {
             Some(profile) => {
@@ -233,15 +235,6 @@ impl Assembled {
                 Arc::new(place.get_or_init(|| approver).clone())
             }
         };
-        let records = plan.operator.consumers.is_on(Consumer::Observability);
-        if !records && plan.operator.otlp.is_some() {
-            return Err(Problem::new(
-                "`otlp` in pintle.toml sends recorded runs, and runs are not recorded",
-            )
-            .fix(
-                "take `observability` out of `off` under [consumers], or `otlp` out of pintle.toml",
-            ));
-        }
         // With `--json` the reader has all events.
         let exporter = match &plan.operator.otlp {
             Some(url) if !looks && !is_mute => {
@@ -254,8 +247,7 @@ impl Assembled {
             }
             _ => None,
         };
-        let keep = plan.operator.records;
-        let recorder = records.then(|| consumers::Recorder::new(store.clone(), judged_by, keep));
+        let recorder = consumers::Recorder::new(store.clone(), judged_by, plan.operator.records);
         let (json, live) = (environment.json, exporter.clone());
         let terminal = TerminalConfig {
             env: environment.passed_on(),
@@ -274,21 +266,17 @@ impl Assembled {
             }
         }
         let policy = held.applied_to(plan.policy);
-        let spending = HookSpending::default();
         if plan.operator.consumers.is_on(Consumer::TicketVerifier) {
-            bind_verifier(&hooks, environment, &policy, &store, &llm, &spending)?;
+            bind_verifier(&hooks, environment, &policy, &store, &llm)?;
         }
         let memory = NoteMemory::new(store.clone(), policy.workspace.display().to_string());
         let mut builder = Agent::builder(hooks, llm, store.clone(), plan.personalities, policy)
             .limits(plan.limits)
-            .hook_spending(spending)
             .approver(approver)
             .memory(Arc::new(memory))
             .tools(tools)
             .observer(move |event| {
-                if let Some(recorder) = &recorder {
-                    recorder.record(event);
-                }
+                recorder.record(event);
                 if let Some(exporter) = &live {
                     exporter.saw(event);
                 }
@@ -373,6 +361,26 @@ fn end_with_sub_agents(hooks: &Hooks, background: &Background) -> Result<(), Pro
     registrar.register_void(end).map(drop).map_err(Problem::new)
 }
 
+/// The model that looks at text from outside. One that cannot be opened stops the program: nothing would look.
+fn classifier(
+    environment: &Environment,
+    settings: &ConsumerSettings,
+    only_looks: bool,
+) -> Result<Option<Arc<dyn Llm>>, Problem> {
+    let Some(model) = &settings.injection_safety.classifier else { return Ok(None) };
+    if only_looks || !settings.is_on(Consumer::InjectionSafety) {
+        return Ok(None);
+    }
+    let cannot = |error: pintle_llm::OpenError| {
+        Problem::new(format!("the classifier of injection safety, `{model}`, cannot be used"))
+            .cause(error)
+            .fix(
+                "change or remove `classifier` under `[consumers.injection_safety]` in pintle.toml",
+            )
+    };
+    pintle_llm::open(model, &environment.llm_settings()).map(Some).map_err(cannot)
+}
+
 /// How long the check of a ticket may run.
 const CHECK_LIMIT: Duration = Duration::from_secs(600);
 
@@ -384,7 +392,6 @@ fn bind_verifier(
     policy: &Policy,
     store: &Arc<dyn Store>,
     llm: &Arc<dyn Llm>,
-    spending: &HookSpending,
 ) -> Result<(), Problem> {
     let (env, policy) = (environment.passed_on(), policy.clone());
     let check = move |command: String| -> BoxFuture<'static, Result<(), String>> {
@@ -397,8 +404,7 @@ fn bind_verifier(
         })
     };
     let (store, llm) = (store.clone(), llm.clone());
-    let spending = spending.clone();
-    let verifier = TicketVerifier { store, llm, check: Arc::new(check), spending };
+    let verifier = TicketVerifier { store, llm, check: Arc::new(check) };
     verifier.register(hooks).map(drop).map_err(Problem::new)
 }
 

@@ -4,6 +4,8 @@
 //! [`Consumer`], and add a line to `CONSUMERS`: the switch in pintle.toml, its reference page and `pintle hooks list` follow.
 
 mod context_files;
+mod injection_rules;
+mod injection_safety;
 mod recorder;
 mod skill_queue;
 mod terminal_guard;
@@ -12,8 +14,9 @@ pub use recorder::Recorder;
 pub use skill_queue::{QueuedRun, SkillQueue};
 
 use pintle::{Hooks, RegisterError};
+use pintle_agent::Llm;
 use pintle_profile::{Consumer, ConsumerSettings};
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 /// What the program gives to the consumers.
 pub struct Host<'a> {
@@ -23,6 +26,8 @@ pub struct Host<'a> {
     pub workspace: &'a Path,
     /// The folder in which state is kept.
     pub data: &'a Path,
+    /// The model that looks at text from outside, if the operator named one.
+    pub classifier: Option<Arc<dyn Llm>>,
 }
 
 type Register = fn(&Host<'_>, &Hooks) -> Result<(), RegisterError>;
@@ -30,16 +35,16 @@ type Register = fn(&Host<'_>, &Hooks) -> Result<(), RegisterError>;
 /// Every consumer, in the order they are bound: its switch, the name of its handlers, and what registers them.
 const CONSUMERS: &[(Consumer, &str, Register)] = &[
     (Consumer::TerminalGuard, terminal_guard::NAME, terminal_guard::register),
+    (Consumer::InjectionSafety, injection_safety::NAME, injection_safety::register),
     (Consumer::ContextFiles, context_files::NAME, context_files::register),
     (Consumer::SkillQueue, skill_queue::NAME, skill_queue::register),
 ];
 
-/// Those that the program binds itself: they need its store and its model, are a limit of its runs, or see all of their events.
+/// Those that the program binds itself: they need its store and its model, or are a limit of its runs.
 const BOUND_BY_PROGRAM: &[(Consumer, &str)] = &[
     (Consumer::TicketVerifier, "ticket verifier"),
     (Consumer::ChannelSafety, "channel safety"),
     (Consumer::LoopBudget, "loop budget"),
-    (Consumer::Observability, "observability"),
 ];
 
 fn all() -> impl Iterator<Item = (Consumer, &'static str)> {

@@ -39,6 +39,8 @@ pub struct GatewayConfig {
     pub send_attempts: u32,
     /// Questions also go to the chat in which they came up.
     pub questions_in_group: bool,
+    /// Platforms on which everybody may write. What is said there is text from outside.
+    pub open_to_strangers: Vec<String>,
 }
 
 impl Default for GatewayConfig {
@@ -50,6 +52,7 @@ impl Default for GatewayConfig {
             max_attempts: 3,
             send_attempts: 8,
             questions_in_group: false,
+            open_to_strangers: Vec::new(),
         }
     }
 }

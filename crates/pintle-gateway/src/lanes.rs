@@ -122,6 +122,9 @@ impl Gateway {
             request = request.as_personality(personality);
         }
         let requester = format!("{}:{}", said.platform, said.sender.id);
+        if self.inner.config.open_to_strangers.contains(&said.platform) {
+            request = request.from_stranger(&requester);
+        }
         let resumed = message.waiting_on.clone();
         self.inner.approver.begin(&message.run_id, requester, resumed);
         self.follow(&message.run_id).await;

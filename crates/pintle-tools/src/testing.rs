@@ -8,7 +8,7 @@ use std::{
 
 use pintle::{Cx, Hooks};
 use pintle_agent::{
-    Notebook, Progress, TicketBoard, ToolCx, store::NoteScope, testing::MemoryStore,
+    Notebook, OutsideMark, Progress, TicketBoard, ToolCx, store::NoteScope, testing::MemoryStore,
 };
 use rustix::process::{Pid, test_kill_process};
 use tokio_util::sync::CancellationToken;
@@ -27,6 +27,7 @@ pub(crate) fn cx(workspace: &Path) -> ToolCx {
             NoteScope { personality: "main".into(), workspace: "/w".into() },
             false,
         ),
+        outside: OutsideMark::default(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pintle::{
     Advice,
-    points::{AfterToolCall, ToolCallResult, ToolEndWithPath, ToolPost},
+    points::{AfterToolCall, ToolCallResult, ToolEndWithPath, ToolPost, Untrusted},
 };
 
 use super::{
@@ -30,6 +30,7 @@ pub(super) fn emit_end(ctx: &RunContext, end: &CallEnd) {
         content: ok.then(|| end.text.clone()),
         error: (!ok).then(|| end.text.clone()),
         duration_ms: end.duration_ms,
+        untrusted: end.outside().map(str::to_owned),
     });
 }
 
@@ -78,6 +79,7 @@ pub(super) async fn tool_post(ctx: &RunContext, slot: &CallSlot<'_>, end: &CallE
             .result(end.text.clone())
             .is_error(!end.is_ok())
             .duration_ms(end.duration_ms)
+            .untrusted(end.outside().map(|from| Untrusted::default().from(from)))
     };
     ctx.agent().hooks.fire_gate(&ctx.call_cx(end.call.id()), post).await
 }

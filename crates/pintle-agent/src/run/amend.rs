@@ -25,7 +25,7 @@ pub(super) async fn amend(ctx: &RunContext, call: &ToolCall) -> Result<FinalCall
 /// A hook refuses the call before it is frozen: that is a judgement too.
 fn refused(ctx: &RunContext, proposed: &ProposedCall, reason: String, hook: &str) -> Rejection {
     let hook = Some(hook).filter(|hook| !hook.is_empty());
-    record(ctx, &proposed.clone().freeze(), &[refusal(reason.clone(), hook)]);
+    record(ctx, &proposed.clone().freeze(), &[refusal(reason.clone(), hook)], None);
     Rejection::Denied(reason)
 }
 

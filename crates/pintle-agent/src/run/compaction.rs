@@ -1,7 +1,7 @@
 //! Long conversations (R6.7): when the next request does not fit, the model writes a summary that stands for the older
 //! rounds. What is stored stays as it is, and keeps a mark of where the summary ends.
 
-use pintle::points::{AfterCompaction, BeforeCompaction, CompactionReason};
+use pintle::points::{AfterCompaction, BeforeCompaction, CompactionReason, Untrusted};
 
 use super::{Ending, RunContext, RunError, history, model_call, opening};
 use crate::{
@@ -10,6 +10,7 @@ use crate::{
     llm::{FinishReason, LlmError},
     reminders::capped,
     store::Summary,
+    untrusted::fence,
 };
 
 /// So many of the newest rounds stay as they are, if they fit.
@@ -32,6 +33,21 @@ const HEAD: &str =
 /// What stands for the older rounds, as the model reads it.
 pub(super) fn summary_message(text: &str) -> Message {
     Message::User { text: format!("{HEAD}\n\n{text}") }
+}
+
+/// Ends a summary of messages that came from outside in part: the summary may say what they say.
+const HAS_OUTSIDE: &str = "[The part that this stands for has text from outside.]";
+/// The same when some of it was suspicious.
+const HAS_SUSPICIOUS: &str =
+    "[The part that this stands for has text from outside that may want to give you orders.]";
+
+/// What a summary stands for that came from outside.
+pub(super) fn outside_in_summary(text: &str) -> Option<Untrusted> {
+    let read = Untrusted::default().from("the earlier part of the conversation");
+    match text.ends_with(HAS_SUSPICIOUS) {
+        true => Some(read.suspicion("something in it was suspicious")),
+        false => text.ends_with(HAS_OUTSIDE).then_some(read),
+    }
 }
 
 /// Summarises when the next request would not fit the model's window.
@@ -121,6 +137,10 @@ pub(super) async fn compact(
     };
     if let Some(asked) = last_person(older).filter(|_| last_person(kept).is_none()) {
         text.push_str(&format!("\n\nThe person's newest message:\n{}", capped(asked, REPEATED)));
+    }
+    if let Some(read) = ctx.outside.so_far() {
+        let mark = if read.suspicion.is_some() { HAS_SUSPICIOUS } else { HAS_OUTSIDE };
+        text.push_str(&format!("\n\n{mark}"));
     }
     if problem.is_none() {
         // Rounds that are only left out are tried again in the next run.
@@ -268,7 +288,12 @@ fn pieces(messages: &[Message], cap: usize) -> Vec<String> {
             }
             Message::ToolResults { results } => pieces.extend(results.iter().map(|it| {
                 let how = if it.is_error { "failed" } else { "said" };
-                format!("{} {how}: {}", it.tool_name, capped(&it.content, cap))
+                let said = capped(&it.content, cap);
+                let said = match &it.untrusted {
+                    Some(untrusted) => fence(&said, &untrusted.from),
+                    None => said,
+                };
+                format!("{} {how}: {said}", it.tool_name)
             })),
         }
     }

@@ -14,13 +14,15 @@ use super::{
     new_id, now_ms,
 };
 use crate::{
-    Agent, LlmUsage, Message, ToolCall, ToolSpec, Zone,
+    Agent, LlmUsage, Message, ToolSpec,
     agent::Inner,
     event::{RunEvent, RunEventKind, RunOutcome},
     memory::Notebook,
     personality::Personality,
     reminders::Reminders,
     store::{Begun, CallEnd, Claim, Intent, NewMessage, NoteScope, Session, StoreError},
+    tool::OutsideMark,
+    untrusted::ReadOutside,
 };
 
 pub(crate) struct RunContext {
@@ -31,6 +33,8 @@ pub(crate) struct RunContext {
     pub(crate) emitter: Arc<Emitter>,
     opened: OnceLock<OpenSession>,
     state: Mutex<RunState>,
+    /// What the conversation has read from outside.
+    pub(crate) outside: ReadOutside,
     /// The tool calls.
     pub(crate) calls: CallLedger,
     /// The newest envelope. Fires and events come in bursts: those of one millisecond share it.
@@ -70,8 +74,6 @@ pub(crate) struct RunState {
     pub(crate) usage: LlmUsage,
     /// Tokens that the provider counted for each one that was estimated.
     pub(crate) token_ratio: Option<f64>,
-    /// The conversation has text of strangers in it, or a summary that may have.
-    pub(crate) read_strangers: bool,
     /// A request was answered whose cost is unknown.
     pub(crate) unpriced: bool,
     pub(crate) reminders: Reminders,
@@ -99,15 +101,19 @@ pub(crate) struct Lineage {
     pub(crate) plugins: PluginFilter,
     pub(crate) ancestors: Vec<Personality>,
     pub(crate) emitter: Arc<Emitter>,
+    pub(crate) outside: ReadOutside,
 }
 
 impl RunContext {
     pub(crate) fn new(agent: Agent, request: RunRequest, run_id: String, emitter: Emitter) -> Self {
         let trace_id =
             request.lineage.as_ref().map_or_else(new_id, |lineage| lineage.trace_id.clone());
+        let outside =
+            request.lineage.as_ref().map(|lineage| lineage.outside.clone()).unwrap_or_default();
         Self {
             agent,
             request,
+            outside,
             run_id,
             trace_id,
             emitter: Arc::new(emitter),
@@ -229,6 +235,7 @@ impl RunContext {
             plugins: opened.plugins.clone(),
             ancestors,
             emitter: self.emitter.clone(),
+            outside: self.outside.clone(),
         })
     }
 
@@ -308,33 +315,14 @@ impl RunContext {
         self.state().reminders.take_in(point, verdicts);
     }
 
-    /// The notes of this run's personality. What is written is marked when the conversation has read text of strangers.
-    pub(crate) fn notebook(&self, opened: &OpenSession) -> Notebook {
+    /// The notes of this run's personality. What is written is marked when the conversation has read text from outside.
+    pub(crate) fn notebook(&self, opened: &OpenSession, outside: &OutsideMark) -> Notebook {
         let scope = NoteScope {
             personality: opened.personality.id.clone(),
             workspace: self.agent().policy.workspace.display().to_string(),
         };
-        Notebook::new(self.agent().store.clone(), scope, self.state().read_strangers)
-    }
-
-    /// Whether a call brings text of strangers into the conversation: it reached another host, another server or the whole
-    /// machine, or its tool is not known.
-    fn reads_strangers(&self, call: &ToolCall) -> bool {
-        let Some(known) = self.agent().tools.get(&call.name) else { return true };
-        let asked = call.input.get("zone").cloned();
-        let asked = asked.and_then(|zone| serde_json::from_value(zone).ok());
-        asked.map_or(known.spec.zone, |zone: Zone| zone.max(known.spec.zone)) >= Zone::Network
-    }
-
-    /// Looks for text of strangers in the conversation that a run begins with.
-    pub(crate) fn look_for_strangers(&self, messages: &[Message], has_summary: bool) {
-        let called = messages.iter().any(|message| match message {
-            Message::Assistant { tool_calls, .. } => {
-                tool_calls.iter().any(|call| self.reads_strangers(call))
-            }
-            _ => false,
-        });
-        self.state().read_strangers |= has_summary || called;
+        let untrusted = self.outside.so_far().is_some();
+        Notebook::new(self.agent().store.clone(), scope, untrusted).marking(outside)
     }
 
     /// How many tokens a request may have, where that is known.
@@ -364,25 +352,7 @@ impl RunContext {
         self.state().turn += 1;
     }
 
-    /// Takes up what hooks spent on models of their own since the last model request.
-    fn count_hook_spending(&self) {
-        let Some(usage) = self.agent().hook_spending.take(&self.run_id) else { return };
-        {
-            let mut state = self.state();
-            state.unpriced |= usage.cost_usd.is_none();
-            state.usage += usage;
-        }
-        self.emit(RunEventKind::Usage {
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
-            cache_read_tokens: usage.cache_read_tokens,
-            cost_usd: usage.cost_usd,
-            duration_ms: 0,
-        });
-    }
-
     pub(crate) fn limit_reached(&self) -> Option<Ending> {
-        self.count_hook_spending();
         let limits = &self.agent().limits;
         if self.state().turn >= limits.max_turns {
             let text = format!(

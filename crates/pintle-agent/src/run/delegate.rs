@@ -66,6 +66,7 @@ async fn spawn(ctx: &RunContext, call: &PermittedCall) -> Result<(ToolOutcome, S
         session: SessionRef::New(key),
         platform: ctx.request.platform.clone(),
         text: patch.prompt.unwrap_or(task),
+        stranger: None,
         personality: personality.or_else(own),
         lineage: Some(lineage),
         resumes: false,

@@ -4,7 +4,6 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt;
 use pintle::{Envelope, points::ToolOutcome};
-use pintle_policy::Zone;
 use pintle_sandbox::Grant;
 
 use super::{
@@ -15,7 +14,7 @@ use crate::{
     call::FinalCall,
     event::{RunEvent, RunEventKind},
     tickets::TicketBoard,
-    tool::{Progress, SandboxLog, ToolCx, ToolError},
+    tool::{OutsideMark, Progress, SandboxLog, ToolCx, ToolError},
     toolbox::ToolKind,
 };
 
@@ -25,11 +24,13 @@ pub(super) struct Executed {
     pub(super) text: String,
     /// What the kernel refused it.
     pub(super) grants: Vec<Grant>,
+    /// Whether the text came from outside, though the call did not say that it reaches others.
+    pub(super) from_outside: bool,
 }
 
 impl From<(ToolOutcome, String)> for Executed {
     fn from((outcome, text): (ToolOutcome, String)) -> Self {
-        Self { outcome, text, grants: Vec::new() }
+        Self { outcome, text, grants: Vec::new(), from_outside: false }
     }
 }
 
@@ -52,9 +53,14 @@ async fn run_tool(ctx: &RunContext, permit: PermittedCall, output: OutputTail) -
         return (ToolOutcome::Error, "the session is not open".to_string()).into();
     };
     let tool = match permit.tool_kind() {
-        ToolKind::Delegate => return delegate::delegate(ctx, &permit).await.into(),
+        ToolKind::Delegate => {
+            let answered = delegate::delegate(ctx, &permit).await.into();
+            // A sub-agent answers with what it has read.
+            return Executed { from_outside: ctx.outside.so_far().is_some(), ..answered };
+        }
         ToolKind::Tool(tool) => tool.clone(),
     };
+    let outside = OutsideMark::default();
     let cx = ToolCx {
         workspace: Arc::new(ctx.agent().policy.workspace.clone()),
         session_id: opened.session.id.as_str().into(),
@@ -67,24 +73,22 @@ async fn run_tool(ctx: &RunContext, permit: PermittedCall, output: OutputTail) -
             ctx.agent().hooks.clone(),
             ctx.call_cx(permit.id()),
         ),
-        notes: ctx.notebook(opened),
+        notes: ctx.notebook(opened, &outside),
+        outside: outside.clone(),
     };
-    let reads_strangers = permit.zone() >= Zone::Network;
     let ran = AssertUnwindSafe(async move { tool.run(permit, cx).await }).catch_unwind().await;
-    if reads_strangers {
-        ctx.state().read_strangers = true;
-    }
+    let from_outside = outside.is_set();
     let ended = match ran {
         Ok(Ok(text)) => (ToolOutcome::Ok, text),
         Ok(Err(ToolError::Refused { text, grants })) => {
-            return Executed { outcome: ToolOutcome::Error, text, grants };
+            return Executed { outcome: ToolOutcome::Error, text, grants, from_outside };
         }
         Ok(Err(ToolError::Failed(text))) => (ToolOutcome::Error, text),
         Ok(Err(ToolError::TimedOut(text))) => (ToolOutcome::TimedOut, text),
         Ok(Err(ToolError::Cancelled(text))) => (ToolOutcome::Cancelled, text),
         Err(_) => (ToolOutcome::Panicked, "the tool panicked".into()),
     };
-    ended.into()
+    Executed { from_outside, ..ended.into() }
 }
 
 /// Emits events of a running tool.

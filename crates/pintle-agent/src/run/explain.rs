@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use pintle::{Cx, Envelope, Hooks, PluginFilter, Point, points::BeforeToolCall};
+use pintle::{
+    Cx, Envelope, Hooks, PluginFilter, Point,
+    points::{BeforeToolCall, Untrusted},
+};
 use pintle_sandbox::Grant;
 use serde::Deserialize;
 use serde_json::Value;
@@ -36,6 +39,9 @@ pub struct RecordedCall {
     /// The personalities of the agents that delegated to this one, outermost first.
     #[serde(default)]
     pub ancestors: Vec<String>,
+    /// What the conversation had read from outside.
+    #[serde(default)]
+    pub untrusted: Option<Untrusted>,
     /// Where and when.
     #[serde(flatten)]
     pub envelope: Envelope,
@@ -43,7 +49,7 @@ pub struct RecordedCall {
 
 impl Agent {
     /// Judges a call step by step as a run would, and runs nothing. Hooks are fired if `with_hooks`: their answer is a part of
-    /// the judgement.
+    /// the judgement. `untrusted` is what the conversation is to have read from outside before.
     ///
     /// # Errors
     /// When there is no such personality.
@@ -53,6 +59,7 @@ impl Agent {
         tool: &str,
         args: Value,
         with_hooks: bool,
+        untrusted: Option<Untrusted>,
     ) -> Result<Vec<JudgedStep>, UnknownPersonality> {
         let agent = &self.inner;
         let personality =
@@ -71,7 +78,7 @@ impl Agent {
         let none = Hooks::new();
         let hooks = if with_hooks { &agent.hooks } else { &none };
         let lineage = [personality];
-        let bench = Bench { agent, hooks, cx: &cx, lineage: &lineage, session: None };
+        let bench = Bench { agent, hooks, cx: &cx, lineage: &lineage, session: None, untrusted };
 
         let mut call = ProposedCall { id: "explain".into(), tool: tool.to_string(), args };
         match before_tool_call(&bench, &call, &mut trail).await {
@@ -108,7 +115,8 @@ impl Agent {
         let plugins = plugins.fold(PluginFilter::BuiltinsOnly, |all, its| union(&all, &its));
         let cx = Cx::new(call.envelope.clone(), plugins);
         let session = call.envelope.session_id.as_deref();
-        let bench = Bench { agent, hooks: &agent.hooks, cx: &cx, lineage: &lineage, session };
+        let (hooks, untrusted) = (&agent.hooks, call.untrusted.clone());
+        let bench = Bench { agent, hooks, cx: &cx, lineage: &lineage, session, untrusted };
         let mut trail = Trail::default();
         let (id, tool) = (call.tool_call_id.clone(), call.tool_name.clone());
         let proposed = ProposedCall { id, tool, args: call.args.clone() };

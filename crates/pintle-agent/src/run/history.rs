@@ -2,7 +2,7 @@
 
 use super::{
     RunContext, RunError,
-    compaction::summary_message,
+    compaction::{outside_in_summary, summary_message},
     interrupted::{Interrupted, Progress, UNKNOWN},
 };
 use crate::{
@@ -45,16 +45,39 @@ fn unknown(call: &ToolCall) -> ToolResult {
         tool_name: call.name.clone(),
         content: UNKNOWN.into(),
         is_error: true,
+        untrusted: None,
     }
 }
 
 pub(super) async fn load(ctx: &RunContext) -> Result<Vec<Message>, RunError> {
     let Some(opened) = ctx.opened() else { return Ok(Vec::new()) };
     let stored = ctx.agent().store.conversation(&opened.session.id).await?;
-    let summary = stored.summary.map(|summary| summary_message(&summary.text));
+    let summary = stored.summary.map(|summary| summary_of(ctx, &summary.text));
     let messages = paired(stored.messages.into_iter().map(|stored| stored.message));
-    ctx.look_for_strangers(&messages, summary.is_some());
+    ctx.outside.add_messages(&messages);
+    if ctx.request.lineage.is_none() {
+        read_by_parents(ctx, opened.session.parent.clone()).await?;
+    }
     Ok(summary.into_iter().chain(messages).collect())
+}
+
+fn summary_of(ctx: &RunContext, text: &str) -> Message {
+    outside_in_summary(text).into_iter().for_each(|read| ctx.outside.add(read));
+    summary_message(text)
+}
+
+/// The run of a sub-agent goes on without its parent's: what that had read from outside, its task may have been made of.
+async fn read_by_parents(ctx: &RunContext, parent: Option<String>) -> Result<(), RunError> {
+    let mut above = parent;
+    while let Some(id) = above {
+        let stored = ctx.agent().store.conversation(&id).await?;
+        let messages: Vec<_> = stored.messages.into_iter().map(|it| it.message).collect();
+        ctx.outside.add_messages(&messages);
+        let summary = stored.summary.and_then(|summary| outside_in_summary(&summary.text));
+        summary.into_iter().for_each(|read| ctx.outside.add(read));
+        above = ctx.agent().store.session(&id).await?.and_then(|session| session.parent);
+    }
+    Ok(())
 }
 
 /// The conversation as a provider takes it: results right after their calls, one for each, and no others.

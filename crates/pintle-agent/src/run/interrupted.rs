@@ -6,6 +6,7 @@ use pintle_sandbox::Grant;
 use super::{
     RunContext, RunError,
     after_call::{after_tool_call, emit_end},
+    judge::comes_from_outside,
     ledger::CallEnd,
 };
 use crate::{
@@ -88,7 +89,11 @@ impl Interrupted {
             return Ok(ended(ToolOutcome::Cancelled, NOT_RUN, 0));
         };
         if let Some(end) = &begun.end {
-            return Ok(ended(end.outcome, &end.text, end.duration_ms));
+            let mut ended = ended(end.outcome, &end.text, end.duration_ms);
+            if comes_from_outside(ctx, &ended.call) {
+                ended.call = ended.call.marked_outside();
+            }
+            return Ok(ended);
         }
         if ctx.agent().tools.is_repeatable(&call.name) {
             return Ok(ended(ToolOutcome::Cancelled, ONLY_READS, 0));

@@ -1,6 +1,9 @@
 //! Step 10: may this very call run? The cheapest question first, a person last; the first "no" ends it.
 
-use pintle::{Cx, HandlerVerdict, Hooks, Point, points::ToolPre};
+use pintle::{
+    Cx, HandlerVerdict, Hooks, Point,
+    points::{ToolPre, Untrusted},
+};
 use pintle_policy::{Reach, Zone};
 use pintle_sandbox::Confinement;
 
@@ -155,16 +158,33 @@ async fn check<'c>(
     };
     let lineage: Vec<_> = opened.ancestors.iter().chain([&opened.personality]).collect();
     let (cx, session) = (ctx.call_cx(call.id()), Some(opened.session.id.as_str()));
-    let bench = Bench { agent, hooks: &agent.hooks, cx: &cx, lineage: &lineage, session };
+    let untrusted = ctx.outside.so_far();
+    let (hooks, lineage) = (&agent.hooks, &lineage);
+    let bench = Bench { agent, hooks, cx: &cx, lineage, session, untrusted };
     let mut trail = Trail::default();
     let (said, weighed) = weigh(&bench, call, &mut trail).await;
     ctx.apply_verdicts(ToolPre::NAME, &said, Some(call.id()));
-    record(ctx, call, &trail.steps);
+    record(ctx, call, &trail.steps, bench.untrusted);
     weighed
 }
 
+/// Whether the result of a call that ran earlier comes from outside; also if that is not known any more.
+pub(super) fn comes_from_outside(ctx: &RunContext, call: &FinalCall) -> bool {
+    let Some(opened) = ctx.opened() else { return true };
+    let lineage: Vec<_> = opened.ancestors.iter().chain([&opened.personality]).collect();
+    match static_checks(ctx.agent(), &lineage, call, &mut Vec::new()) {
+        Ok(cleared) => cleared.reaches_others || matches!(cleared.tool.kind, ToolKind::Delegate),
+        Err(_) => true,
+    }
+}
+
 /// Writes down what was judged, and which rule decided: what [`Agent::judge_again`](crate::Agent::judge_again) needs.
-pub(super) fn record(ctx: &RunContext, call: &FinalCall, steps: &[JudgedStep]) {
+pub(super) fn record(
+    ctx: &RunContext,
+    call: &FinalCall,
+    steps: &[JudgedStep],
+    untrusted: Option<Untrusted>,
+) {
     let ancestors = ctx.opened().map(|opened| opened.ancestors.as_slice()).unwrap_or_default();
     ctx.emit(RunEventKind::Judged {
         tool_call_id: call.id().to_string(),
@@ -172,6 +192,7 @@ pub(super) fn record(ctx: &RunContext, call: &FinalCall, steps: &[JudgedStep]) {
         args: call.args().clone(),
         grants: call.grants().to_vec(),
         ancestors: ancestors.iter().map(|personality| personality.id.clone()).collect(),
+        untrusted,
         judged: JudgedCall::of(steps),
     });
 }
@@ -185,6 +206,8 @@ pub(super) struct Bench<'a, 'c> {
     pub(super) lineage: &'a [&'a Personality],
     /// The session, whose standing rules may answer.
     pub(super) session: Option<&'a str>,
+    /// What the conversation has read from outside.
+    pub(super) untrusted: Option<Untrusted>,
 }
 
 /// Everything that is asked about a frozen call before a person is: the same in a run, for `explain` and for a replay.
@@ -198,14 +221,15 @@ pub(super) async fn weigh<'c>(
         Ok(cleared) => cleared,
         Err(why) => return (Vec::new(), Err(why)),
     };
-    let mut outcome = bench.hooks.fire_gate(bench.cx, || cleared.tool_pre(call)).await;
+    let pre = || cleared.tool_pre(call, bench.untrusted.clone());
+    let mut outcome = bench.hooks.fire_gate(bench.cx, pre).await;
     trail.hooks_said(bench.hooks, ToolPre::NAME, &outcome.verdicts);
     let questions = outcome.take_questions();
     if let Some(block) = outcome.blocked() {
         let why = Rejection::Denied(block.reason.clone());
         return (outcome.verdicts, Err(why));
     }
-    let mut need = cleared.approval_need(questions);
+    let mut need = cleared.approval_need(questions, bench.untrusted.as_ref());
     if need.by_zone_alone {
         match caught(|| bench.agent.approver.rules(bench.session)).await {
             Ok(rules) => need.standing = cleared.covered_by(call, rules),
@@ -246,6 +270,6 @@ pub(super) async fn permit(
         confinement: cleared.confinement(decided_by),
         approval: approved.and_then(|approved| approved.used_up),
         reach: cleared.reach,
-        call,
+        call: if cleared.reaches_others { call.marked_outside() } else { call },
     })
 }

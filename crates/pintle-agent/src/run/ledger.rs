@@ -8,7 +8,7 @@ use std::{
     time::Instant,
 };
 
-use pintle::points::ToolOutcome;
+use pintle::points::{ToolOutcome, Untrusted};
 
 use super::{
     budget::{Budget, Exceeded},
@@ -19,6 +19,7 @@ use crate::{
     call::{FinalCall, ProposedCall},
     policy::Limits,
     store,
+    untrusted::NOT_SCREENED,
 };
 
 /// The calls of the newest answer, until their results are stored.
@@ -108,7 +109,18 @@ impl CallEnd {
         store::CallEnd { outcome: *outcome, text: text.clone(), duration_ms: *duration_ms }
     }
 
+    /// Where the text came from, if that is outside. Why a call was rejected, the judge says.
+    pub(crate) fn outside(&self) -> Option<&str> {
+        self.call.outside().filter(|_| self.outcome != ToolOutcome::Rejected)
+    }
+
+    /// What the model reads of a call that hooks had no chance to look at.
     pub(crate) fn result(&self) -> ToolResult {
+        self.screened_result(Some(NOT_SCREENED.into()))
+    }
+
+    /// What the model reads. `suspicion` is what hooks at `tool.post` objected to.
+    pub(crate) fn screened_result(&self, suspicion: Option<String>) -> ToolResult {
         // The model has to tell "it was not allowed" from "it did not work".
         let content = match self.outcome {
             ToolOutcome::Rejected if !self.text.starts_with("blocked") => {
@@ -121,6 +133,9 @@ impl CallEnd {
             tool_name: self.call.tool().to_string(),
             content,
             is_error: !self.is_ok(),
+            untrusted: self
+                .outside()
+                .map(|from| Untrusted::default().from(from).suspicion(suspicion)),
         }
     }
 }

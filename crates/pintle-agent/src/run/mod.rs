@@ -62,6 +62,8 @@ pub struct RunRequest {
     pub(crate) session: SessionRef,
     pub(crate) platform: String,
     pub(crate) text: String,
+    /// Who said it, if the agent does not know them.
+    pub(crate) stranger: Option<String>,
     pub(crate) personality: Option<String>,
     pub(crate) lineage: Option<Lineage>,
     /// Nothing new was said: a run that died while it waited for a person goes on.
@@ -90,6 +92,7 @@ impl RunRequest {
             session,
             platform,
             text: text.into(),
+            stranger: None,
             personality: None,
             lineage: None,
             resumes: false,
@@ -131,6 +134,13 @@ impl RunRequest {
     #[must_use]
     pub fn on(mut self, platform: impl Into<String>) -> Self {
         self.platform = platform.into();
+        self
+    }
+
+    /// The message is of somebody whom no allowlist names: it is text from outside, and is stored in a fence.
+    #[must_use]
+    pub fn from_stranger(mut self, who: impl Into<String>) -> Self {
+        self.stranger = Some(who.into());
         self
     }
 

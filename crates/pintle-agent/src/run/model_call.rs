@@ -14,6 +14,7 @@ use crate::{
     event::RunEventKind,
     llm::{LlmError, LlmEvent, LlmRequest, LlmResponse},
     reminders,
+    untrusted::fence_results,
 };
 
 const MAX_ATTEMPTS: u32 = 4;
@@ -164,6 +165,7 @@ async fn attempt_once(
 
 fn request(ctx: &RunContext, ask: &Ask<'_>, fragments: &[String]) -> LlmRequest {
     let mut messages = ask.messages.to_vec();
+    fence_results(&mut messages);
     reminders::attach(&mut messages, fragments);
     let tools = match ask.is_aside {
         true => Vec::new(),

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use pintle::{
     Envelope, PluginFilter, Point, RecordSink,
-    points::{RunStart, SessionOpened, UserPromptSubmit},
+    points::{RunStart, SessionOpened, Untrusted, UserPromptSubmit},
 };
 
 use super::{
@@ -15,8 +15,9 @@ use crate::{
     Message,
     event::RunEventKind,
     personality::Personality,
-    prompt::{Subject, joined},
+    prompt::{Subject, UNTRUSTED_MEMORY, joined},
     store::{NewSession, Session, StoreError},
+    untrusted::fence,
 };
 
 /// Step 1: open or resume the session, bind the personality, take its plugin list for the whole run.
@@ -143,7 +144,12 @@ pub(super) async fn submit_prompt(ctx: &RunContext) -> Result<Option<String>, Ru
     if let Some(block) = outcome.blocked() {
         return Ok(Some(block.reason.clone()));
     }
-    ctx.append(&ctx.run_id, Message::User { text: ctx.request.text.clone() }).await?;
+    let said = &ctx.request.text;
+    let text = match &ctx.request.stranger {
+        Some(from) => fence(said, from),
+        None => said.clone(),
+    };
+    ctx.append(&ctx.run_id, Message::User { text }).await?;
     Ok(None)
 }
 
@@ -160,6 +166,9 @@ pub(super) async fn build_prompt(
         history: messages,
     };
     let parts = ctx.agent().prompt_parts(&ctx.hook_cx(), subject).await?;
+    if let Some(notes) = parts.iter().find(|it| it.part == UNTRUSTED_MEMORY) {
+        ctx.outside.add(Untrusted::default().from(&*notes.by));
+    }
     let prompt = joined(&parts);
     ctx.emit(RunEventKind::Prompt { parts });
     Ok(prompt)

@@ -3,7 +3,10 @@
 
 use std::path::Path;
 
-use pintle::{HandlerVerdict, points::ToolPre};
+use pintle::{
+    HandlerVerdict,
+    points::{ToolPre, Untrusted},
+};
 use pintle_policy::{Floor, Judged, Reach, Restricted, ToolSpec, Zone, guard, zone_of};
 use pintle_sandbox::{Confinement, Grant, Unconfined};
 use serde::{Deserialize, Serialize};
@@ -67,6 +70,8 @@ pub(super) struct Cleared<'a> {
     granted: Option<String>,
     /// Whether a protected or secret path decided its zone: no rule covers that.
     is_restricted: bool,
+    /// Whether it says that it reaches others: then its result comes from outside.
+    pub(super) reaches_others: bool,
 }
 
 /// What a person has to approve.
@@ -80,12 +85,14 @@ pub(super) struct ApprovalNeed {
 }
 
 impl Cleared<'_> {
-    pub(super) fn tool_pre(&self, call: &FinalCall) -> ToolPre {
+    pub(super) fn tool_pre(&self, call: &FinalCall, untrusted: Option<Untrusted>) -> ToolPre {
         ToolPre::default()
             .tool_call_id(call.id().to_string())
             .tool_name(call.tool().to_string())
             .tool_input(call.args().clone())
             .zone(self.judged.zone.number())
+            .asks(self.floor == Floor::Ask)
+            .untrusted(untrusted)
     }
 
     pub(super) fn zone(&self) -> Zone {
@@ -101,18 +108,26 @@ impl Cleared<'_> {
         }
     }
 
-    /// What a person has to be asked, if anything: about the zone, and what hooks want; then where a link leads, for the
-    /// words of the call do not say.
-    pub(super) fn approval_need(&self, questions: Vec<HandlerVerdict>) -> ApprovalNeed {
+    /// What a person has to be asked, if anything: about the zone, and what hooks want; then what the agent has read and where a
+    /// link leads, for the words of the call do not say.
+    pub(super) fn approval_need(
+        &self,
+        questions: Vec<HandlerVerdict>,
+        untrusted: Option<&Untrusted>,
+    ) -> ApprovalNeed {
         let by_zone = (self.floor == Floor::Ask).then(|| self.judged.why.clone());
         let by_zone_alone = by_zone.is_some()
             && questions.is_empty()
             && self.granted.is_none()
             && !self.is_restricted;
+        let read = untrusted.filter(|_| questions.is_empty());
         let wanted = questions.into_iter().map(by_hook);
         let granted = self.granted.clone().into_iter();
         let mut reasons: Vec<String> = granted.chain(by_zone).chain(wanted).collect();
         if !reasons.is_empty() {
+            let from =
+                |it: &Untrusted| format!("the agent has read text from outside ({})", it.from);
+            reasons.extend(read.map(from));
             let led = |(written, real): (&str, &Path)| format!("{written} is {}", real.display());
             reasons.extend(self.reach.linked().map(led));
         }
@@ -213,6 +228,8 @@ pub(super) fn static_checks<'a>(
     })?;
     let is_restricted =
         judged.zone == Zone::Machine && zone(Restricted::default()).is_ok_and(|it| it != judged);
+    // Without a sandbox every process is in zone machine. That says nothing about what it reads.
+    let reaches_others = judged.zone >= Zone::Network;
     let mut confinement = None;
     if tool.spec.starts_processes {
         let (found, held) = sandbox(policy, &mut judged, call.grants());
@@ -244,7 +261,7 @@ pub(super) fn static_checks<'a>(
         let wanted: Vec<String> = call.grants().iter().map(ToString::to_string).collect();
         format!("the kernel refused: {}", wanted.join(", "))
     });
-    Ok(Cleared { tool, reach, judged, floor, confinement, granted, is_restricted })
+    Ok(Cleared { tool, reach, judged, floor, confinement, granted, is_restricted, reaches_others })
 }
 
 /// What the kernel holds of this call. What it cannot hold reaches the machine (R17.2).

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::join_all;
 use pintle::{
     Advice, Point,
-    points::{ToolOutcome, ToolPost},
+    points::{ToolOutcome, ToolPost, Untrusted},
 };
 use pintle_sandbox::Grant;
 
@@ -91,7 +91,9 @@ pub(super) async fn handle_all(
     });
     let ended = join_all(running).await;
     // Every result is stored before the first problem ends the run.
-    let results: Vec<_> = ended.iter().map(|ended| ended.end.result()).collect();
+    let results: Vec<_> = ended.iter().map(Ended::result).collect();
+    let read = results.iter().filter_map(|result| result.untrusted.clone());
+    read.for_each(|read| ctx.outside.add(read));
     ctx.append(&ctx.run_id, Message::ToolResults { results: results.clone() }).await?;
     ctx.calls.stored();
     for Ended { observed, advice, .. } in ended {
@@ -118,6 +120,16 @@ struct Ended {
     advice: Vec<(String, Advice)>,
     /// What the kernel refused a first attempt.
     refused: Vec<Grant>,
+}
+
+impl Ended {
+    fn result(&self) -> ToolResult {
+        if self.advice.is_empty() {
+            return self.end.result();
+        }
+        let mut blocks = self.advice.iter().flat_map(|(_, advice)| advice.objections());
+        self.end.screened_result(blocks.next().map(|block| block.reason.clone()))
+    }
 }
 
 async fn judge_call<'c>(
@@ -218,7 +230,12 @@ async fn attempt(ctx: &RunContext, slot: &CallSlot<'_>, permit: PermittedCall) -
         tool_name: call.tool().to_string(),
         args: call.args().clone(),
     });
-    let Executed { outcome, text, grants: refused } = execute(ctx, permit, slot.output()).await;
+    let executed = execute(ctx, permit, slot.output()).await;
+    let Executed { outcome, text, grants: refused, from_outside } = executed;
+    let call = if from_outside { call.marked_outside() } else { call };
+    if let Some(from) = call.outside() {
+        ctx.outside.add(Untrusted::default().from(from));
+    }
     let duration_ms = millis_since(started);
     let end = CallEnd { call, outcome, text, duration_ms };
     let stored = ctx.end_call(&intent_id, end.stored()).await;

@@ -33,7 +33,13 @@ async fn with_rounds(world: &World, rounds: usize) -> Vec<Message> {
             malformed: None,
         };
         let content = format!("content {round} {}", "x".repeat(400));
-        let result = ToolResult { tool_call_id: id, tool_name: name, content, is_error: false };
+        let result = ToolResult {
+            tool_call_id: id,
+            tool_name: name,
+            content,
+            is_error: false,
+            untrusted: None,
+        };
         messages.push(Message::User { text: format!("question {round}") });
         messages.push(Message::Assistant { text: String::new(), tool_calls: vec![call] });
         messages.push(Message::ToolResults { results: vec![result] });

@@ -131,7 +131,9 @@ async fn runs_stopped_at_random_moments_leave_sessions_that_can_be_resumed() {
     let mut stopped = 0;
     for n in 0..150 {
         let run = agent.run(RunRequest::new("cli:test", format!("note-{n}")));
-        tokio::time::sleep(std::time::Duration::from_micros(random.below(6000))).await;
+        // One is stopped at once: on a busy machine the others may all be done by then.
+        let wait = if n == 1 { 0 } else { random.below(6000) };
+        tokio::time::sleep(std::time::Duration::from_micros(wait)).await;
         if n % 3 == 0 {
             drop(run)
         } else {
@@ -192,7 +194,7 @@ async fn messages_between_a_call_and_its_result_do_not_spoil_a_session() {
     let (id, name) = ("t1".to_string(), "slow".to_string());
     let call = ToolCall { id: id.clone(), name: name.clone(), input: json!({}), malformed: None };
     let (tool_call_id, tool_name, content) = (id, name, "slow and steady".into());
-    let result = ToolResult { tool_call_id, tool_name, content, is_error: false };
+    let result = ToolResult { tool_call_id, tool_name, content, is_error: false, untrusted: None };
     let said = |text: &str| Message::User { text: text.into() };
     let stored = [
         said("slow"),

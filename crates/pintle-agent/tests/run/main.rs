@@ -38,3 +38,4 @@ mod sharing;
 mod slow_store;
 mod support;
 mod tickets;
+mod untrusted;

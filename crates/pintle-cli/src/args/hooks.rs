@@ -96,6 +96,7 @@ impl Default for HooksCommand {
 #[command(after_help = "Examples:
   pintle explain -- ls
   pintle explain --tool read_file --args '{\"path\": \"agent.json\"}'
+  pintle explain --untrusted -- git push
 
 The call does not run. Hooks that decide do run, as their answer is part of the
 judgement (--no-hooks leaves them out); so do the profile's MCP servers.
@@ -113,6 +114,9 @@ pub(crate) struct Explain {
     /// Leave the hooks out
     #[arg(long)]
     pub(crate) no_hooks: bool,
+    /// As if the agent had read text from outside before, such as a web page
+    #[arg(long)]
+    pub(crate) untrusted: bool,
     /// The command, as in a shell
     #[arg(
         trailing_var_arg = true,

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use glob::Pattern;
+use pintle::points::Untrusted;
 use pintle_agent::{CallVerdict, Finding, JudgedStep};
 use pintle_profile::typed_word;
 use serde_json::{Value, json};
@@ -36,7 +37,9 @@ pub(crate) async fn run(environment: &Environment, explain: Explain) -> Result<E
     let extras = Extras { store: Some(store::in_memory()), ..Extras::mute() };
     let assembled = Assembled::new(environment, who, extras).await?;
     let personality = who.personality.as_deref();
-    let explained = assembled.agent.explain(personality, &tool, args, !explain.no_hooks).await;
+    let untrusted = explain.untrusted.then(|| Untrusted::default().from("--untrusted"));
+    let agent = &assembled.agent;
+    let explained = agent.explain(personality, &tool, args, !explain.no_hooks, untrusted).await;
     let steps =
         explained.map(|steps| completed(&assembled, who, &tool, watched(&assembled, steps)));
     let in_force = who.found.in_force(environment, assembled.profile.as_ref());

@@ -63,6 +63,7 @@ pub(crate) async fn run(environment: &Environment, serve: Serve) -> Result<ExitC
         None => Channels::default(),
     };
     let served = Served::new(environment, &channels, serve.console)?;
+    let mut open_to_strangers = Vec::new();
     if assembled.operator.consumers.is_on(Consumer::ChannelSafety) {
         ChannelSafety::new(served.rules, queues.clone())
             .register(assembled.agent.hooks())
@@ -70,12 +71,14 @@ pub(crate) async fn run(environment: &Environment, serve: Serve) -> Result<ExitC
     } else {
         let off = "`channel_safety` is off in pintle.toml: everybody who finds a channel may write";
         tell!("{}: {}", yellow("warning"), off);
+        open_to_strangers.extend(served.rules.into_keys());
     }
     let server = Server::bind(serve.addr, true).await.map_err(Problem::new)?;
     let address = server.address();
 
     let config = GatewayConfig {
         questions_in_group: channels.questions_in_group,
+        open_to_strangers,
         ..GatewayConfig::default()
     };
     let mut builder = Gateway::builder(assembled.agent.clone(), store, queues, approver)

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use pintle::similar::nearest;
-use pintle_agent::{Message, Session, Store, StoredMessage, store::IdKind};
+use pintle_agent::{Message, Session, Store, StoredMessage, store::IdKind, unfenced};
 use serde_json::json;
 
 use crate::{
@@ -84,7 +84,9 @@ async fn show(environment: &Environment, store: &dyn Store, named: &str) -> Resu
             say!("\n{}\n       {}", dim(stands), paragraph(&summary.text, INDENT));
         }
         match message {
-            Message::User { text } => say!("\n{}    {}", cyan("you"), paragraph(&text, INDENT)),
+            Message::User { text } => {
+                say!("\n{}    {}", cyan("you"), paragraph(&unfenced(&text), INDENT))
+            }
             Message::Assistant { text, tool_calls } => {
                 if !text.is_empty() {
                     say!("\n{}  {}", bold("agent"), paragraph(&text, INDENT));

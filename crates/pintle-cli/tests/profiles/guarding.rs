@@ -148,10 +148,10 @@ fn explain_shows_each_step_and_where_the_rule_is_written() {
     let asked = explain(r#"{"command": "touch ran", "zone": "network", "why": "to fetch it"}"#);
     let steps: Vec<_> =
         asked["steps"].as_array().unwrap().iter().map(|s| s["step"].as_str().unwrap()).collect();
-    assert_eq!(
-        steps,
-        ["known tool", "toolset", "guards", "sandbox", "zone", "tool.pre", "approval", "rule"]
-    );
+    // The terminal guard and injection safety are at `tool.pre`.
+    let hooks = ["tool.pre", "tool.pre"];
+    let before = ["known tool", "toolset", "guards", "sandbox", "zone"];
+    assert_eq!(steps, [&before[..], &hooks, &["approval", "rule"]].concat());
     assert_eq!(asked["verdict"], "ask");
     assert!(!world.path("ran").exists(), "nothing is run");
 }
@@ -201,7 +201,7 @@ fn fire_shows_who_ran_and_what_was_decided() {
     let output = world.run(&arguments);
     assert!(!output.ok, "a block is a failure of the command");
     let fired: Value = serde_json::from_str(&output.out).unwrap();
-    assert_eq!(fired["handlers"][0]["name"], "check");
+    assert_eq!(fired["handlers"][1]["name"], "check");
     assert_eq!(fired["outcome"]["blocks"][0]["reason"], "closed");
 
     let unknown = world.run(&["hooks", "fire", "tool.pree", "--payload", "call.json"]);

@@ -59,26 +59,21 @@ fn a_consumer_that_is_switched_off_is_listed_as_disabled_and_the_rest_still_work
     assert!(!said.out.contains("terminal guard"), "{said}");
     std::fs::remove_file(&file).unwrap();
     assert!(world.run(&explain).out.contains("terminal guard"));
-}
-
-// §14
-#[test]
-fn without_observability_nothing_is_recorded_and_the_rest_still_works() {
-    let world = World::new();
-    std::fs::create_dir_all(world.data()).unwrap();
-    let file = world.data().join("pintle.toml");
-    let off = "[consumers]\noff = [\"observability\"]\n";
-    std::fs::write(&file, off).unwrap();
-    let said = world.run(&["chat", "-q", "write a.txt: x"]);
-    assert_eq!(said.code, Some(0), "{said}");
-    assert!(world.file("a.txt").exists());
-    assert_eq!(world.run(&["runs", "--json"]).out, "");
-    let list = world.run(&["hooks", "list"]);
-    assert!(list.out.contains("off = [\"observability\"]"), "{list}");
-    std::fs::write(&file, format!("otlp = \"http://localhost:4318\"\n{off}")).unwrap();
-    let said = world.run(&["chat", "-q", "hello"]);
-    assert_eq!(said.code, Some(1), "traces are made of records: {said}");
-    assert!(said.err.contains("take `observability` out of `off`"), "{said}");
+    // Each of them, also those that the program binds itself.
+    for consumer in pintle_profile::Consumer::ALL {
+        let name = consumer.name();
+        std::fs::write(&file, format!("[consumers]\noff = [\"{name}\"]\n")).unwrap();
+        let said = world.run(&["chat", "-q", "write a.txt: x then read a.txt"]);
+        assert_eq!(
+            (said.code, said.out.contains("`a.txt` says")),
+            (Some(0), true),
+            "{name}: {said}"
+        );
+        let rows = world.run(&["hooks", "list", "--json"]).json();
+        let rows = rows.as_array().unwrap().iter();
+        let off: Vec<_> = rows.filter(|row| row["state"] == "disabled").collect();
+        assert_eq!(off.len(), 1, "{name}: {off:?}");
+    }
 }
 
 // §14, circuit breaker

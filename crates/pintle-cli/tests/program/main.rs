@@ -25,6 +25,7 @@ mod hooks;
 mod hostile;
 mod in_force;
 mod init;
+mod injection;
 mod interruption;
 mod json;
 mod memory;

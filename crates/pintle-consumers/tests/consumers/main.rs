@@ -8,6 +8,7 @@
 )]
 
 mod context_files;
+mod injection_safety;
 mod removal;
 mod skill_queue;
 mod world;

@@ -2,7 +2,7 @@
 
 use pintle::{Cx, Envelope, PluginFilter, points::AgentDone};
 use pintle_agent::testing::Answer;
-use pintle_consumers::{Host, QueuedRun, SkillQueue};
+use pintle_consumers::{QueuedRun, SkillQueue};
 
 use crate::world::{World, read};
 
@@ -29,10 +29,8 @@ fn done(calls: u32) -> AgentDone {
 }
 
 fn bound(world: &World) -> SkillQueue {
-    let (workspace, data) = (world.workspace(), world.data());
-    let host = Host { settings: &world.settings, workspace: &workspace, data: &data };
-    pintle_consumers::bind(&host, &world.hooks).unwrap();
-    SkillQueue::in_folder(&data)
+    world.bind();
+    SkillQueue::in_folder(&world.data())
 }
 
 fn runs(queue: &SkillQueue) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! What the offline model says in words.
 
-use pintle_agent::ToolResult;
+use pintle_agent::{ToolResult, unfenced};
 
 use super::command::{self, Command};
 
@@ -39,7 +39,7 @@ pub(super) fn no_such_tool(
 }
 
 fn outcome(command: &Command, result: &ToolResult) -> String {
-    let said = command::without_reminders(&result.content);
+    let said = command::without_reminders(&unfenced(&result.content));
     let said = said.trim();
     if result.is_error {
         let happened = if looks_blocked(said) { "That was blocked" } else { "That failed" };

@@ -6,7 +6,7 @@ mod command;
 use futures_util::stream::BoxStream;
 use pintle_agent::{
     FinishReason, Llm, LlmError, LlmEvent, LlmRequest, LlmResponse, LlmUsage, Message, ToolCall,
-    ToolResult,
+    ToolResult, unfenced,
 };
 
 use self::command::Command;
@@ -54,7 +54,7 @@ fn where_we_are(messages: &[Message]) -> (Vec<Command>, Vec<&ToolResult>) {
     for message in messages.iter().rev() {
         match message {
             Message::User { text } => {
-                let said = command::without_reminders(text);
+                let said = command::without_reminders(&unfenced(text));
                 // A message that holds only reminders is not something a person said.
                 if !said.trim().is_empty() {
                     results.reverse();

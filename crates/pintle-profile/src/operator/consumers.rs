@@ -9,10 +9,29 @@ use serde::Deserialize;
 pub struct ConsumerSettings {
     /// The consumers that are switched off. The others are on.
     pub off: Vec<Consumer>,
+    /// How text from outside is looked at.
+    pub injection_safety: InjectionSafetySettings,
     /// What ends a run that goes in circles.
     pub loop_budget: LoopBudgetSettings,
     /// Which runs wait to be looked at.
     pub skill_queue: SkillQueueSettings,
+}
+
+/// How text from outside is looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct InjectionSafetySettings {
+    /// A model that looks at text from outside after the rules, as `--model` names it. Without one the rules are all.
+    pub classifier: Option<String>,
+    /// How long the classifier may take, in seconds. A text that it does not judge in time is suspicious. Default: 20.
+    #[schemars(range(min = 1))]
+    pub timeout_seconds: u64,
+}
+
+impl Default for InjectionSafetySettings {
+    fn default() -> Self {
+        Self { classifier: None, timeout_seconds: 20 }
+    }
 }
 
 /// What ends a run that goes in circles.
@@ -67,6 +86,8 @@ impl ConsumerSettings {
 pub enum Consumer {
     /// Denies destructive commands, and asks about those that reach others.
     TerminalGuard,
+    /// Looks at text from outside, and asks before what it may have led to.
+    InjectionSafety,
     /// Screens who may write to the agent over a channel, and sends nothing twice.
     ChannelSafety,
     /// Checks the criteria of a ticket before it is done.
@@ -77,20 +98,18 @@ pub enum Consumer {
     SkillQueue,
     /// Ends a run that goes in circles.
     LoopBudget,
-    /// Records every run, for `pintle runs`, `trace`, `stats` and `replay`.
-    Observability,
 }
 
 impl Consumer {
     /// All of them.
     pub const ALL: [Self; 7] = [
         Self::TerminalGuard,
+        Self::InjectionSafety,
         Self::ChannelSafety,
         Self::TicketVerifier,
         Self::ContextFiles,
         Self::SkillQueue,
         Self::LoopBudget,
-        Self::Observability,
     ];
 
     /// Its name in pintle.toml.
@@ -98,12 +117,12 @@ impl Consumer {
     pub fn name(self) -> &'static str {
         match self {
             Self::TerminalGuard => "terminal_guard",
+            Self::InjectionSafety => "injection_safety",
             Self::ChannelSafety => "channel_safety",
             Self::TicketVerifier => "ticket_verifier",
             Self::ContextFiles => "context_files",
             Self::SkillQueue => "skill_queue",
             Self::LoopBudget => "loop_budget",
-            Self::Observability => "observability",
         }
     }
 }

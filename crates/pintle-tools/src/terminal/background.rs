@@ -38,9 +38,21 @@ struct Jobs {
 struct Running {
     session: Arc<str>,
     command: String,
+    /// Whether it may print what others wrote.
+    reaches_others: bool,
     process: Process,
     printed: Arc<Mutex<HeadTail>>,
     reading: AbortHandle,
+}
+
+impl Running {
+    /// What it has printed.
+    fn read(&self, cx: &ToolCx) -> String {
+        if self.reaches_others {
+            cx.outside.set();
+        }
+        text_of(&self.printed)
+    }
 }
 
 impl Drop for Running {
@@ -90,10 +102,14 @@ impl Background {
             return Err(failed(with_note(&text, &format!("it ended at once: {}", ending(status)))));
         }
         let (session, command) = (cx.session_id.clone(), job.command);
+        let reaches_others = how.zone >= Zone::Network;
         let mut jobs = self.lock();
         jobs.last += 1;
         let number = jobs.last;
-        jobs.running.insert(number, Running { session, command, process, printed, reading });
+        jobs.running.insert(
+            number,
+            Running { session, command, reaches_others, process, printed, reading },
+        );
         let note = format!("it goes on in the background as number {number}");
         Ok(with_note(&text, &note))
     }
@@ -154,8 +170,8 @@ impl Tool for Processes {
             args.done()?;
             match (action, number) {
                 ("list", _) => Ok(background.list(&cx.session_id)),
-                ("output", Some(number)) => background.output(&cx.session_id, number),
-                ("stop", Some(number)) => background.stop(&cx.session_id, number).await,
+                ("output", Some(number)) => background.output(&cx, number),
+                ("stop", Some(number)) => background.stop(&cx, number).await,
                 ("output" | "stop", None) => {
                     Err(failed(format!("processes: `{action}` needs the argument `number`")))
                 }
@@ -179,16 +195,16 @@ impl Background {
         }
     }
 
-    fn output(&self, session: &str, number: u64) -> Result<String, ToolError> {
+    fn output(&self, cx: &ToolCx, number: u64) -> Result<String, ToolError> {
         let jobs = self.lock();
-        let running = jobs.running.get(&number).filter(|running| &*running.session == session);
-        running.map(|running| text_of(&running.printed)).ok_or_else(|| unknown(number))
+        let running = jobs.running.get(&number).filter(|running| running.session == cx.session_id);
+        running.map(|running| running.read(cx)).ok_or_else(|| unknown(number))
     }
 
-    async fn stop(&self, session: &str, number: u64) -> Result<String, ToolError> {
+    async fn stop(&self, cx: &ToolCx, number: u64) -> Result<String, ToolError> {
         let mut running = {
             let mut jobs = self.lock();
-            match jobs.running.get(&number).is_some_and(|running| &*running.session == session) {
+            match jobs.running.get(&number).is_some_and(|it| it.session == cx.session_id) {
                 true => jobs.running.remove(&number),
                 false => None,
             }
@@ -196,8 +212,7 @@ impl Background {
         };
         running.process.terminate();
         let _ = timeout(pintle_sandbox::TERM_GRACE, running.process.wait()).await;
-        let text = text_of(&running.printed);
-        Ok(with_note(&text, "stopped"))
+        Ok(with_note(&running.read(cx), "stopped"))
     }
 }
 

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::Untrusted;
+
 /// One message of a conversation.
 ///
 /// ```
@@ -81,4 +83,7 @@ pub struct ToolResult {
     pub content: String,
     /// An error stays an error when the conversation is replayed.
     pub is_error: bool,
+    /// That the content came from outside. A model gets to read it in a fence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untrusted: Option<Untrusted>,
 }

@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, sync::Arc};
 pub use message::{Message, ToolCall, ToolResult};
 pub use types::{
     CompactionReason, InboundMessage, LlmUsage, OutboundMessage, PersonalityConfig, Sender,
-    ToolCallResult, ToolOutcome,
+    ToolCallResult, ToolOutcome, Untrusted,
 };
 
 use crate::{

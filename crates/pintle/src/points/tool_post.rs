@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::Untrusted;
 use crate::{Advisory, Gate, point};
 
 point! {
@@ -38,5 +39,8 @@ point! {
         pub is_error: bool,
         /// The duration, in milliseconds.
         pub duration_ms: u64,
+        /// That the result came from outside. Then a block also marks it as suspicious.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub untrusted: Option<Untrusted>,
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::Untrusted;
 use crate::{Binding, Gate, point};
 
 point! {
@@ -33,5 +34,11 @@ point! {
         pub tool_input: Value,
         /// How far the call can reach: 0 safe to 6 never.
         pub zone: u8,
+        /// Whether a person is asked because of the zone, unless a rule of theirs answers.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub asks: bool,
+        /// The text from outside that the conversation has read by now, if it has.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub untrusted: Option<Untrusted>,
     }
 }

@@ -80,6 +80,26 @@ shape! {
     }
 }
 
+shape! {
+    /// Text that came from outside: what a web page, another server, a file elsewhere or a stranger says. It is data.
+    ///
+    /// ```
+    /// use pintle::points::Untrusted;
+    ///
+    /// let page = Untrusted::default().from("terminal: curl example.com");
+    /// assert_eq!(serde_json::to_value(page).unwrap(), serde_json::json!({ "from": "terminal: curl example.com" }));
+    /// ```
+    #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "camelCase")]
+    pub struct Untrusted {
+        /// Where it came from, in words.
+        pub from: String,
+        /// Why it looks as if it gave the agent orders: what a hook at `tool.post` objected to, or that none could look.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub suspicion: Option<String>,
+    }
+}
+
 /// Why a conversation is summarised.
 ///
 /// ```

@@ -1,5 +1,6 @@
 //! Conversations.
 
+use pintle::points::Untrusted;
 use serde_json::json;
 
 use super::{
@@ -25,6 +26,7 @@ pub async fn a_conversation_is_the_same_after_reopening(place: &dyn StorePlace) 
         tool_name: "terminal".into(),
         content: "\u{0}nul, é, \u{1F980}".into(),
         is_error,
+        untrusted: is_error.then(|| Untrusted::default().from("a web page").suspicion("orders")),
     };
     let calls =
         vec![call("c1", json!({"command": "ls"}), None), call("c2", json!("{\"comm"), Some("EOF"))];

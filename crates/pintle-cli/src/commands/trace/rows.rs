@@ -343,8 +343,12 @@ impl Reader<'_> {
         let word = |key: &str| event.get(key).and_then(Value::as_str).unwrap_or_default();
         self.out.calls += 1;
         self.call(id, event);
-        let Call { tool, args, started, waits, children } =
+        let Call { tool, args, started, waits, mut children } =
             self.calls.remove(id).unwrap_or_default();
+        if event.get("untrusted").is_some() {
+            let label = dim("the result came from outside");
+            children.push(Row::new(label, Bar::Instant, at, at));
+        }
         let ok = event.get("ok") == Some(&Value::Bool(true));
         let ran = started.is_some();
         let glyph = match (ok, ran) {

@@ -90,6 +90,8 @@ impl Timeline {
         self.head.blocked += usize::from(mark == Mark::Block);
         self.head.failed += usize::from(mark == Mark::Fail);
         let kept = self.kept(said);
+        let from =
+            if event.get("untrusted").is_some() { "It said, from outside" } else { "It said" };
         self.change(call, |row| {
             (row.mark, row.is_open) = (mark, false);
             row.took = match outcome {
@@ -111,7 +113,7 @@ impl Timeline {
             }
             row.to = if mark == Mark::Block { row.from } else { at };
             if !kept.is_empty() {
-                row.more.push(("It said".into(), kept));
+                row.more.push((from.into(), kept));
             }
         });
     }

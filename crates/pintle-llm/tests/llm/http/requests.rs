@@ -30,6 +30,7 @@ fn result(id: &str, content: &str, is_error: bool) -> ToolResult {
         tool_name: "terminal".into(),
         content: content.into(),
         is_error,
+        untrusted: None,
     }
 }
 

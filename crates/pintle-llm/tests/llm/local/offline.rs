@@ -44,6 +44,7 @@ async fn run(
                 tool_name: call.name.clone(),
                 content: content.into(),
                 is_error,
+                untrusted: None,
             }
         });
         let answers = answers.collect();
@@ -157,6 +158,7 @@ async fn reminders_are_neither_commands_nor_quoted() {
                 tool_name: "terminal".into(),
                 content: "a.txt".into(),
                 is_error: false,
+                untrusted: None,
             }],
         },
         user(reminder),
@@ -175,6 +177,7 @@ async fn ids_go_on_counting_in_the_next_run_of_a_conversation() {
             tool_name: "terminal".into(),
             content: String::new(),
             is_error: true,
+            untrusted: None,
         }],
     });
     messages.push(user("run pwd"));

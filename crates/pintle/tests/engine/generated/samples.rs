@@ -18,6 +18,10 @@ fn inbound() -> InboundMessage {
         .is_direct(true)
 }
 
+fn page() -> Untrusted {
+    Untrusted::default().from("terminal: curl example.com")
+}
+
 fn history() -> Vec<Message> {
     let call = ToolCall {
         id: "t1".into(),
@@ -30,6 +34,7 @@ fn history() -> Vec<Message> {
         tool_name: "terminal".into(),
         content: "a.txt".into(),
         is_error: false,
+        untrusted: Some(page()),
     };
     vec![
         Message::User { text: "hi".into() },
@@ -126,7 +131,13 @@ pub(crate) fn payloads() -> Vec<(&'static str, Value)> {
                 .tool_call_count(0),
         ),
         sample(
-            ToolPre::default().tool_call_id(call()).tool_name(name()).tool_input(args()).zone(0),
+            ToolPre::default()
+                .tool_call_id(call())
+                .tool_name(name())
+                .tool_input(args())
+                .zone(0)
+                .asks(true)
+                .untrusted(page().suspicion("orders")),
         ),
         sample(
             ToolPost::default()
