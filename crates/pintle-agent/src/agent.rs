@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 use crate::{
     approver::{Approver, NoOneToAsk},
     event::RunEvent,
+    hook_spending::HookSpending,
     interceptor::Interceptors,
     llm::Llm,
     memory::Memory,
@@ -42,6 +43,7 @@ pub(crate) struct Inner {
     /// Each with the plugin that brings it.
     pub(crate) context: Vec<(Option<String>, PromptPart)>,
     pub(crate) memory: Option<Arc<dyn Memory>>,
+    pub(crate) hook_spending: HookSpending,
     pub(crate) observer: Option<Observer>,
     pub(crate) watch: Option<HandlerWatch>,
     /// What still runs after a run's `done`: the process waits for it before it exits.
@@ -95,6 +97,7 @@ impl Agent {
                 approver: Arc::new(NoOneToAsk),
                 context: Vec::new(),
                 memory: None,
+                hook_spending: HookSpending::default(),
                 observer: None,
                 watch: None,
                 background: TaskTracker::new(),
@@ -289,6 +292,13 @@ impl AgentBuilder {
     #[must_use]
     pub fn memory(mut self, memory: Arc<dyn Memory>) -> Self {
         self.inner.memory = Some(memory);
+        self
+    }
+
+    /// Where hooks note what their own model requests cost: it is part of the cost of their run.
+    #[must_use]
+    pub fn hook_spending(mut self, spending: HookSpending) -> Self {
+        self.inner.hook_spending = spending;
         self
     }
 

@@ -14,6 +14,7 @@ mod call;
 mod channel;
 mod containment;
 mod event;
+mod hook_spending;
 mod interceptor;
 mod llm;
 mod memory;
@@ -44,6 +45,7 @@ pub use channel::{
 };
 pub use containment::Containment;
 pub use event::{CallMade, RunEvent, RunEventKind, RunOutcome, SandboxUse};
+pub use hook_spending::HookSpending;
 pub use interceptor::{Intercepted, Interceptors};
 pub use llm::{FinishReason, Llm, LlmError, LlmEvent, LlmRequest, LlmResponse};
 pub use memory::{Memory, NoteMemory, Notebook, Recall};

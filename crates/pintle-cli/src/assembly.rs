@@ -13,8 +13,8 @@ use pintle_actions::{
 };
 use pintle_agent::store::JudgedBy;
 use pintle_agent::{
-    Agent, Approver, HandlerWatch, Llm, NoteMemory, Policy, Store, SwitchError, TicketVerifier,
-    Tool, ToolSpec,
+    Agent, Approver, HandlerWatch, HookSpending, Llm, NoteMemory, Policy, Store, SwitchError,
+    TicketVerifier, Tool, ToolSpec,
 };
 use pintle_consumers as consumers;
 use pintle_exec::KeptWebhooks;
@@ -235,6 +235,15 @@ impl Assembled {
                 Arc::new(place.get_or_init(|| approver).clone())
             }
         };
+        let records = plan.operator.consumers.is_on(Consumer::Observability);
+        if !records && plan.operator.otlp.is_some() {
+            return Err(Problem::new(
+                "`otlp` in pintle.toml sends recorded runs, and runs are not recorded",
+            )
+            .fix(
+                "take `observability` out of `off` under [consumers], or `otlp` out of pintle.toml",
+            ));
+        }
         // With `--json` the reader has all events.
         let exporter = match &plan.operator.otlp {
             Some(url) if !looks && !is_mute => {
@@ -247,7 +256,8 @@ impl Assembled {
             }
             _ => None,
         };
-        let recorder = consumers::Recorder::new(store.clone(), judged_by, plan.operator.records);
+        let keep = plan.operator.records;
+        let recorder = records.then(|| consumers::Recorder::new(store.clone(), judged_by, keep));
         let (json, live) = (environment.json, exporter.clone());
         let terminal = TerminalConfig {
             env: environment.passed_on(),
@@ -266,17 +276,21 @@ impl Assembled {
             }
         }
         let policy = held.applied_to(plan.policy);
+        let spending = HookSpending::default();
         if plan.operator.consumers.is_on(Consumer::TicketVerifier) {
-            bind_verifier(&hooks, environment, &policy, &store, &llm)?;
+            bind_verifier(&hooks, environment, &policy, &store, &llm, &spending)?;
         }
         let memory = NoteMemory::new(store.clone(), policy.workspace.display().to_string());
         let mut builder = Agent::builder(hooks, llm, store.clone(), plan.personalities, policy)
             .limits(plan.limits)
+            .hook_spending(spending)
             .approver(approver)
             .memory(Arc::new(memory))
             .tools(tools)
             .observer(move |event| {
-                recorder.record(event);
+                if let Some(recorder) = &recorder {
+                    recorder.record(event);
+                }
                 if let Some(exporter) = &live {
                     exporter.saw(event);
                 }
@@ -392,6 +406,7 @@ fn bind_verifier(
     policy: &Policy,
     store: &Arc<dyn Store>,
     llm: &Arc<dyn Llm>,
+    spending: &HookSpending,
 ) -> Result<(), Problem> {
     let (env, policy) = (environment.passed_on(), policy.clone());
     let check = move |command: String| -> BoxFuture<'static, Result<(), String>> {
@@ -404,7 +419,8 @@ fn bind_verifier(
         })
     };
     let (store, llm) = (store.clone(), llm.clone());
-    let verifier = TicketVerifier { store, llm, check: Arc::new(check) };
+    let spending = spending.clone();
+    let verifier = TicketVerifier { store, llm, check: Arc::new(check), spending };
     verifier.register(hooks).map(drop).map_err(Problem::new)
 }
 

@@ -40,11 +40,12 @@ const CONSUMERS: &[(Consumer, &str, Register)] = &[
     (Consumer::SkillQueue, skill_queue::NAME, skill_queue::register),
 ];
 
-/// Those that the program binds itself: they need its store and its model, or are a limit of its runs.
+/// Those that the program binds itself: they need its store and its model, are a limit of its runs, or see all of their events.
 const BOUND_BY_PROGRAM: &[(Consumer, &str)] = &[
     (Consumer::TicketVerifier, "ticket verifier"),
     (Consumer::ChannelSafety, "channel safety"),
     (Consumer::LoopBudget, "loop budget"),
+    (Consumer::Observability, "observability"),
 ];
 
 fn all() -> impl Iterator<Item = (Consumer, &'static str)> {

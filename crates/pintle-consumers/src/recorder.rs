@@ -11,7 +11,6 @@ use std::{
 use pintle_agent::store::{JudgedBy, NewEvent, NewRun, Record, Retention, RunEnd, Store};
 use pintle_agent::{RunEvent, RunEventKind};
 use pintle_profile::RecordSettings;
-use serde_json::Value;
 
 /// Old runs are looked for after the first run of a process, and after each so many.
 const FORGET_EVERY: u64 = 50;
@@ -54,13 +53,15 @@ impl Recorder {
             }
             _ => {}
         }
-        if let Ok(json) = serde_json::to_value(event) {
-            let kind = json.get("type").and_then(Value::as_str).unwrap_or_default().to_string();
+        if let Ok(json) = serde_json::to_string(event) {
+            // Its type comes first.
+            let kind = json.strip_prefix(r#"{"type":""#).and_then(|rest| rest.split_once('"'));
+            let kind = kind.map(|(kind, _)| kind.to_owned()).unwrap_or_default();
             self.store.record(Record::Event(NewEvent {
                 run_id: run_id.clone(),
                 at: envelope.ts,
                 kind,
-                json: json.to_string(),
+                json,
             }));
         }
         if let RunEventKind::Done { outcome, .. } = &event.kind {

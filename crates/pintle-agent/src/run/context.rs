@@ -352,7 +352,25 @@ impl RunContext {
         self.state().turn += 1;
     }
 
+    /// Takes up what hooks spent on models of their own since the last model request.
+    fn count_hook_spending(&self) {
+        let Some(usage) = self.agent().hook_spending.take(&self.run_id) else { return };
+        {
+            let mut state = self.state();
+            state.unpriced |= usage.cost_usd.is_none();
+            state.usage += usage;
+        }
+        self.emit(RunEventKind::Usage {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cache_read_tokens: usage.cache_read_tokens,
+            cost_usd: usage.cost_usd,
+            duration_ms: 0,
+        });
+    }
+
     pub(crate) fn limit_reached(&self) -> Option<Ending> {
+        self.count_hook_spending();
         let limits = &self.agent().limits;
         if self.state().turn >= limits.max_turns {
             let text = format!(

@@ -9,7 +9,7 @@ use pintle::{
 };
 
 use crate::{
-    Message,
+    HookSpending, Message,
     llm::{Llm, LlmEvent, LlmRequest},
     store::{Store, Ticket},
 };
@@ -34,6 +34,8 @@ pub struct TicketVerifier {
     pub llm: Arc<dyn Llm>,
     /// What runs a check.
     pub check: CheckCommand,
+    /// Where it notes what the model's judgement cost.
+    pub spending: HookSpending,
 }
 
 impl TicketVerifier {
@@ -45,13 +47,19 @@ impl TicketVerifier {
         let verifier = Arc::new(self);
         let handler = move |e: Event<BeforeTicketComplete>| {
             let verifier = verifier.clone();
-            async move { verifier.judge(&e).await.map_err(Failure::errored) }
+            async move {
+                verifier.judge(&e, e.envelope().run_id.as_deref()).await.map_err(Failure::errored)
+            }
         };
         let registrar = hooks.named(TICKET_VERIFIER).source("built-in").deadline(DEADLINE);
         registrar.fail_closed().register_claiming(handler)
     }
 
-    async fn judge(&self, completed: &BeforeTicketComplete) -> Result<Option<Rejected>, String> {
+    async fn judge(
+        &self,
+        completed: &BeforeTicketComplete,
+        run_id: Option<&str>,
+    ) -> Result<Option<Rejected>, String> {
         let id = completed.task_id.parse().map_err(|_| "the ticket has no number")?;
         let ticket = self.store.ticket(id).await.map_err(|error| error.to_string())?;
         let ticket = ticket.ok_or("the ticket is gone")?;
@@ -59,7 +67,9 @@ impl TicketVerifier {
             (Some(command), _) => (self.check)(command.clone())
                 .await
                 .map_err(|failed| format!("the check `{command}` failed: {failed}")),
-            (None, Some(criteria)) => self.asked(&ticket, criteria, &completed.summary).await?,
+            (None, Some(criteria)) => {
+                self.asked(&ticket, criteria, &completed.summary, run_id).await?
+            }
             (None, None) => Ok(()),
         };
         Ok(verdict.err().map(|reason| Rejected::default().reason(reason)))
@@ -71,6 +81,7 @@ impl TicketVerifier {
         ticket: &Ticket,
         criteria: &str,
         summary: &str,
+        run_id: Option<&str>,
     ) -> Result<Result<(), String>, String> {
         let text = format!(
             "The ticket:\n{}\n\nIts acceptance criteria:\n{criteria}\n\nWhat its assignee says was done:\n{summary}",
@@ -88,7 +99,12 @@ impl TicketVerifier {
                 None => return Err("the model's answer stopped before its end".into()),
                 Some(Err(error)) => return Err(format!("the model cannot judge it: {error}")),
                 Some(Ok(LlmEvent::TextDelta(_))) => {}
-                Some(Ok(LlmEvent::End(response))) => break response.text,
+                Some(Ok(LlmEvent::End(response))) => {
+                    if let Some(run_id) = run_id {
+                        self.spending.add(run_id, response.usage);
+                    }
+                    break response.text;
+                }
             }
         };
         let answer = answer.trim();

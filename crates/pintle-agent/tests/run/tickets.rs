@@ -10,13 +10,13 @@ use pintle::{
     points::{AfterTicketRevision, BeforeTicketComplete, Rejected},
 };
 use pintle_agent::{
-    Completion, TicketBoard, TicketVerifier, Tool, ToolError,
-    store::{Reputation, Store, TicketState, Tickets},
+    Completion, HookSpending, Limits, TicketBoard, TicketVerifier, Tool, ToolError,
+    store::{NewTicket, Reputation, Store, TicketState, Tickets},
     testing::MemoryStore,
 };
 use serde_json::{Value, json};
 
-use crate::support::{World, calls, of_type, play, says, scripted, tool_with_cx};
+use crate::support::{World, calls, done, of_type, play, says, scripted, tool_with_cx};
 
 /// Completes the ticket that it takes.
 fn complete() -> Arc<dyn Tool> {
@@ -101,6 +101,34 @@ async fn a_handler_that_fails_rejects_when_it_says_so() {
     }
 }
 
+// R6.4: what the model's judgement of a ticket costs is part of the run's cost.
+#[tokio::test]
+async fn what_the_verifier_spends_counts_in_the_limit_on_cost() {
+    let mut completes = calls(&[("t", "complete", json!({ "id": 1 }))]);
+    completes["usage"] = json!({"costUsd": 0.4});
+    let mut world = World::new(json!([completes, says("never said")])).await;
+    world.tools.push(complete());
+    let criteria = Some("it works".to_owned());
+    let new = NewTicket { title: "it".into(), acceptance_criteria: criteria, ..Default::default() };
+    world.store.create_ticket(new).await.unwrap();
+    let mut pass = says("PASS");
+    pass["usage"] = json!({"inputTokens": 7, "costUsd": 0.7});
+    let (judge, spending) = (scripted(json!([pass])), HookSpending::default());
+    let verifier = TicketVerifier {
+        store: world.store.clone(),
+        llm: judge.clone(),
+        check: Arc::new(|_| Box::pin(std::future::ready(Ok(())))),
+        spending: spending.clone(),
+    };
+    verifier.register(&world.hooks).unwrap();
+    let limits = Limits { max_cost_usd: Some(1.0), ..Limits::default() };
+    let builder = world.builder().limits(limits).hook_spending(spending);
+    let events = play(&builder.build().unwrap(), "go").await;
+    assert_eq!(done(&events).1, "budget_exceeded", "{events:#?}");
+    assert_eq!((judge.requests().len(), world.llm.requests().len()), (1, 1));
+    assert_eq!(of_type(&events, "usage")[1]["inputTokens"], 7, "it is in the record");
+}
+
 /// What the verifier makes of a ticket, how often the check ran, and how many requests the model got.
 async fn verified(
     criteria: Option<&str>,
@@ -118,6 +146,7 @@ async fn verified(
             ran.fetch_add(1, Ordering::SeqCst);
             Box::pin(std::future::ready(result.clone()))
         }),
+        spending: HookSpending::default(),
     };
     verifier.register(&hooks).unwrap();
     let board = board(&store, &hooks);

@@ -37,6 +37,22 @@ fn a_call_that_a_gate_refuses_is_in_the_audit() {
     assert_eq!(lines[0]["context"]["toolInput"]["path"], "denied.txt");
 }
 
+// R10.2
+#[test]
+fn a_log_at_on_model_end_has_tokens_and_cost() {
+    let hooks = json!({ "onModelEnd": [{ "action": "log", "name": "spent", "level": "warn" }] });
+    let world = World::new(&json!({ "hooks": hooks }));
+    let usage = json!({ "inputTokens": 1200, "outputTokens": 34, "costUsd": 0.25 });
+    let script = json!([{ "text": "Hello.", "usage": usage }]).to_string();
+    std::fs::write(world.path("script.json"), script).unwrap();
+    let model = format!("scripted:{}", world.path("script.json").display());
+    let said = world.run(&["chat", "--profile", "profile", "--model", &model, "-q", "hi"]);
+    let told = said.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["spent model.post", "inputTokens=1200", "outputTokens=34", "costUsd=0.25"] {
+        assert!(told.contains(part), "{part}: {said:?}");
+    }
+}
+
 #[test]
 fn what_watches_comes_first_and_in_the_order_it_is_written() {
     let world = watched();

@@ -76,6 +76,26 @@ fn a_consumer_that_is_switched_off_is_listed_as_disabled_and_the_rest_still_work
     }
 }
 
+// §14
+#[test]
+fn without_observability_nothing_is_recorded_and_the_rest_still_works() {
+    let world = World::new();
+    std::fs::create_dir_all(world.data()).unwrap();
+    let file = world.data().join("pintle.toml");
+    let off = "[consumers]\noff = [\"observability\"]\n";
+    std::fs::write(&file, off).unwrap();
+    let said = world.run(&["chat", "-q", "write a.txt: x"]);
+    assert_eq!(said.code, Some(0), "{said}");
+    assert!(world.file("a.txt").exists());
+    assert_eq!(world.run(&["runs", "--json"]).out, "");
+    let list = world.run(&["hooks", "list"]);
+    assert!(list.out.contains("off = [\"observability\"]"), "{list}");
+    std::fs::write(&file, format!("otlp = \"http://localhost:4318\"\n{off}")).unwrap();
+    let said = world.run(&["chat", "-q", "hello"]);
+    assert_eq!(said.code, Some(1), "traces are made of records: {said}");
+    assert!(said.err.contains("take `observability` out of `off`"), "{said}");
+}
+
 // §14, circuit breaker
 #[test]
 fn a_hook_that_timed_out_again_and_again_stands_out_until_it_answers() {

@@ -142,6 +142,21 @@ fn a_recorded_run_is_sent_afterwards_and_its_content_only_if_asked_for() {
 }
 
 #[test]
+fn a_trace_that_did_not_arrive_is_told_with_the_reason_and_the_way_out() {
+    let world = World::new();
+    recorded(&world);
+    let url = format!("http://{}", free_address());
+    let said = world.run(&["trace", "--otlp", &url]);
+    assert_eq!(said.code, Some(1), "{said}");
+    let told = said.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in
+        [&*format!("did not arrive at {url}"), "Connection refused", "start a collector there"]
+    {
+        assert!(told.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
 fn runs_are_sent_while_they_happen_when_the_operator_names_a_collector() {
     let collector = Collector::start();
     let world = World::new();

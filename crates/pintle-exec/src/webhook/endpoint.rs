@@ -334,7 +334,10 @@ impl Endpoint {
         let mut state = self.lock();
         let messages = state.messages();
         let kept = match &mut *journal {
-            None => Err("there is no folder to keep them in".to_string()),
+            // Why they did not arrive is what their sender can mend.
+            None => {
+                Err(state.stats.last_error.take().unwrap_or_else(|| "no answer in time".into()))
+            }
             Some(journal) if !messages.is_empty() && journal.is_intact() => Ok(()),
             Some(journal) => journal.replace(&messages).map_err(|error| cannot_be_kept(&error)),
         };

@@ -98,11 +98,13 @@ pub enum Consumer {
     SkillQueue,
     /// Ends a run that goes in circles.
     LoopBudget,
+    /// Records every run, for `pintle runs`, `trace`, `stats` and `replay`.
+    Observability,
 }
 
 impl Consumer {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::TerminalGuard,
         Self::InjectionSafety,
         Self::ChannelSafety,
@@ -110,6 +112,7 @@ impl Consumer {
         Self::ContextFiles,
         Self::SkillQueue,
         Self::LoopBudget,
+        Self::Observability,
     ];
 
     /// Its name in pintle.toml.
@@ -123,6 +126,7 @@ impl Consumer {
             Self::ContextFiles => "context_files",
             Self::SkillQueue => "skill_queue",
             Self::LoopBudget => "loop_budget",
+            Self::Observability => "observability",
         }
     }
 }
