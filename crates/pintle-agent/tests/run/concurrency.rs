@@ -1,5 +1,7 @@
 //! Many sessions at once, and many runs in one.
 
+use std::time::Instant;
+
 use futures_util::future::join_all;
 use pintle_agent::{
     Agent, Limits, LlmRequest, Message, NewMessage, NewSession, RunRequest, ToolCall, ToolResult,
@@ -128,12 +130,17 @@ async fn runs_stopped_at_random_moments_leave_sessions_that_can_be_resumed() {
     let (world, agent) = writer().await;
     let ends = Ends::watch(&world.hooks);
     let mut random = crate::random::Random::new();
+    let began = Instant::now();
+    rest(agent.run(RunRequest::new("cli:test", "first"))).await;
+    let one_run = began.elapsed();
     let mut stopped = 0;
     for n in 0..150 {
         let run = agent.run(RunRequest::new("cli:test", format!("note-{n}")));
-        // One is stopped at once: on a busy machine the others may all be done by then.
-        let wait = if n == 1 { 0 } else { random.below(6000) };
-        tokio::time::sleep(std::time::Duration::from_micros(wait)).await;
+        // From at once to after its end. A timer is too coarse: most runs would be done by its first tick.
+        let stop_at = Instant::now() + one_run * random.below(20) as u32 / 16;
+        while Instant::now() < stop_at {
+            tokio::task::yield_now().await;
+        }
         if n % 3 == 0 {
             drop(run)
         } else {
@@ -143,7 +150,7 @@ async fn runs_stopped_at_random_moments_leave_sessions_that_can_be_resumed() {
     }
     agent.settle().await;
     assert!(stopped > 0);
-    assert_eq!(ends.reasons().len(), 150, "every run ended, once");
+    assert_eq!(ends.reasons().len(), 151, "every run ended, once");
     assert_whole(&world.history().await);
     let last = rest(agent.run(RunRequest::new("cli:test", "last"))).await;
     assert_eq!(done(&last), ("wrote last".into(), "end_turn".into()));

@@ -25,6 +25,7 @@ use pintle_agent::{
     Zone,
     store::Queues,
     testing::{MemoryQueues, MemoryStore},
+    unfenced,
 };
 use pintle_gateway::{
     ChannelSafety, Gateway, GatewayApprover, GatewayBuilder, GatewayConfig, SafetyRules,
@@ -181,7 +182,9 @@ pub(crate) fn deploys(request: &LlmRequest) -> LlmResponse {
             finish: FinishReason::ToolUse,
             ..says("")
         },
-        Some(Message::ToolResults { results }) => says(&format!("tool: {}", results[0].content)),
+        Some(Message::ToolResults { results }) => {
+            says(&format!("tool: {}", unfenced(&results[0].content)))
+        }
         _ => says(&format!("echo: {}", newest(request))),
     }
 }

@@ -21,7 +21,7 @@ check((await page.locator('.step').nth(1).textContent()).includes('I look at thr
 // Each hook stands below its own call, and the sub-agent's rows below the call that started it.
 const rows = (await page.locator('.step').nth(1).locator('summary b').allTextContents()).join();
 check(
-  rows.startsWith('terminal,terminal guard,context files,terminal,terminal guard,delegate,System prompt,Model request 1,terminal,terminal guard,context files,Model request 2,'),
+  rows.startsWith('terminal,terminal guard,injection safety,injection safety,context files,terminal,terminal guard,delegate,injection safety,System prompt,Model request 1,terminal,terminal guard,injection safety,injection safety,context files,Model request 2,'),
   `the rows: ${rows}`,
 );
 const sub = page.locator('details.l1:has-text("Model request 1")');
