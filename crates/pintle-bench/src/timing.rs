@@ -13,7 +13,7 @@ pub struct Shape<'a> {
 }
 
 impl<'a> Shape<'a> {
-    /// `work` is told how many times to do what is timed.
+    /// `work` gets the number of times to do what is timed.
     pub fn new(name: &'static str, work: impl FnMut(u32) + 'a) -> Self {
         Self { name, work: Box::new(work) }
     }

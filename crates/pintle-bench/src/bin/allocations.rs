@@ -1,4 +1,4 @@
-//! Counts what a fire allocates, and fails if a fire that reaches nobody allocates at all.
+//! Counts what a fire allocates, and fails if a fire that reaches no handler allocates at all.
 
 #![allow(clippy::print_stdout, reason = "it talks to `cargo xtask bench` in JSON lines")]
 
@@ -13,10 +13,10 @@ use pintle_bench::registered::{
 const FIRES: u64 = 1_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let nobody = Hooks::new();
+    let empty = Hooks::new();
     let others = claimers(3)?;
     let all = reaching(PluginFilter::All);
-    for hooks in [&nobody, &others] {
+    for hooks in [&empty, &others] {
         for (model, allocated) in [
             (
                 "Void",
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     let claiming =
-        count(|| drop(nobody.fire_claiming(&all, || Claimable::default().turn(1)).now_or_never()));
+        count(|| drop(empty.fire_claiming(&all, || Claimable::default().turn(1)).now_or_never()));
     assert_eq!(claiming, 0, "{FIRES} fires of a Claiming point with no handler");
     row("empty fire", 0, ", \"hold\": \"≤ 0\"");
 
