@@ -213,13 +213,19 @@ impl<T: Patch, P: Point<Model = Modifying<T>>> Chain<P> for MergeRun {
         reached: &Reached<'_, P>,
         reply: Reply<Option<T>>,
     ) -> ControlFlow<()> {
+        // Most patches come too late. They are not moved: of a large one, moving it is most of the work.
+        if let Reply::Answer(Some(patch)) = &reply
+            && self.is_late(patch)
+        {
+            let lost = named::<T>(patch.set_keys());
+            calls.finish_patch(reached, named::<T>(0), lost, None);
+            return ControlFlow::Continue(());
+        }
         match reply.into_result() {
             Ok((None, notes)) => calls.finish(reached, HandlerOutcome::Passed, notes),
             Ok((Some(patch), notes)) => {
                 let set = patch.set_keys();
-                // Most patches come too late; one without values still is a patch.
-                let late = set != 0 && set & !self.set == 0;
-                let won = if late { 0 } else { self.merge(calls, reached, patch) };
+                let won = self.merge(calls, reached, patch);
                 calls.finish_patch(reached, named::<T>(won), named::<T>(set & !won), notes);
             }
             Err(failure) => {
@@ -245,6 +251,12 @@ impl<T: Patch, P: Point<Model = Modifying<T>>> Chain<P> for MergeRun {
 }
 
 impl MergeRun {
+    /// Whether it sets only what is set already. One without values is not late: it is still a patch.
+    fn is_late<T: Patch>(&self, patch: &T) -> bool {
+        let set = patch.set_keys();
+        set != 0 && set & !self.set == 0
+    }
+
     /// Takes the values that come first, and says which those are.
     fn merge<T: Patch, P: Point<Model = Modifying<T>>>(
         &mut self,
