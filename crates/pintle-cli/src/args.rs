@@ -153,6 +153,17 @@ impl Command {
         }
     }
 
+    /// Whether it asks what the sandbox of this machine holds, and has little else to wait for.
+    pub(crate) fn needs_sandbox(&self) -> bool {
+        let Self::Hooks(Hooks { command }) = self else {
+            return matches!(
+                self,
+                Self::Chat(_) | Self::Demo(_) | Self::Explain(_) | Self::Serve(_)
+            );
+        };
+        matches!(command, Some(HooksCommand::Explain(_)))
+    }
+
     /// Whether an agent is put together from the profile in force.
     pub(crate) fn is_of_an_agent(&self) -> bool {
         !matches!(self, Self::Approvals(_) | Self::Replay(_))

@@ -155,9 +155,6 @@ impl Assembled {
         held.leaves_no_trace = extras.leaves_no_trace;
         let looks = extras.only_looks || extras.leaves_no_trace;
         let is_mute = matches!(extras.webhooks, Webhooks::Mute);
-        if let Some(warning) = held.warning().filter(|_| !looks) {
-            tell!("{}: {}", yellow("warning"), warning);
-        }
         let hooks = extras.hooks.unwrap_or_default();
         let data = environment.data_dir()?;
         let settings = &plan.operator.consumers;
@@ -305,6 +302,9 @@ impl Assembled {
             builder = builder.watch_handlers(move |point, handler| watch(point, handler));
         }
         let agent = builder.build().map_err(Problem::new)?;
+        if !looks && !is_mute {
+            held.warn();
+        }
         let (profile, operator) = (plan.profile, plan.operator);
         Ok(Self {
             agent,

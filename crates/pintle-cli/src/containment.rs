@@ -3,8 +3,6 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
-    thread,
-    time::Duration,
 };
 
 use pintle_agent::{Containment, Policy};
@@ -16,17 +14,14 @@ use pintle_sandbox::{
 };
 use tempfile::TempDir;
 
-use crate::{environment::Environment, problem::Problem, protection};
+use crate::{environment::Environment, out::tell, problem::Problem, protection, shown::yellow};
 
-/// How long the sandbox may take to be tried.
-pub(crate) const TRIAL: Duration = Duration::from_secs(5);
-
-/// The tier of this machine, tried now.
+/// The tier of this machine.
 pub(crate) fn tier_here(environment: &Environment) -> Tier {
     let mode = environment.settings().ok().and_then(Result::ok).map(|it| it.sandbox.mode);
     match mode {
         Some(SandboxMode::Off) => Tier::None,
-        _ => Sandbox::probe(&environment.launcher, TRIAL).tier(),
+        _ => environment.sandbox().tier(),
     }
 }
 
@@ -63,19 +58,11 @@ impl Held {
         let data = environment.data().map(|data| environment.absolute(data)).transpose()?;
         let settings =
             settings(environment, &operator.sandbox, profile, workspace, data, temporary.path());
-        // Both take milliseconds, and every command waits for them.
-        let (sandbox, surroundings) = thread::scope(|scope| {
-            let looking = scope.spawn(|| Surroundings::new(settings.clone()));
-            let sandbox = match mode {
-                SandboxMode::Off => Sandbox::none("`mode = \"off\"` in pintle.toml"),
-                SandboxMode::Ask | SandboxMode::Required => {
-                    Sandbox::probe(&environment.launcher, TRIAL)
-                }
-            };
-            let looked = looking.join();
-            (sandbox, looked.unwrap_or_else(|_| Surroundings::new(settings.clone())))
-        });
-        let surroundings = Arc::new(surroundings);
+        let surroundings = Arc::new(Surroundings::new(settings.clone()));
+        let sandbox = match mode {
+            SandboxMode::Off => Sandbox::none("`mode = \"off\"` in pintle.toml"),
+            SandboxMode::Ask | SandboxMode::Required => environment.sandbox(),
+        };
         if mode == SandboxMode::Required && sandbox.tier() == Tier::None {
             let why = sandbox.why_not_full().unwrap_or_default();
             let problem = Problem::new(
@@ -88,8 +75,14 @@ impl Held {
         Ok(Self { sandbox, mode, settings, leaves_no_trace, surroundings, _temporary: temporary })
     }
 
-    /// The warning at every start, unless the sandbox is full (R17.3).
-    pub(crate) fn warning(&self) -> Option<String> {
+    /// Warns at every start, unless the sandbox is full (R17.3).
+    pub(crate) fn warn(&self) {
+        if let Some(warning) = self.warning() {
+            tell!("{}: {}", yellow("warning"), warning);
+        }
+    }
+
+    fn warning(&self) -> Option<String> {
         let why = self.sandbox.why_not_full().unwrap_or_default();
         match (self.mode, self.sandbox.tier()) {
             (SandboxMode::Off, _) => Some(

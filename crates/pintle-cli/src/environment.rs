@@ -8,6 +8,8 @@ use std::{
         IsTerminal,
     },
     path::{Path, PathBuf},
+    sync::OnceLock,
+    time::Duration,
 };
 
 use crate::profile::built_in_tools;
@@ -16,7 +18,7 @@ use nix::unistd::{Uid, User};
 use pintle_agent::store::OPERATOR;
 use pintle_llm::{ProviderConfig, Settings, key_variable, providers};
 use pintle_profile::{OPERATOR_FILE, Operator, OperatorEnv, ProfileErrors};
-use pintle_sandbox::Launcher;
+use pintle_sandbox::{Launcher, Sandbox};
 
 use crate::{
     args::{Cli, When},
@@ -31,12 +33,17 @@ const PASSED_ON: [&str; 6] = ["PATH", "HOME", "LANG", "TMPDIR", "TERM", "USER"];
 /// The database in the data folder.
 pub(crate) const DATABASE: &str = "pintle.db";
 
+/// How long the sandbox may take to be tried.
+const TRIAL: Duration = Duration::from_secs(5);
+
 pub(crate) struct Environment {
     data: Option<PathBuf>,
     /// The folder to work in; the current one unless this says otherwise.
     works_in: Option<PathBuf>,
     /// Starts confined processes.
-    pub(crate) launcher: Launcher,
+    launcher: Launcher,
+    /// What this machine can hold, once it was tried.
+    sandbox: OnceLock<Sandbox>,
     /// The folder for temporary files.
     pub(crate) temporary: PathBuf,
     pub(crate) json: bool,
@@ -67,6 +74,7 @@ impl Environment {
             data,
             works_in: None,
             launcher,
+            sandbox: OnceLock::new(),
             json: cli.json,
             quiet: cli.quiet,
             verbose: cli.verbose,
@@ -90,6 +98,7 @@ impl Environment {
             data: Some(data),
             works_in: Some(works_in),
             launcher: self.launcher.clone(),
+            sandbox: self.sandbox.clone(),
             temporary: self.temporary.clone(),
             model: None,
             profile: None,
@@ -97,6 +106,11 @@ impl Environment {
             user: self.user.clone(),
             ..*self
         }
+    }
+
+    /// What this machine can hold: tried once for this process, from the first call on (R17.2).
+    pub(crate) fn sandbox(&self) -> Sandbox {
+        self.sandbox.get_or_init(|| Sandbox::probe(&self.launcher, TRIAL)).clone()
     }
 
     /// Sets colours and characters for everything that is printed.

@@ -54,6 +54,10 @@ fn main() -> ExitCode {
     };
     let environment = Environment::read(&cli, launcher);
     environment.set_up_terminal(&cli);
+    if cli.command.as_ref().is_some_and(Command::needs_sandbox) {
+        // The trial goes on while the command is prepared.
+        drop(environment.sandbox());
+    }
     let done = match tokio::runtime::Runtime::new() {
         Err(error) => Err(Problem::io("the runtime did not start", &error)),
         Ok(runtime) => {

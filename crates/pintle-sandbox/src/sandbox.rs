@@ -4,7 +4,8 @@ use std::{
     fmt, io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    sync::{Arc, OnceLock},
+    sync::{Arc, LazyLock, OnceLock},
+    thread,
     time::Duration,
 };
 
@@ -102,77 +103,91 @@ const COPY_TRIAL: Duration = Duration::from_secs(5);
 /// What this machine can hold. A clone is another handle to the same findings.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
-    pub(crate) inner: Arc<Inner>,
+    findings: Arc<LazyLock<Findings, Box<dyn FnOnce() -> Findings + Send>>>,
 }
 
 /// What tells one file from another that was put in its place.
 type Identity = (u64, u64, u64, i64, i64);
 
 #[derive(Debug)]
-pub(crate) struct Inner {
+struct Findings {
     launcher: Launcher,
     /// Of the launcher that was tried.
     identity: Option<Identity>,
-    pub(crate) tier: Tier,
+    tier: Tier,
     landlock_abi: u8,
     /// Why caches cannot be copied on write, if so. Tried when the first process with caches starts.
     no_copies: OnceLock<Option<String>>,
     why_not: Option<String>,
 }
 
+impl Findings {
+    fn new(launcher: Launcher, tier: Tier, landlock_abi: u8, why_not: Option<String>) -> Self {
+        let (identity, no_copies) = (launcher.identity(), OnceLock::new());
+        Self { launcher, identity, tier, landlock_abi, no_copies, why_not }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn probe(launcher: Launcher, deadline: Duration) -> Self {
+        let tried = crate::held::Trial::new(&launcher, deadline);
+        let landlock_abi = crate::launch::landlock_abi();
+        let with_namespaces = if landlock_abi > 0 { Tier::Full } else { Tier::View };
+        let (tier, why_not) = match tried.run(with_namespaces) {
+            Ok(()) => (with_namespaces, None),
+            Err(why) if landlock_abi == 0 => (Tier::None, Some(why)),
+            Err(why) => match (tried.run(Tier::Floor), tried.run(Tier::View)) {
+                (Ok(()), _) => (Tier::Floor, Some(why)),
+                (Err(_), Ok(())) => (Tier::View, Some(why)),
+                (Err(without), Err(_)) => {
+                    (Tier::None, Some(format!("{why}; without namespaces: {without}")))
+                }
+            },
+        };
+        let why_not = match why_not {
+            why_not if landlock_abi > 0 => why_not,
+            Some(why) => Some(format!("{why}; this kernel has no Landlock")),
+            None => Some("this kernel has no Landlock".to_owned()),
+        };
+        Self::new(launcher, tier, landlock_abi, why_not)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn probe(launcher: Launcher, _: Duration) -> Self {
+        Self::new(launcher, Tier::None, 0, Some("there is no sandbox for this system yet".into()))
+    }
+}
+
 impl Sandbox {
-    /// Tries what this machine can hold, in processes of their own, within this time. It blocks for some milliseconds.
+    /// Starts to try what this machine can hold, in processes of their own, within this time. The first question to the
+    /// sandbox waits for the answer, which takes some milliseconds.
     #[must_use]
     pub fn probe(launcher: &Launcher, deadline: Duration) -> Self {
-        #[cfg(target_os = "linux")]
-        {
-            let tried = crate::held::Trial::new(launcher, deadline);
-            let landlock_abi = crate::launch::landlock_abi();
-            let with_namespaces = if landlock_abi > 0 { Tier::Full } else { Tier::View };
-            let (tier, why_not) = match tried.run(with_namespaces) {
-                Ok(()) => (with_namespaces, None),
-                Err(why) if landlock_abi == 0 => (Tier::None, Some(why)),
-                Err(why) => match (tried.run(Tier::Floor), tried.run(Tier::View)) {
-                    (Ok(()), _) => (Tier::Floor, Some(why)),
-                    (Err(_), Ok(())) => (Tier::View, Some(why)),
-                    (Err(without), Err(_)) => {
-                        (Tier::None, Some(format!("{why}; without namespaces: {without}")))
-                    }
-                },
-            };
-            let why_not = match why_not {
-                why_not if landlock_abi > 0 => why_not,
-                Some(why) => Some(format!("{why}; this kernel has no Landlock")),
-                None => Some("this kernel has no Landlock".to_owned()),
-            };
-            Self::found(launcher.clone(), tier, landlock_abi, why_not)
-        }
-        #[cfg(not(target_os = "linux"))]
-        {
-            let _ = deadline;
-            Self::found(
-                launcher.clone(),
-                Tier::None,
-                0,
-                Some("there is no sandbox for this system yet".into()),
-            )
-        }
+        let launcher = launcher.clone();
+        let probed = Self::lazy(move || Findings::probe(launcher, deadline));
+        let findings = Arc::clone(&probed.findings);
+        // Without a thread, the first question makes the trial.
+        let _ = thread::Builder::new().spawn(move || LazyLock::force(&findings).tier);
+        probed
+    }
+
+    fn lazy(find: impl FnOnce() -> Findings + Send + 'static) -> Self {
+        Self { findings: Arc::new(LazyLock::new(Box::new(find))) }
     }
 
     /// The same machine, held no better than this: to try a lower tier.
     #[must_use]
     pub fn at_most(&self, tier: Tier) -> Self {
-        let Inner { launcher, landlock_abi, .. } = &*self.inner;
-        let lower = match (self.inner.tier, tier) {
+        let Findings { launcher, landlock_abi, .. } = &**self.findings;
+        let lower = match (self.findings.tier, tier) {
             (Tier::Full, lower) => lower,
             (own, Tier::Full) => own,
             (own, lower) if own == lower => own,
             _ => Tier::None,
         };
         let why_not =
-            (lower != self.inner.tier).then(|| format!("tier `{}` was asked for", tier.name()));
+            (lower != self.findings.tier).then(|| format!("tier `{}` was asked for", tier.name()));
         let abi = if lower.has_landlock() { *landlock_abi } else { 0 };
-        Self::found(launcher.clone(), lower, abi, why_not.or_else(|| self.inner.why_not.clone()))
+        Self::found(launcher.clone(), lower, abi, why_not.or_else(|| self.findings.why_not.clone()))
     }
 
     /// No sandbox, and the reason for it.
@@ -182,21 +197,20 @@ impl Sandbox {
     }
 
     fn found(launcher: Launcher, tier: Tier, landlock_abi: u8, why_not: Option<String>) -> Self {
-        let (identity, no_copies) = (launcher.identity(), OnceLock::new());
-        let inner = Inner { launcher, identity, tier, landlock_abi, no_copies, why_not };
-        Self { inner: Arc::new(inner) }
+        let findings = Findings::new(launcher, tier, landlock_abi, why_not);
+        Self::lazy(move || findings)
     }
 
     /// How well a process is held here.
     #[must_use]
     pub fn tier(&self) -> Tier {
-        self.inner.tier
+        self.findings.tier
     }
 
     /// Why it is not held better, if it could be.
     #[must_use]
     pub fn why_not_full(&self) -> Option<&str> {
-        self.inner.why_not.as_deref()
+        self.findings.why_not.as_deref()
     }
 
     /// A policy that this machine holds, or the first thing of it that it cannot hold. There is no third.
@@ -204,9 +218,11 @@ impl Sandbox {
     /// # Errors
     /// When there is no sandbox, or this tier cannot hold the policy.
     pub fn hold(&self, policy: Policy) -> Result<Held, Gap> {
-        let tier = self.inner.tier;
+        // The trial of the sandbox may still run meanwhile.
+        let plan = Plan::new(&policy, Path::new("/"), None);
+        let tier = self.findings.tier;
         if tier == Tier::None {
-            return Err(Gap::NoSandbox(self.inner.why_not.clone().unwrap_or_default()));
+            return Err(Gap::NoSandbox(self.findings.why_not.clone().unwrap_or_default()));
         }
         if tier == Tier::Floor && matches!(policy.network, Network::Proxy(_)) {
             return Err(Gap::Hosts);
@@ -217,7 +233,7 @@ impl Sandbox {
         {
             return Err(Gap::Filesystem(tree.clone()));
         }
-        match Plan::new(&policy, Path::new("/"), None) {
+        match plan {
             Ok(plan) => match plan.hidden_in_writable() {
                 Some(path) if tier == Tier::Floor => Err(Gap::Hidden(path.to_owned())),
                 _ => Ok(Held::new(self.clone(), policy)),
@@ -229,7 +245,7 @@ impl Sandbox {
 
     /// The launcher, if it is still the one that was tried: another program in its place would hold nothing.
     pub(crate) fn launcher(&self) -> io::Result<&Launcher> {
-        let Inner { launcher, identity, .. } = &*self.inner;
+        let Findings { launcher, identity, .. } = &**self.findings;
         match launcher.identity() == *identity {
             true => Ok(launcher),
             false => Err(io::Error::other(format!(
@@ -242,19 +258,19 @@ impl Sandbox {
     /// Why the caches of processes are read-only, if a process with caches has been started and they are.
     #[must_use]
     pub fn why_caches_are_read_only(&self) -> Option<&str> {
-        self.inner.no_copies.get()?.as_deref()
+        self.findings.no_copies.get()?.as_deref()
     }
 
     /// Whether the caches of this policy can be copied on write: not every file system can be below a copy or above one.
     pub(crate) fn copies_on_write(&self, policy: &Policy) -> bool {
         let (true, false, Some(store)) =
-            (self.inner.tier.has_namespaces(), policy.caches.is_empty(), &policy.cache_store)
+            (self.findings.tier.has_namespaces(), policy.caches.is_empty(), &policy.cache_store)
         else {
             return false;
         };
-        let no_copies = self.inner.no_copies.get_or_init(|| {
-            let trial = crate::held::Trial::new(&self.inner.launcher, COPY_TRIAL);
-            trial.copy(self.inner.tier, &policy.caches, store).err()
+        let no_copies = self.findings.no_copies.get_or_init(|| {
+            let trial = crate::held::Trial::new(&self.findings.launcher, COPY_TRIAL);
+            trial.copy(self.findings.tier, &policy.caches, store).err()
         });
         no_copies.is_none()
     }
@@ -262,7 +278,7 @@ impl Sandbox {
 
 impl fmt::Display for Sandbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { tier, landlock_abi, why_not, .. } = &*self.inner;
+        let Findings { tier, landlock_abi, why_not, .. } = &**self.findings;
         f.write_str(tier.name())?;
         match tier {
             Tier::Full => write!(f, ": namespaces, Landlock {landlock_abi}, seccomp"),

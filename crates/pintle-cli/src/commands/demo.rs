@@ -47,9 +47,7 @@ pub(crate) async fn run(environment: &Environment, demo: Demo) -> Result<ExitCod
     let ask_via = AskVia { terminal: can_ask.then_some(sender), ..AskVia::default() };
     let extras =
         Extras { ask_via, hooks: Some(hooks.clone()), keeps_no_rules: true, ..Extras::default() };
-    let has_sandbox = pintle_sandbox::Sandbox::probe(&own.launcher, crate::containment::TRIAL)
-        .tier()
-        != Tier::None;
+    let has_sandbox = own.sandbox().tier() != Tier::None;
     let steps = steps(has_sandbox);
     let said = folder.script(&steps)?;
     let llm = pintle_llm::open(&said, &own.llm_settings())?;

@@ -40,6 +40,7 @@ pub(crate) async fn run(environment: &Environment, explain: Explain) -> Result<E
     let untrusted = explain.untrusted.then(|| Untrusted::default().from("--untrusted"));
     let agent = &assembled.agent;
     let explained = agent.explain(personality, &tool, args, !explain.no_hooks, untrusted).await;
+    assembled.held.warn();
     let steps =
         explained.map(|steps| completed(&assembled, who, &tool, watched(&assembled, steps)));
     let in_force = who.found.in_force(environment, assembled.profile.as_ref());
