@@ -28,9 +28,8 @@ const DEBIAN_PACKAGES: [(&str, &str); 16] = [
     ("strace", "strace"),
 ];
 
-/// npm packages that the tests need: an MCP server, what drives a browser over the web page, and what makes components of JavaScript.
-const TEST_NPM_FOLDERS: [&str; 3] =
-    ["crates/pintle-tools/tests/mcp", BROWSER_TESTS, "examples/plugins/javascript"];
+/// npm packages that the tests need: an MCP server, and what drives a browser over the web page.
+const TEST_NPM_FOLDERS: [&str; 2] = ["crates/pintle-tools/tests/mcp", BROWSER_TESTS];
 const BROWSER_TESTS: &str = "crates/pintle-cli/tests/program/browser";
 
 /// Python packages that the tests need: a fuzzer of HTTP APIs.
@@ -38,9 +37,6 @@ const TEST_PYTHON_FOLDER: &str = "crates/pintle-cli/tests/schemathesis";
 
 /// The OpenTelemetry collector that receives the traces of the tests, from PyPI.
 const COLLECTOR_FOLDER: &str = "crates/pintle-cli/tests/collector";
-
-/// What makes components of Python, from PyPI.
-const COMPONENTS_FOLDER: &str = "examples/plugins/python";
 
 /// What `cargo xtask test` needs.
 pub(crate) fn for_tests(steps: &mut Steps) -> Result<(), Failed> {
@@ -50,8 +46,7 @@ pub(crate) fn for_tests(steps: &mut Steps) -> Result<(), Failed> {
     }
     TEST_NPM_FOLDERS.iter().try_for_each(|folder| npm(folder, steps))?;
     python(TEST_PYTHON_FOLDER, "schemathesis", steps)?;
-    python(COLLECTOR_FOLDER, "rotel", steps)?;
-    python(COMPONENTS_FOLDER, "componentize_py", steps)
+    python(COLLECTOR_FOLDER, "rotel", steps)
 }
 
 /// What draws the pictures of the web page.

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use pintle::{
-    Envelope, HandlerRecord, ModelKind,
+    Envelope, HandlerOutcome, HandlerRecord, ModelKind,
     points::{CompactionReason, ToolOutcome, Untrusted},
 };
 use pintle_sandbox::{Grant, HostUse, ProtectedChange, Refused};
@@ -315,7 +315,9 @@ fn on_the_wire<S: Serializer>(handlers: &[HandlerRecord], to: S) -> Result<S::Ok
         lost: &record.lost,
         notes: &record.notes,
         shadow: record.shadow,
-        reason: record.outcome.reason().filter(|_| record.shadow),
+        reason: record.outcome.reason().filter(|_| {
+            record.shadow || !HandlerOutcome::NO_FAILURE.contains(&record.outcome.name())
+        }),
     }))
 }
 
@@ -332,12 +334,13 @@ struct FiredHandler<'a> {
     won: &'a [&'static str],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     lost: &'a [&'static str],
-    /// What was ignored of its answer: R8.2 wants that in the record.
+    /// What was ignored of its answer (R8.2), and the hosts that it asked for (R17.7).
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     notes: &'a [String],
-    /// What it said had no effect: the reason is only here.
+    /// What it said had no effect.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     shadow: bool,
+    /// Of a failure, and of what had no effect: there may be no other event that has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<Cow<'a, str>>,
 }

@@ -162,10 +162,11 @@ impl Held {
                 _ => {}
             }
         }
-        settings.hosts = match hosts.iter().any(|host| host == "*") {
-            true => settings.hosts,
-            false => Hosts::Only(hosts),
-        };
+        if !hosts.iter().any(|host| host == "*") {
+            settings.hosts = Hosts::Only(hosts);
+            // Only the proxy can limit hosts, whatever commands of the agent use.
+            settings.direct_network = false;
+        }
         if rights.zone() > Zone::Safe && !self.leaves_no_trace {
             std::fs::create_dir_all(state)?;
             settings.write.push(state.to_owned());

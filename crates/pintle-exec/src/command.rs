@@ -78,19 +78,25 @@ async fn run(spec: &CommandSpec, event: &DynEvent) -> Result<Value, Failure> {
     let session = event.envelope.session_id.as_deref().unwrap_or_default();
     let (mut process, pipes) =
         spawn(spec, [("PINTLE_EVENT", event.point), ("PINTLE_SESSION_ID", session)])?;
-    match timeout(spec.timeout, converse(&mut process, pipes, &context, event.model)).await {
+    let said = timeout(spec.timeout, converse(&mut process, pipes, &context, event.model)).await;
+    let report = process.report();
+    let mut stderr = String::new();
+    let answer = match said {
         Ok(Ok(said)) => {
-            let report = process.report();
             process.exited().await;
-            let stderr = String::from_utf8_lossy(&said.stderr.kept).into_owned();
-            said.answer(event.model).map_err(|failure| refused(spec, &stderr, &report, failure))
+            stderr = String::from_utf8_lossy(&said.stderr.kept).into_owned();
+            said.answer(event.model)
         }
         Ok(Err(failure)) => Err(failure),
         Err(_) => Err(Failure::new(
             FailureKind::TimedOut,
             format!("no answer within {:?}; its process group was ended", spec.timeout),
         )),
-    }
+    };
+    // R17.7: a failure names the hosts that were refused.
+    let unnamed = report.hosts.iter().filter(|host| host.allowed || answer.is_ok());
+    unnamed.for_each(|host| event.note(host.to_string()));
+    answer.map_err(|failure| refused(spec, &stderr, &report, failure))
 }
 
 /// Names what the kernel refused a hook that failed, and the field that would allow it (R8.8).

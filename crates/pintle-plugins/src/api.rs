@@ -6,6 +6,7 @@ use futures_util::future::BoxFuture;
 use pintle::{
     DynEvent, DynHandler, Failure, Hooks, IntoDynHandler, ModelKind, RegisterError, Staged,
 };
+use pintle_agent::SandboxUse;
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
@@ -42,6 +43,11 @@ pub trait Plugin: Send + Sync + 'static {
 
     /// Registers its handlers. If this fails, none of them is in force.
     fn activate<'a>(&'a self, api: &'a mut PluginApi) -> BoxFuture<'a, Result<(), ActivateError>>;
+
+    /// How its process is held, and the hosts that it asked for and no record has; `None` without a process.
+    fn seen(&self) -> Option<SandboxUse> {
+        None
+    }
 
     /// Ends what it has running. Its handlers are gone by then, and calls under way have ended.
     fn deactivate(&self) -> BoxFuture<'_, ()> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pintle::{DynEvent, DynHandler};
+use pintle_agent::SandboxUse;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -22,6 +23,11 @@ pub(crate) const COMMAND: &str = "plugin.command";
 
 /// What runs a guest: a process, or an instance of a component.
 pub trait Guest: DynHandler {
+    /// How its process is held, and the hosts that it asked for and no record has.
+    fn seen(&self) -> Option<SandboxUse> {
+        None
+    }
+
     /// Ends it.
     fn end(&self) -> BoxFuture<'_, ()>;
 }
@@ -96,6 +102,10 @@ impl Plugin for GuestPlugin {
             served.tools.iter().try_for_each(|it| api.tool_shared(it, handler()))?;
             served.commands.iter().try_for_each(|it| api.command_shared(it, handler()))
         })
+    }
+
+    fn seen(&self) -> Option<SandboxUse> {
+        self.guest.seen()
     }
 
     fn deactivate(&self) -> BoxFuture<'_, ()> {

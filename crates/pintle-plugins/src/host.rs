@@ -68,10 +68,10 @@ impl PluginInfo {
     }
 }
 
-struct Loaded {
-    plugin: Arc<dyn Plugin>,
-    info: PluginInfo,
-    calls: TaskTracker,
+pub(crate) struct Loaded {
+    pub(crate) plugin: Arc<dyn Plugin>,
+    pub(crate) info: PluginInfo,
+    pub(crate) calls: TaskTracker,
     tools: BTreeMap<String, Arc<dyn DynHandler>>,
     commands: BTreeMap<String, Arc<dyn DynHandler>>,
 }
@@ -209,11 +209,9 @@ impl Plugins {
         let granted = loaded.values().filter(|it| it.info.rights.has(&Capability::Tools));
         granted
             .flat_map(|it| {
-                let Manifest { id, tools, .. } = &it.info.manifest;
-                tools.iter().filter_map(move |tool| {
+                it.info.manifest.tools.iter().filter_map(move |tool| {
                     let handler = it.tools.get(&tool.name)?.clone();
-                    Some(Arc::new(PluginTool::new(id, tool, handler, it.calls.clone()))
-                        as Arc<dyn Tool>)
+                    Some(Arc::new(PluginTool::new(it, tool, handler)) as Arc<dyn Tool>)
                 })
             })
             .collect()

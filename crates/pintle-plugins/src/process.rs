@@ -4,6 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 use futures_util::future::BoxFuture;
 use pintle::{DynEvent, DynHandler, Failure};
+use pintle_agent::SandboxUse;
 use pintle_exec::{CommandSpec, Program, Worker, WorkerSpec};
 use serde_json::Value;
 
@@ -26,8 +27,9 @@ pub fn process_plugin(manifest: Manifest, mut spec: CommandSpec) -> GuestPlugin 
         .points
         .iter()
         .filter_map(|it| Some((it.point.clone(), Duration::from_millis(it.timeout_ms?))));
-    let process =
-        Process { timeouts: timeouts.collect(), worker: Worker::new(WorkerSpec::new(spec)) };
+    let tier = spec.confinement.tier().name();
+    let worker = Worker::new(WorkerSpec::new(spec));
+    let process = Process { timeouts: timeouts.collect(), worker, tier };
     GuestPlugin::new(manifest, process)
 }
 
@@ -35,6 +37,7 @@ struct Process {
     worker: Worker,
     /// Of the points whose manifest says how long a handler may take. A process that lets one pass is started anew.
     timeouts: HashMap<String, Duration>,
+    tier: &'static str,
 }
 
 impl DynHandler for Process {
@@ -48,6 +51,11 @@ impl DynHandler for Process {
 }
 
 impl Guest for Process {
+    fn seen(&self) -> Option<SandboxUse> {
+        let hosts = self.worker.take_hosts();
+        Some(SandboxUse { tier: self.tier, hosts, ..SandboxUse::default() })
+    }
+
     fn end(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.worker.shutdown())
     }

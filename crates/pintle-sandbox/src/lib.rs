@@ -68,7 +68,7 @@ pub use process::{
     Command, Confinement, DEFAULT_PATH, Folder, Output, Process, Report, Stdin, Streams,
     TERM_GRACE, Unconfined, find_program, is_executable,
 };
-pub use proxy::HostUse;
+pub use proxy::{HostLog, HostUse};
 pub use refusal::{Refused, find_refusals};
 pub use sandbox::{Gap, Launcher, Sandbox, Tier, init};
 pub use surroundings::{Rights, Settings, Surroundings};

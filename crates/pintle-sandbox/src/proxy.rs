@@ -4,9 +4,9 @@
 //! namespace. The process inside has no other route.
 
 use std::{
-    io,
+    fmt, io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -56,21 +56,38 @@ pub struct HostUse {
     pub allowed: bool,
 }
 
-/// What was asked for so far.
+impl fmt::Display for HostUse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.allowed { "reached" } else { "the sandbox refused" };
+        write!(f, "{what} {}", self.host)
+    }
+}
+
+/// The hosts that were asked for, each once. Clones are handles on the same log.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct HostLog(Arc<Mutex<Vec<HostUse>>>);
+pub struct HostLog(Arc<Mutex<Vec<HostUse>>>);
 
 impl HostLog {
-    pub(crate) fn entries(&self) -> Vec<HostUse> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn lock(&self) -> MutexGuard<'_, Vec<HostUse>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, host: &str, allowed: bool) {
-        let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = HostUse { host: host.to_owned(), allowed };
+    pub(crate) fn entries(&self) -> Vec<HostUse> {
+        self.lock().clone()
+    }
+
+    /// Adds a host, if the log has room for it.
+    pub fn add(&self, entry: HostUse) {
+        let mut log = self.lock();
         if log.len() < MOST_RECORDED && !log.contains(&entry) {
             log.push(entry);
         }
+    }
+
+    /// What was asked for since it was last taken.
+    #[must_use]
+    pub fn take(&self) -> Vec<HostUse> {
+        std::mem::take(&mut *self.lock())
     }
 }
 
@@ -129,7 +146,7 @@ async fn connect(
     // A name that is allowed may still point inwards: its addresses are judged, then dialled.
     let addresses = match addresses {
         Ok(addresses) if addresses.is_empty() => {
-            log.add(&name.escape_debug().to_string(), false);
+            log.add(HostUse { host: name.escape_debug().to_string(), allowed: false });
             let answer = format!(
                 "HTTP/1.1 403 Forbidden\r\nX-Pintle: refused\r\nConnection: close\r\n\r\nthe sandbox does not let this command reach {name}\n"
             );
@@ -137,11 +154,11 @@ async fn connect(
         }
         Ok(addresses) => addresses,
         Err(error) => {
-            log.add(&name, true);
+            log.add(HostUse { host: name, allowed: true });
             return Err(error);
         }
     };
-    log.add(&name, true);
+    log.add(HostUse { host: name, allowed: true });
     let mut upstream = timeout(HANDSHAKE, TcpStream::connect(&*addresses)).await??;
     match request.head {
         None => client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?,

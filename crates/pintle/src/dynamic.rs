@@ -1,6 +1,12 @@
 //! The by-name face: JSON in, JSON out, for plugins and config. The types stay in charge behind it.
 
-use std::{any::TypeId, collections::BTreeMap, marker::PhantomData, panic::Location, sync::Arc};
+use std::{
+    any::TypeId,
+    collections::BTreeMap,
+    marker::PhantomData,
+    panic::Location,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use futures_util::future::BoxFuture;
 use serde::Serialize;
@@ -11,7 +17,7 @@ use crate::{
     HandlerOutput, HandlerVerdict, Hooks, IntoAnswer, Model, ModelKind, PluginFilter, Point,
     PointInfo, RegisterError, Registrar, Staged,
     envelope::ENVELOPE_FIELDS,
-    model::{Run, from_object},
+    model::{Run, from_object, with_notes},
     similar::nearest,
 };
 
@@ -124,7 +130,11 @@ pub struct DynEvent {
     pub json: EventJson,
     /// At a Modifying point: what earlier handlers have set; otherwise null.
     pub merged: Value,
+    /// What goes into the record of the fire besides the answer; an event without a fire has none.
+    notes: Option<NoteLog>,
 }
+
+type NoteLog = Arc<Mutex<Vec<String>>>;
 
 impl DynEvent {
     /// An event for a handler that is called without a fire, as a test of a [`DynHandler`] does.
@@ -142,7 +152,40 @@ impl DynEvent {
         envelope: impl Into<Arc<Envelope>>,
         json: impl Into<EventJson>,
     ) -> Self {
-        Self { point, model, envelope: envelope.into(), json: json.into(), merged: Value::Null }
+        let (envelope, json) = (envelope.into(), json.into());
+        Self { point, model, envelope, json, merged: Value::Null, notes: None }
+    }
+
+    /// Whether a fire records what is [noted](Self::note).
+    ///
+    /// ```
+    /// use pintle::{DynEvent, Envelope, ModelKind};
+    /// use serde_json::json;
+    ///
+    /// let event = DynEvent::new("tool.pre", ModelKind::Gate, Envelope::default(), json!({}));
+    /// assert!(!event.is_recorded());
+    /// ```
+    pub fn is_recorded(&self) -> bool {
+        self.notes.is_some()
+    }
+
+    /// Adds a line to the notes of the handler in the record of the fire, or to the message of its failure.
+    ///
+    /// ```
+    /// use pintle::{DynEvent, Hooks, ModelKind};
+    /// use serde_json::json;
+    ///
+    /// let hooks = Hooks::new();
+    /// hooks.register_dyn("session_start", ModelKind::Void, |event: DynEvent| {
+    ///     event.note("reached example.org:443");
+    ///     json!(null)
+    /// })?;
+    /// # Ok::<(), pintle::RegisterError>(())
+    /// ```
+    pub fn note(&self, line: impl Into<String>) {
+        if let Some(notes) = &self.notes {
+            notes.lock().unwrap_or_else(PoisonError::into_inner).push(line.into());
+        }
     }
 }
 
@@ -342,14 +385,24 @@ impl<P: Point> ErasedPoint for Erased<P> {
         location: &'static Location<'static>,
     ) -> Result<Staged, RegisterError> {
         registrar.stage_json(location, move |event: Event<P>| {
+            let notes = NoteLog::default();
             let answer = handler.call(DynEvent {
                 point: P::NAME,
                 model: P::Model::KIND,
                 envelope: event.shared_envelope().clone(),
                 json: event.to_json(),
                 merged: P::Model::view_to_json(event.view()),
+                notes: Some(notes.clone()),
             });
-            async move { P::Model::answer_from_json(answer.await?) }
+            async move {
+                let reply = answer.await.and_then(P::Model::answer_from_json);
+                let notes =
+                    std::mem::take(&mut *notes.lock().unwrap_or_else(PoisonError::into_inner));
+                match reply {
+                    Ok(reply) => Ok(reply.with_notes(notes)),
+                    Err(failure) => Err(with_notes(failure, &notes)),
+                }
+            }
         })
     }
 

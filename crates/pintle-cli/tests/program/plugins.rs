@@ -23,7 +23,7 @@ def sum(text):
 plugin.serve()
 "#;
 
-/// Writes `p/plugin.json`, and adds it.
+/// Writes `p/plugin.json`, adds it, and names it in a profile.
 fn add_own(world: &World, kind: &str, entry: &Value) {
     let schema = json!({
         "type": "object", "required": ["a", "b"],
@@ -37,16 +37,16 @@ fn add_own(world: &World, kind: &str, entry: &Value) {
         "commands": [{ "name": "sum", "description": "adds the numbers that follow" }],
     });
     world.write("p/plugin.json", manifest.to_string());
-    add(world, "p");
+    let said = world.run(&["plugins", "add", "p", "--yes"]);
+    assert_eq!(said.code, Some(0), "{said}");
+    name(world, "p");
 }
 
-/// Adds the plugin in the folder `p`, and a profile that names it.
-fn add(world: &World, id: &str) {
+/// Writes a profile that names the plugin.
+fn name(world: &World, id: &str) {
     world.write("agent.json", json!({ "name": "clerk", "plugins": [id] }).to_string());
-    for arguments in [&["plugins", "add", "p", "--yes"][..], &["trust", "--accept"]] {
-        let said = world.run(arguments);
-        assert_eq!(said.code, Some(0), "{said}");
-    }
+    let said = world.run(&["trust", "--accept"]);
+    assert_eq!(said.code, Some(0), "{said}");
 }
 
 /// The model is told of the tool and of the context, calls the tool and reads its result; a person completes the command with Tab.
@@ -127,21 +127,25 @@ fn a_component_brings_a_tool_a_command_and_context() {
     is_met(&world, "p");
 }
 
-/// The example of `examples/plugins`, with its own manifest, in the program.
+/// The example of `examples/plugins` in the program, built and added with the commands of docs/plugins.md.
 #[cfg(feature = "wasm")]
 fn example_is_met(language: &built::Language) {
     let world = World::new();
     let built = language.built();
-    let manifest = std::fs::read_to_string(language.folder().join("plugin.json")).unwrap();
-    let id = serde_json::from_str::<Value>(&manifest).unwrap()["id"].as_str().unwrap().to_owned();
-    world.write("p/plugin.json", manifest);
-    std::fs::copy(&built.file, world.file("p/plugin.wasm")).unwrap();
     std::fs::create_dir(world.data()).unwrap();
     // Compiled once for all tests.
     std::fs::create_dir_all(&built.cache).unwrap();
     std::os::unix::fs::symlink(&built.cache, world.data().join("wasm-cache")).unwrap();
-    add(&world, &id);
-    is_met(&world, &id);
+    let (_, add) = language.commands();
+    let said = world.pasted(&format!("set -e; cd '{}'\n{add}", built.folder.display()), &[]);
+    assert_eq!(said.code, Some(0), "{said}");
+    let listed = world.run(&["plugins", "--json"]).json();
+    let id = listed[0]["id"].as_str().unwrap();
+    // A person is asked for the grants; here nobody is.
+    let granted = world.run(&["plugins", "grant", id]);
+    assert_eq!(granted.code, Some(0), "{granted}");
+    name(&world, id);
+    is_met(&world, id);
 }
 
 #[cfg(feature = "wasm")]

@@ -16,7 +16,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use pintle::{DynEvent, DynHandler, Failure, FailureKind};
-use pintle_sandbox::TERM_GRACE;
+use pintle_sandbox::{HostLog, HostUse, TERM_GRACE};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::{
@@ -85,6 +85,8 @@ struct Inner {
     spec: Arc<WorkerSpec>,
     closed: AtomicBool,
     supervisor: Mutex<Option<Supervisor>>,
+    /// The hosts that its processes asked for and no record has yet.
+    hosts: HostLog,
 }
 
 /// The task that looks after the process.
@@ -119,6 +121,7 @@ impl Worker {
             spec: Arc::new(spec),
             closed: AtomicBool::new(false),
             supervisor: Mutex::new(None),
+            hosts: HostLog::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -136,6 +139,12 @@ impl Worker {
     ) -> BoxFuture<'static, Result<Value, Failure>> {
         let inner = self.inner.clone();
         Box::pin(async move { inner.ask(&event, timeout).await })
+    }
+
+    /// The hosts that it asked for and no record of a fire has: from requests outside of fires, and whatever it did between requests.
+    #[must_use]
+    pub fn take_hosts(&self) -> Vec<HostUse> {
+        self.inner.hosts.take()
     }
 
     /// Ends the process and everything it started, and waits for that. Requests fail as `Gone` from now on.
@@ -168,7 +177,12 @@ impl Inner {
         }
         let (inbox, requests) = mpsc::channel(QUEUE);
         let stop = Arc::new(Notify::new());
-        let task = tokio::spawn(supervisor::supervise(self.spec.clone(), requests, stop.clone()));
+        let task = tokio::spawn(supervisor::supervise(
+            self.spec.clone(),
+            self.hosts.clone(),
+            requests,
+            stop.clone(),
+        ));
         *supervisor = Some(Supervisor { inbox: inbox.clone(), stop, task });
         Ok(inbox)
     }
@@ -188,13 +202,18 @@ impl Inner {
             self.inbox()?.send(request).await.map_err(|_| gone())?;
             answered.await.map_err(|_| gone())?
         };
-        timeout_at(deadline, asked).await.unwrap_or_else(|_| {
+        let answer = timeout_at(deadline, asked).await.unwrap_or_else(|_| {
             let mut message = format!("the worker did not answer within {timeout:?}");
             if let Some(oddity) = oddity.get() {
                 message.push_str(&format!("; it {oddity}"));
             }
             Err(Failure::new(FailureKind::TimedOut, message))
-        })
+        });
+        // R17.7: a request that no fire made leaves them to its caller.
+        if event.is_recorded() {
+            self.hosts.take().iter().for_each(|host| event.note(host.to_string()));
+        }
+        answer
     }
 }
 

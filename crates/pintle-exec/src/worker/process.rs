@@ -3,7 +3,7 @@
 use std::{process::ExitStatus, sync::Arc, time::Duration};
 
 use pintle::{Failure, FailureKind};
-use pintle_sandbox::Process;
+use pintle_sandbox::{HostLog, Process};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::unix::pipe::Receiver,
@@ -33,12 +33,14 @@ pub(super) struct WorkerProcess {
     process: Process,
     pipes: Pipes,
     state: State,
+    /// Of all lives of the worker.
+    hosts: HostLog,
 }
 
 impl WorkerProcess {
-    pub(super) fn start(spec: &CommandSpec) -> Result<Self, Failure> {
+    pub(super) fn start(spec: &CommandSpec, hosts: HostLog) -> Result<Self, Failure> {
         let (process, pipes) = spawn(spec, [])?;
-        Ok(Self { process, pipes, state: State::default() })
+        Ok(Self { process, pipes, state: State::default(), hosts })
     }
 
     pub(super) fn accept(&mut self, request: Request) {
@@ -52,7 +54,9 @@ impl WorkerProcess {
         stop: &Arc<Notify>,
         backoff: &mut Backoff,
     ) -> Ended {
-        let failure = match self.live(requests, stop, backoff).await {
+        let lived = self.live(requests, stop, backoff).await;
+        log_hosts(&self.process, &self.hosts);
+        let failure = match lived {
             Ok(()) => {
                 let gone = Failure::new(FailureKind::Gone, "the worker was shut down");
                 self.state.fail_all(&gone);
@@ -77,7 +81,7 @@ impl WorkerProcess {
     ) -> Result<(), Failure> {
         let (mut out, mut err) = (vec![0; 16 * 1024], vec![0; 4 * 1024]);
         let mut stderr_open = true;
-        let Self { process, pipes: Pipes { stdin, stdout, stderr }, state } = self;
+        let Self { process, pipes: Pipes { stdin, stdout, stderr }, state, hosts } = self;
         let gone = |message: String| Failure::new(FailureKind::Gone, message);
         loop {
             let next_look = state.next_look();
@@ -90,6 +94,7 @@ impl WorkerProcess {
                     state.look()?;
                 },
                 status = process.wait() => {
+                    log_hosts(process, hosts);
                     // A grandchild may hold the pipes: what is in them is read, their end is not waited for.
                     let _ = timeout(LAST_WORDS, async {
                         while let Ok(count @ 1..) = stdout.read(&mut out).await {
@@ -117,6 +122,8 @@ impl WorkerProcess {
                 },
                 read = stdout.read(&mut out) => match read {
                     Ok(count @ 1..) => {
+                        // The caller may read the answer at once.
+                        log_hosts(process, hosts);
                         state.hear(out.get(..count).unwrap_or_default())?;
                         if state.take_answered() {
                             backoff.answered();
@@ -142,6 +149,11 @@ impl WorkerProcess {
             }
         }
     }
+}
+
+/// Keeps the hosts that the process asked for until now.
+fn log_hosts(process: &Process, hosts: &HostLog) {
+    process.take_hosts().into_iter().for_each(|host| hosts.add(host));
 }
 
 /// What a process that is gone still has to say on stderr, as far as it is at hand.

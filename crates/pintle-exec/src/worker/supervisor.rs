@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pintle::{Failure, FailureKind};
+use pintle_sandbox::HostLog;
 use tokio::{
     select,
     sync::{Notify, mpsc},
@@ -17,6 +18,7 @@ use super::{
 /// Runs until the last sender of requests is gone, or `stop` is notified.
 pub(super) async fn supervise(
     spec: Arc<WorkerSpec>,
+    hosts: HostLog,
     mut requests: mpsc::Receiver<Request>,
     stop: Arc<Notify>,
 ) {
@@ -44,7 +46,7 @@ pub(super) async fn supervise(
             request.fail(Failure::new(FailureKind::Gone, message));
             continue;
         }
-        let mut process = match WorkerProcess::start(&spec.process) {
+        let mut process = match WorkerProcess::start(&spec.process, hosts.clone()) {
             Ok(process) => process,
             Err(failure) => {
                 backoff.died();

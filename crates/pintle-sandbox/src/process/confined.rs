@@ -21,7 +21,7 @@ use super::{
     watchdog,
 };
 use crate::{
-    Held, HostUse,
+    Held,
     control::Message,
     held::Launch,
     policy::{Hosts, Network},
@@ -125,8 +125,8 @@ impl Confined {
         }
     }
 
-    pub(super) fn hosts(&self) -> Vec<HostUse> {
-        self.hosts.entries()
+    pub(super) fn hosts(&self) -> &HostLog {
+        &self.hosts
     }
 }
 

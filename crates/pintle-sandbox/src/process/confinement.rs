@@ -1,6 +1,6 @@
 //! How a process is held.
 
-use crate::Held;
+use crate::{Held, Tier};
 
 /// How a process is held. Code that starts a process must say which.
 #[derive(Debug, Clone)]
@@ -9,6 +9,17 @@ pub enum Confinement {
     Held(Held),
     /// Without a sandbox.
     Unconfined(Unconfined),
+}
+
+impl Confinement {
+    /// The tier that holds it.
+    #[must_use]
+    pub fn tier(&self) -> Tier {
+        match self {
+            Self::Held(held) => held.tier(),
+            Self::Unconfined(_) => Tier::None,
+        }
+    }
 }
 
 /// Who decided that this process runs without a sandbox.

@@ -93,8 +93,14 @@ impl Process {
         let confined = self.confined.as_ref();
         Report {
             not_run: confined.and_then(Confined::refusal),
-            hosts: confined.map(Confined::hosts).unwrap_or_default(),
+            hosts: confined.map(|confined| confined.hosts().entries()).unwrap_or_default(),
         }
+    }
+
+    /// The hosts that it asked for since they were last taken.
+    #[must_use]
+    pub fn take_hosts(&self) -> Vec<HostUse> {
+        self.confined.as_ref().map(|confined| confined.hosts().take()).unwrap_or_default()
     }
 
     /// Whether the process has exited.

@@ -1,23 +1,20 @@
-//! Components in JavaScript and Python, built once from `examples/plugins` and kept by content. `cargo xtask test` installs the tools.
+//! Components in JavaScript and Python, built once from `examples/plugins` with the commands of docs/plugins.md, and kept by content.
 
 use std::{
     fs::{self, File},
     hash::{DefaultHasher, Hash, Hasher},
-    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
 };
 
-/// A language that components are written in: the example with its build command, and the suite's source around it.
+/// A language that components are written in: the example, and the suite's source around it.
 pub(crate) struct Language {
     pub(crate) name: &'static str,
     source: &'static str,
     example: &'static str,
     suite: &'static str,
-    /// Files that the build needs, and one that says which tools it takes.
-    files: [&'static str; 3],
-    tools: &'static str,
-    build: &'static [&'static str],
+    /// What else is in the example's folder.
+    files: [&'static str; 4],
 }
 
 pub(crate) const JAVASCRIPT: Language = Language {
@@ -25,9 +22,7 @@ pub(crate) const JAVASCRIPT: Language = Language {
     source: "plugin.js",
     example: "example.js",
     suite: include_str!("suite.js"),
-    files: ["plugin.wit", "package.json", "package-lock.json"],
-    tools: "node_modules",
-    build: &["npm", "run", "--silent", "build"],
+    files: ["plugin.json", "plugin.wit", "package.json", "package-lock.json"],
 };
 
 pub(crate) const PYTHON: Language = Language {
@@ -35,27 +30,36 @@ pub(crate) const PYTHON: Language = Language {
     source: "main.py",
     example: "example.py",
     suite: include_str!("suite.py"),
-    files: ["plugin.wit", "build.sh", "requirements.txt"],
-    tools: ".venv",
-    build: &["./build.sh"],
+    files: ["plugin.json", "plugin.wit", "build.sh", "requirements.txt"],
 };
 
-/// A component, and where its machine code is kept. While it lives, no other test builds or compiles one.
+/// A component in a folder like the example's, and where its machine code is kept. While it lives, no other test builds or compiles one.
 pub(crate) struct Built {
-    pub(crate) file: PathBuf,
+    pub(crate) folder: PathBuf,
     pub(crate) cache: PathBuf,
     _turn: File,
 }
 
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
 impl Language {
     pub(crate) fn folder(&self) -> PathBuf {
-        let plugins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins");
-        plugins.canonicalize().unwrap().join(self.name)
+        root().join("examples/plugins").join(self.name)
     }
 
-    /// The source of the example.
-    pub(crate) fn example(&self) -> String {
-        fs::read_to_string(self.folder().join(self.source)).unwrap()
+    /// What docs/plugins.md has below the source of the example: the commands that build a component, and those of `pintle` that follow.
+    pub(crate) fn commands(&self) -> (String, String) {
+        let page = fs::read_to_string(root().join("docs/plugins.md")).unwrap();
+        let example = fs::read_to_string(self.folder().join(self.source)).unwrap();
+        let (_, below) = page
+            .split_once(&format!("\n{example}```\n\n```sh\n"))
+            .expect("docs/plugins.md shows the example as it is, and commands below it");
+        let (commands, _) = below.split_once("```\n").unwrap();
+        let program = commands.find("pintle ").expect("a command of `pintle`");
+        let (build, add) = commands.split_at(program);
+        (build.into(), add.into())
     }
 
     pub(crate) fn built(&self) -> Built {
@@ -64,44 +68,32 @@ impl Language {
         let turn = File::create(kept.join(format!("{}.lock", self.name))).unwrap();
         turn.lock().unwrap();
         let from = self.folder();
-        let read = |file: &str| fs::read_to_string(from.join(file)).unwrap();
-        let mut files = self.files.map(|file| (file, read(file))).to_vec();
-        files.extend([(self.example, self.example()), (self.source, self.suite.to_owned())]);
+        let (commands, _) = self.commands();
         let mut hash = DefaultHasher::new();
-        files.hash(&mut hash);
-        let folder = kept.join(format!("{}-{:016x}", self.name, hash.finish()));
-        let file = folder.join("plugin.wasm");
-        if !file.exists() {
-            self.build(&folder, &files);
+        (&commands, self.suite).hash(&mut hash);
+        for file in self.files.iter().chain([&self.source]) {
+            fs::read(from.join(file)).unwrap().hash(&mut hash);
         }
-        Built { file, cache: kept.join("cache"), _turn: turn }
+        let made_of = format!("{:016x}", hash.finish());
+        let folder = kept.join(self.name);
+        let mark = folder.join("made-of");
+        if fs::read_to_string(&mark).ok().as_ref() != Some(&made_of) {
+            self.build(&folder, &commands);
+            fs::write(mark, made_of).unwrap();
+        }
+        Built { folder, cache: kept.join("cache"), _turn: turn }
     }
 
-    fn build(&self, folder: &Path, files: &[(&str, String)]) {
-        let tools = self.folder().join(self.tools);
-        assert!(tools.exists(), "{} is missing: `cargo xtask test` installs it", tools.display());
+    fn build(&self, folder: &Path, commands: &str) {
         let _ = fs::remove_dir_all(folder);
         fs::create_dir_all(folder).unwrap();
-        for (name, text) in files {
-            fs::write(folder.join(name), text).unwrap();
+        let from = self.folder();
+        for file in self.files {
+            fs::copy(from.join(file), folder.join(file)).unwrap();
         }
-        symlink(&tools, folder.join(self.tools)).unwrap();
-        let path = std::env::var("PATH").unwrap();
-        let path = format!("{}:{path}", tools.join("bin").display());
-        let (program, arguments) = self.build.split_first().unwrap();
-        let program = match program.strip_prefix("./") {
-            Some(script) => {
-                let mut shell = Command::new("sh");
-                shell.arg(script);
-                shell
-            }
-            None => Command::new(program),
-        }
-        .args(arguments)
-        .current_dir(folder)
-        .env("PATH", path)
-        .output()
-        .unwrap();
-        assert!(program.status.success() && folder.join("plugin.wasm").exists(), "{program:?}");
+        fs::copy(from.join(self.source), folder.join(self.example)).unwrap();
+        fs::write(folder.join(self.source), self.suite).unwrap();
+        let said = Command::new("sh").args(["-ec", commands]).current_dir(folder).output().unwrap();
+        assert!(said.status.success() && folder.join("plugin.wasm").exists(), "{said:?}");
     }
 }

@@ -153,6 +153,17 @@ impl<A> Reply<A> {
         Self::Failed(Box::new(failure))
     }
 
+    pub(crate) fn with_notes(self, mut more: Vec<String>) -> Self {
+        match self {
+            Self::Answer(answer) => Self::noting(answer, more),
+            Self::AnswerWithNotes(mut noted) => {
+                noted.1.append(&mut more);
+                Self::AnswerWithNotes(noted)
+            }
+            Self::Failed(failure) => Self::failed(with_notes(*failure, &more)),
+        }
+    }
+
     pub(crate) fn failure(&self) -> Option<&Failure> {
         match self {
             Self::Failed(failure) => Some(failure),
@@ -167,6 +178,14 @@ impl<A> Reply<A> {
             Self::Failed(failure) => Err(failure),
         }
     }
+}
+
+/// A failure has no notes in the record: its message has them.
+pub(crate) fn with_notes(mut failure: Failure, notes: &[String]) -> Failure {
+    if !notes.is_empty() {
+        failure.message.push_str(&format!(" ({})", notes.join("; ")));
+    }
+    failure
 }
 
 /// Names the fields that are not among `known`, so that nothing a handler says is dropped in silence.

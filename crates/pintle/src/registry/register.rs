@@ -8,7 +8,7 @@ use crate::{
     IsModifying, IsVoid, Model, ModelKind, Point, Verdict,
     calls::Answer,
     future_pool::{SlotId, start},
-    model::{Reply, Run},
+    model::{Reply, Run, with_notes},
 };
 
 /// The `register_*` methods: of [`Hooks`] with default options, of [`Registrar`] with those it was given.
@@ -277,16 +277,17 @@ fn within<P: Point>(capabilities: u64, reply: Reply<Answer<P>>) -> Reply<Answer<
 }
 
 fn checked<P: Point>(capabilities: u64, reply: Reply<Answer<P>>) -> Reply<Answer<P>> {
-    let answer = match &reply {
-        Reply::Answer(answer) => answer,
-        Reply::AnswerWithNotes(noted) => &noted.0,
+    let (answer, notes) = match &reply {
+        Reply::Answer(answer) => (answer, [].as_slice()),
+        Reply::AnswerWithNotes(noted) => (&noted.0, noted.1.as_slice()),
         Reply::Failed(_) => return reply,
     };
     let beyond = P::Model::capabilities_used(answer) & !capabilities;
     match P::Model::capabilities().get(beyond.trailing_zeros() as usize) {
         None => reply,
         Some(power) => {
-            Reply::failed(Failure::bad_output(format!("its capabilities do not include `{power}`")))
+            let beyond = format!("its capabilities do not include `{power}`");
+            Reply::failed(with_notes(Failure::bad_output(beyond), notes))
         }
     }
 }

@@ -404,3 +404,34 @@ async fn a_typed_gate_is_asked_by_a_fire_by_name() {
     let DynOutcome::Gate(outcome) = outcome else { panic!("{outcome:?}") };
     assert_eq!(outcome.blocked().unwrap().reason, "secret");
 }
+
+// R17.7
+#[tokio::test]
+async fn what_a_handler_notes_is_in_the_record_whatever_it_answers() {
+    let noting = async |answer: Result<Value, Failure>| {
+        let (hooks, records) = watched();
+        let handler = move |event: DynEvent| {
+            event.note("reached example.org:443");
+            answer.clone()
+        };
+        let (point, model) = MODIFYING;
+        hooks
+            .named("h")
+            .capabilities(["appendSystem"])
+            .register_dyn(point, model, handler)
+            .unwrap();
+        hooks.fire_dyn(point, &cx(), payload(point)).await.unwrap();
+        let handler = records.only().remove(0);
+        (handler.outcome, handler.notes)
+    };
+    let (outcome, notes) = noting(Ok(json!({ "appendSystem": "a", "mood": 1 }))).await;
+    assert_eq!(outcome, HandlerOutcome::Patched);
+    assert_eq!(notes, ["ignored unknown field `mood`", "reached example.org:443"]);
+    assert_eq!(noting(Ok(json!(null))).await.1, ["reached example.org:443"]);
+    for answer in [Err(Failure::errored("no")), Ok(json!(1)), Ok(json!({ "overrideSystem": "b" }))]
+    {
+        let (outcome, _) = noting(answer).await;
+        let reason = outcome.reason().unwrap_or_default().into_owned();
+        assert!(reason.ends_with(" (reached example.org:443)"), "{reason}");
+    }
+}

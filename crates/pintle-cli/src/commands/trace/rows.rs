@@ -280,7 +280,11 @@ impl Reader<'_> {
                     self.stopped.insert([id, point, name].map(str::to_owned), row);
                 }
                 failed => {
-                    let label = text!("hook {} at {}: {}", name, point, failed.replace('_', " "));
+                    let why = match word("reason") {
+                        "" => failed.replace('_', " "),
+                        reason => reason.to_owned(),
+                    };
+                    let label = text!("hook {} at {}: {}", name, point, why);
                     self.push(id, Row { failed: true, ..row(red(label)) });
                 }
             }
