@@ -1,5 +1,5 @@
-//! Questions to people, from anywhere: stored first, sent to the approvers, answered once, and acted on by a run that was
-//! parked meanwhile (R11.4–R11.6, R12.5).
+//! Approvals over chats and HTTP. A question is stored first, then sent to the approvers, and answered once. The run that asked
+//! is parked and continues with the answer (R11.4–R11.6, R12.5).
 
 use std::{
     collections::{HashMap, HashSet},
@@ -23,13 +23,13 @@ use pintle_agent::{
     },
 };
 
-/// Where rules are kept that a person approved beyond one call (R11.7).
+/// Stores the rules that a person approved beyond one call (R11.7).
 pub trait RuleBook: Send + Sync + 'static {
-    /// The rules that stand in this session.
+    /// The rules that apply in this session.
     fn rules(&self, session_id: Option<&str>) -> BoxFuture<'static, Vec<StandingRule>>;
-    /// Keeps the rule that this answered question offers, for as long as the answer says.
+    /// Stores the rule of this answered question, for as long as the answer says.
     fn keep(&self, request: &ApprovalRequest, approval: &Approval) -> BoxFuture<'static, ()>;
-    /// What the run that asks is made of.
+    /// The origin of the run that asks: folder, profile, model and level.
     fn origin(&self, session_id: &str) -> BoxFuture<'static, Option<Origin>>;
 }
 
@@ -47,7 +47,7 @@ struct State {
     in_place: Mutex<HashSet<String>>,
 }
 
-/// What is known about a run under way.
+/// The state of a running run.
 struct Waiting {
     requester: String,
     /// The question for whose answer it was parked.
@@ -88,7 +88,7 @@ impl GatewayApprover {
         lock(&self.0.runs).insert(run_id.to_string(), waiting);
     }
 
-    /// A run is over; returns the questions for which it is to be parked.
+    /// A run has ended. Returns the questions for which it is to be parked.
     pub(crate) fn end(&self, run_id: &str) -> Vec<(String, u64)> {
         lock(&self.0.runs).remove(run_id).map(|run| run.parked).unwrap_or_default()
     }
@@ -178,7 +178,7 @@ impl State {
             if request.can_park && self.park(&request.run_id, &approval) {
                 return Ok(ApprovalOutcome::Parked);
             }
-            // Tools of this run, or of the one that delegated to it, are under way: it waits in place.
+            // Tools of this run, or of the run that delegated to it, are still running: it waits instead of being parked.
             let gateway = self.gateway.get().and_then(Weak::upgrade).map(|inner| Gateway { inner });
             if let Some(gateway) = &gateway {
                 lock(&self.in_place).insert(id.clone());
@@ -201,7 +201,7 @@ impl State {
     }
 }
 
-/// An answer, before it is known whose it is.
+/// An answer that is not yet tied to an approver.
 pub(crate) struct Said {
     pub(crate) id: String,
     pub(crate) args_hash: String,
@@ -209,7 +209,7 @@ pub(crate) struct Said {
     pub(crate) reason: Option<String>,
 }
 
-/// What became of an answer.
+/// The result of an answer.
 pub(crate) enum Answered {
     By(AnswerResult),
     /// The person who asked for the call cannot approve it.
@@ -222,7 +222,7 @@ impl Answered {
             Self::Requester => "You asked for this, so another approver has to approve it.".into(),
             Self::By(AnswerResult::Accepted(approval)) => settled_words(approval),
             Self::By(AnswerResult::AlreadyAnswered(approval)) => {
-                format!("Too late: {} Your answer changes nothing.", settled_words(approval))
+                format!("Too late: {} Your answer changed nothing.", settled_words(approval))
             }
             Self::By(AnswerResult::Expired) => "Too late: the question has expired.".into(),
             Self::By(AnswerResult::WrongHash) => {
@@ -235,7 +235,7 @@ impl Answered {
     }
 }
 
-/// Who decided what, and when.
+/// The decision, who made it, and when.
 pub(crate) fn settled_words(approval: &Approval) -> String {
     let by = approval.answered_by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
     let reason = approval.answer_reason.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
@@ -245,7 +245,7 @@ pub(crate) fn settled_words(approval: &Approval) -> String {
 }
 
 impl Gateway {
-    /// Answers a question as the first of these identities that may. Every surface answers here.
+    /// Answers a question as the first of these identities that may answer it. Chats, the page and the API all call this.
     pub(crate) async fn answer(
         &self,
         identities: &[String],
@@ -322,10 +322,10 @@ impl Gateway {
         Ok(self.inner.queues.outgoing(filter).await?.iter().any(is_here))
     }
 
-    /// Shows everywhere what became of a question, and takes its buttons away.
+    /// Shows the decision in every chat that has the question, and removes its buttons.
     pub(crate) async fn close_questions(&self, approval_id: &str) -> Result<(), StoreError> {
         let Some(approval) = self.inner.store.approval(approval_id).await? else { return Ok(()) };
-        // The first to notice closes it: an answer here, or the look at what was answered elsewhere.
+        // An answer here or the check for answers from elsewhere closes it, whichever comes first.
         if approval.state == ApprovalState::Pending
             || !self.inner.queues.take_value(&question_key(approval_id)).await?
         {
@@ -344,10 +344,10 @@ impl Gateway {
         Ok(())
     }
 
-    /// The same in one chat. A platform that cannot do it now is asked again.
+    /// The same in one chat. If the platform fails, it is tried again.
     pub(crate) fn close_question(&self, sent: &NewOutgoing, message_id: &str, approval: &Approval) {
         let Some(channel) = self.inner.channels.get(&sent.platform).cloned() else { return };
-        // What was decided comes first: a platform that cuts the text cuts the question.
+        // The decision comes first: a platform that cuts the text cuts off the question.
         let text = format!("{}\n\n{}", settled_words(approval), sent.text);
         let (chat_id, message_id) = (sent.chat_id.clone(), message_id.to_string());
         let gateway = self.clone();
@@ -395,7 +395,7 @@ impl Gateway {
         }
     }
 
-    /// Closes questions that were waited for in place, also when their run was stopped.
+    /// Closes the questions of runs that were not parked, even when the run was stopped.
     async fn close_in_place(&self) -> Result<(), StoreError> {
         let in_place = &self.inner.approver.0.in_place;
         let open: Vec<String> = lock(in_place).iter().cloned().collect();

@@ -12,7 +12,7 @@ pub(crate) fn new_id() -> String {
     uuid::Uuid::now_v7().to_string()
 }
 
-/// Random, for what must not be guessed. `None` when the system has no randomness to give.
+/// A random text that cannot be guessed. `None` when the system's random generator fails.
 pub fn random_token() -> Option<String> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).ok()?;
@@ -28,7 +28,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// A time as everybody reads it: `2026-11-18 05:12 UTC`.
+/// A time for people: `2026-11-18 05:12 UTC`.
 pub(crate) fn utc(at_ms: u64) -> String {
     let (days, minutes) = (at_ms / 86_400_000, at_ms / 60_000 % 1440);
     // Days since 1 March of the year 0, in eras of 400 years (Howard Hinnant's `civil_from_days`).

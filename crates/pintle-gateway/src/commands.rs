@@ -1,4 +1,4 @@
-//! What a person types in a chat to steer the agent, and answers to its questions.
+//! The slash commands of a chat, and answers to questions.
 
 use pintle_agent::{
     NewSession, Session,
@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Gateway {
-    /// What a command answers; `None` when the message is not one.
+    /// The reply to a command; `None` when the message is not a command.
     pub(crate) async fn command(
         &self,
         arrival: &Arrival,
@@ -20,7 +20,7 @@ impl Gateway {
     ) -> Result<Option<String>, StoreError> {
         let text = arrival.message.text.trim();
         let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        // In a group, Telegram says which bot is meant: `/stop@my_bot`.
+        // In a group, Telegram adds the bot's name: `/stop@my_bot`.
         let word = word.split_once('@').map_or(word, |(word, _)| word);
         let rest = rest.trim();
         let reply = match word.to_ascii_lowercase().as_str() {
@@ -44,10 +44,10 @@ impl Gateway {
             let speaks = session.personality.as_deref();
             let speaks = speaks.unwrap_or(agent.personalities().default_id());
             let all: Vec<_> = agent.personalities().names().collect();
-            return format!("This is {speaks}. There are: {}.", all.join(", "));
+            return format!("The personality is {speaks}. Available: {}.", all.join(", "));
         }
         match agent.switch_personality(session, to).await {
-            Ok(()) => format!("This is {to} now."),
+            Ok(()) => format!("The personality is now {to}."),
             Err(error) => format!("The personality was not changed: {error}"),
         }
     }
@@ -55,7 +55,7 @@ impl Gateway {
     /// Ends the run of this lane and its open question.
     pub(crate) async fn stop_lane(&self, lane: &str) -> Result<String, StoreError> {
         let message = match self.inner.queues.stop_lane(lane).await? {
-            Stopped::Nothing => return Ok("Nothing is running here.".into()),
+            Stopped::Nothing => return Ok("No run is active in this chat.".into()),
             Stopped::Claimed(message) => {
                 lock(&self.inner.running).entry(message.run_id).or_default().cancel();
                 return Ok("Stopping.".into());
@@ -74,8 +74,8 @@ impl Gateway {
         self.has_settled();
         self.inner.work.notify_one();
         Ok(match message.waiting_on {
-            Some(_) => "The run was stopped, and its question withdrawn.".into(),
-            None => "The message was taken back before its run began.".into(),
+            Some(_) => "The run was stopped and its question withdrawn.".into(),
+            None => "The message was removed before its run began.".into(),
         })
     }
 
@@ -102,7 +102,7 @@ impl Gateway {
         let [approval] = found.as_slice() else {
             return Ok(match found.is_empty() {
                 true => "No question has this id. Write `/approve ID`, or `/deny ID why`.".into(),
-                false => "Several questions have an id like this. Write more of it.".into(),
+                false => "Several questions match this id. Write more of it.".into(),
             });
         };
         let said = Said {
@@ -114,7 +114,7 @@ impl Gateway {
         Ok(self.answer(&[arrival.identity()], said).await?.in_words())
     }
 
-    /// `yes` and `no` answer the newest question that was sent to this very chat; otherwise they are just words.
+    /// `yes` and `no` answer the newest open question that was sent to this chat. Without one, they are ordinary messages.
     async fn answer_newest(
         &self,
         arrival: &Arrival,

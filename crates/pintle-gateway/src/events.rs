@@ -1,4 +1,4 @@
-//! What happens, live: every event of every run, and every hook that fires on a message's way.
+//! Live events: every event of every run, and every hook that fires for a message.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -16,12 +16,12 @@ use crate::{
     page::{Head, Row, Timelines},
 };
 
-/// How many events a viewer that was away can catch up with.
+/// How many events a viewer can catch up on after a lost connection.
 const KEPT: usize = 4096;
 /// How many durations of a handler its percentiles are computed from.
 const DURATIONS: usize = 512;
 
-/// One event as viewers get it.
+/// An event for viewers.
 #[derive(Debug, Clone)]
 pub struct LiveEvent {
     /// Its number since the gateway started.
@@ -32,11 +32,11 @@ pub struct LiveEvent {
     pub kind: String,
     /// The whole event, as it goes on the wire.
     pub json: Arc<str>,
-    /// What it changed in the timeline of its run, for the page.
+    /// The change in the timeline of its run, for the page.
     pub(crate) rows: Arc<str>,
 }
 
-/// Collects events and hands them to viewers. A viewer that is too slow loses events and learns of it; it slows nothing.
+/// Collects events and sends them to viewers. A viewer that is too slow loses events and is notified; it slows nothing down.
 #[derive(Clone)]
 pub struct EventHub(Arc<Hub>);
 
@@ -56,7 +56,7 @@ struct State {
     timelines: Timelines,
 }
 
-/// What one handler did since the gateway started.
+/// The figures of one handler since the gateway started.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HookStats {
@@ -66,7 +66,7 @@ pub struct HookStats {
     pub failures: u64,
     /// How often it blocked or claimed.
     pub stops: u64,
-    /// What it did last.
+    /// Its last outcome.
     pub last_outcome: String,
     /// When, in milliseconds since 1970.
     pub last_at: u64,
@@ -88,7 +88,7 @@ impl Default for EventHub {
 }
 
 impl EventHub {
-    /// Everything from now on.
+    /// All events from now on.
     pub fn subscribe(&self) -> broadcast::Receiver<LiveEvent> {
         self.0.live.subscribe()
     }
@@ -127,7 +127,7 @@ impl EventHub {
         self.state().timelines.knows(run_id)
     }
 
-    /// Takes what happened in a run before this process knew of it.
+    /// Adds the earlier events of a run that another process began.
     pub(crate) fn catch_up(&self, events: &[serde_json::Value]) {
         let mut state = self.state();
         for event in events {
@@ -135,7 +135,7 @@ impl EventHub {
         }
     }
 
-    /// What the handlers did, by point and name.
+    /// The figures of the handlers, by point and name.
     pub fn hook_stats(&self) -> BTreeMap<(String, String), HookStats> {
         let mut hooks = self.state().hooks.clone();
         for stats in hooks.values_mut() {
@@ -154,7 +154,7 @@ impl EventHub {
         self.state().figures.clone()
     }
 
-    /// Takes an event of a run.
+    /// Adds an event of a run.
     pub fn publish(&self, event: &RunEvent) {
         if let RunEventKind::HookFired { point, handlers, .. } = &event.kind {
             self.count(point, event.envelope.ts, handlers);
@@ -175,7 +175,7 @@ impl EventHub {
         let _ = self.0.live.send(event);
     }
 
-    /// Something is wrong with a part of the gateway: viewers see it.
+    /// Sends an error of a part of the gateway to the viewers.
     pub fn trouble(&self, what: &str, message: &str) {
         let envelope = Envelope {
             platform: what.to_string(),
@@ -194,7 +194,7 @@ impl EventHub {
             let stats =
                 state.hooks.entry((point.to_string(), handler.name.to_string())).or_default();
             stats.fired += 1;
-            // A program says no with exit code 2.
+            // A program blocks with exit code 2.
             let is_no = matches!(&handler.outcome, HandlerOutcome::Failed(it) if it.kind == FailureKind::Exit(2));
             let is_stop = is_no || matches!(outcome, "blocked" | "claimed");
             stats.stops += u64::from(is_stop && !handler.shadow);
@@ -213,7 +213,7 @@ impl EventHub {
     }
 }
 
-/// The fires on a message's way are events too.
+/// Fires for a message that has no run yet are events too.
 impl RecordSink for EventHub {
     fn record(&self, record: Arc<FireRecord>) {
         if !record.handlers.is_empty() {

@@ -1,4 +1,4 @@
-//! What is counted since the gateway started, for `GET /metrics`.
+//! Counters since the gateway started, for `GET /metrics`.
 
 use std::collections::{BTreeMap, HashMap};
 

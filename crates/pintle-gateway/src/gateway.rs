@@ -1,4 +1,4 @@
-//! A gateway: everything that a message's way needs, put together once.
+//! The gateway and its settings.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -21,10 +21,10 @@ use crate::{
     questions::InWords,
 };
 
-/// How long what is settled is kept: longer than any platform delivers a message again.
+/// How long settled messages are kept: longer than any platform redelivers a message.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// What may be tuned.
+/// The settings of a gateway.
 #[derive(Debug, Clone)]
 pub struct GatewayConfig {
     /// How many runs may go on at once.
@@ -35,11 +35,11 @@ pub struct GatewayConfig {
     pub lease: Duration,
     /// How often a message is tried before it is a dead letter.
     pub max_attempts: u32,
-    /// How often an outgoing message is handed to the platform before it is given up.
+    /// How often an outgoing message is tried before the gateway gives up.
     pub send_attempts: u32,
     /// Questions also go to the chat in which they came up.
     pub questions_in_group: bool,
-    /// Platforms on which everybody may write. What is said there is text from outside.
+    /// Platforms on which anyone may write. Their messages are untrusted text.
     pub open_to_strangers: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ impl Default for GatewayConfig {
     }
 }
 
-/// A running gateway. A clone is another handle to the same one.
+/// A running gateway. Clones are handles to the same gateway.
 #[derive(Clone)]
 pub struct Gateway {
     pub(crate) inner: Arc<Inner>,
@@ -72,15 +72,15 @@ pub(crate) struct Inner {
     pub(crate) config: GatewayConfig,
     pub(crate) hub: EventHub,
     pub(crate) in_words: Option<InWords>,
-    /// What stops each run, by its id.
+    /// The cancellation token of each run, by its id.
     pub(crate) running: Mutex<HashMap<String, CancellationToken>>,
     /// Messages of one lane are received one after the other.
     pub(crate) arriving: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
-    /// What hooks made of messages that the platform has not been given yet.
+    /// Messages as the hooks left them, until they are sent.
     pub(crate) prepared: Mutex<HashMap<String, OutboundMessage>>,
-    /// Rung when a lane may be ready.
+    /// Notified when a lane may be ready.
     pub(crate) work: Notify,
-    /// Rung when a message may be due to be sent.
+    /// Notified when a message may be due to be sent.
     pub(crate) sends: Notify,
     /// Changes when a message or an outgoing message is settled.
     pub(crate) settled: watch::Sender<u64>,
@@ -116,14 +116,14 @@ impl GatewayBuilder {
         self
     }
 
-    /// With events that others see too.
+    /// With an event hub that other parts of the program share.
     #[must_use]
     pub fn events(mut self, hub: EventHub) -> Self {
         self.hub = hub;
         self
     }
 
-    /// With questions on the page in the words that the rest of the program uses.
+    /// With a function that words the questions on the page.
     #[must_use]
     pub fn questions_in_words(mut self, in_words: InWords) -> Self {
         self.in_words = Some(in_words);
@@ -135,7 +135,7 @@ impl GatewayBuilder {
     /// # Errors
     /// When the queues cannot be used.
     pub async fn start(self) -> Result<Gateway, StoreError> {
-        // One gateway has these queues, so the owner of every claim has ended.
+        // Only one gateway uses these queues, so the owner of every old claim has ended.
         self.queues.release_claims().await?;
         self.queues.prune(now_ms().saturating_sub(millis(KEPT))).await?;
         let inner = Inner {
@@ -171,7 +171,7 @@ impl GatewayBuilder {
 }
 
 impl Gateway {
-    /// Starts with what no gateway can do without. The agent asks `approver`.
+    /// A builder with the required parts. The agent asks `approver`.
     pub fn builder(
         agent: Agent,
         store: Arc<dyn Store>,
@@ -195,29 +195,29 @@ impl Gateway {
         &self.inner.agent
     }
 
-    /// Where runs and approvals are kept.
+    /// The store of runs and approvals.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.inner.store
     }
 
-    /// Where messages wait.
+    /// The queues of messages.
     pub fn queues(&self) -> &Arc<dyn Queues> {
         &self.inner.queues
     }
 
-    /// What happens, live.
+    /// The live events.
     pub fn events(&self) -> &EventHub {
         &self.inner.hub
     }
 
-    /// Stops receiving and stops the runs. What was accepted and is not done is processed after the next start.
+    /// Stops receiving and stops the runs. Accepted messages that are not done are processed after the next start.
     pub async fn stop(&self) {
         self.inner.stop.cancel();
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
     }
 
-    /// Ready when a message was settled since the last look.
+    /// Ready when a message was settled since the last check.
     pub fn settled(&self) -> watch::Receiver<u64> {
         self.inner.settled.subscribe()
     }
@@ -234,7 +234,7 @@ impl Gateway {
         self.inner.settled.send_modify(|count| *count += 1);
     }
 
-    /// Waits until it is rung, for a second at most: other processes ring no bell here. `false` when the gateway stops.
+    /// Waits for the notification, at most a second: other processes cannot notify this one. `false` when the gateway stops.
     pub(crate) async fn wait(&self, bell: &Notify) -> bool {
         tokio::select! {
             () = self.inner.stop.cancelled() => false,
@@ -243,7 +243,7 @@ impl Gateway {
         }
     }
 
-    /// The context of a fire on a message's way: the personality's plugins, and the events as a witness.
+    /// The context of a fire for a message: it reaches the plugins of the personality, and the event hub records it.
     pub(crate) fn cx(
         &self,
         platform: &str,
@@ -267,7 +267,7 @@ impl Gateway {
         Cx::new(envelope, plugins).observed_by(Arc::new(self.inner.hub.clone()))
     }
 
-    /// The session and who speaks in it.
+    /// The session and its personality.
     pub(crate) async fn speaker(
         &self,
         session_id: Option<&str>,
@@ -296,7 +296,7 @@ impl Gateway {
     }
 }
 
-/// The chat or thread in whose order things happen.
+/// The chat or thread whose messages are processed in order.
 pub(crate) fn lane_key(
     platform: &str,
     bot: Option<&str>,
@@ -307,7 +307,7 @@ pub(crate) fn lane_key(
     parts.into_iter().flatten().collect::<Vec<_>>().join(":")
 }
 
-/// What a part of a long text begins with, at most: `(123/456) `.
+/// The longest prefix of a part of a long text: `(123/456) `.
 const PART_MARK: usize = 10;
 
 /// A text in a chat, as one or more messages that the platform does not cut.
@@ -343,7 +343,7 @@ fn cut(text: &str, max: usize) -> Vec<&str> {
     pieces
 }
 
-/// A lock that is poisoned still guards what it guards.
+/// Locks a mutex, even a poisoned one.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

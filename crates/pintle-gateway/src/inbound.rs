@@ -1,4 +1,4 @@
-//! The way of a message in (R12.1): deduplicate, channel safety, lane and personality, `message_received`,
+//! Incoming messages (R12.1): deduplicate, channel safety, lane and personality, `message_received`,
 //! `inbound_claim`, commands, the lane.
 
 use std::{
@@ -23,10 +23,10 @@ use crate::{
 const RESTART: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// A chat that is full gets one such answer in this time.
+/// A full chat gets the reply about it once in this time.
 const BUSY_PAUSE_MS: u64 = 5_000;
 
-/// A message on its way in.
+/// An incoming message.
 pub(crate) struct Arrival {
     pub(crate) message: InboundMessage,
     pub(crate) lane: String,
@@ -43,12 +43,12 @@ impl Arrival {
         Self { message, lane, dedup_key, run_id: new_id() }
     }
 
-    /// Who said it, across platforms.
+    /// The sender, unique across platforms.
     pub(crate) fn identity(&self) -> String {
         format!("{}:{}", self.message.platform, self.message.sender.id)
     }
 
-    /// An answer into the same chat.
+    /// A reply in the same chat.
     pub(crate) fn answer(&self, session: Option<&Session>, text: impl Into<String>) -> NewOutgoing {
         NewOutgoing {
             lane: self.lane.clone(),
@@ -79,17 +79,17 @@ impl Inbox for Gateway {
 }
 
 impl Gateway {
-    /// Takes a message in. `personality` is who the agent is to be from now on, if the message says so.
+    /// Accepts a message. `personality` is the agent's personality from now on, if the message names one.
     ///
     /// # Errors
-    /// When it could not be stored. Then it may be delivered again.
+    /// When the message could not be stored. The platform may then deliver it again.
     pub async fn receive(
         &self,
         message: InboundMessage,
         personality: Option<String>,
     ) -> Result<Received, StoreError> {
         let arrival = Arrival::new(message);
-        // In the order in which they came, however long the hooks of the first one take.
+        // Messages keep their order, even if the hooks of the first one are slow.
         let turn = self.arrival_turn(&arrival.lane);
         let received = {
             let _turn = turn.lock().await;
@@ -147,7 +147,7 @@ impl Gateway {
             Accepted::Duplicate(run_id) => Ok(Received::Duplicate { run_id }),
             Accepted::Busy => {
                 let text = format!(
-                    "Too many messages wait here already ({}). This one was not taken: send it again later.",
+                    "Too many messages are waiting here already ({}). This one was not accepted: send it again later.",
                     self.inner.config.lane_bound
                 );
                 let told = format!("busy:{}", arrival.lane);
@@ -161,7 +161,7 @@ impl Gateway {
         }
     }
 
-    /// Channel safety: nothing else sees a message that it refuses. A handler that fails refuses.
+    /// Channel safety. A refused message goes no further. A handler that fails refuses the message.
     async fn screen(&self, arrival: &Arrival) -> Result<Option<Received>, StoreError> {
         let cx = self.cx(&arrival.message.platform, &arrival.run_id, None);
         let screening = || MessageScreening { message: arrival.message.clone() };
@@ -172,7 +172,7 @@ impl Gateway {
                 self.note(arrival, answers.into_iter().collect()).await?;
                 Ok(Some(Received::Refused { reason: refused.reason.clone() }))
             }
-            // It may pass when it is delivered again.
+            // The message may pass when it is delivered again.
             Err(error) => Ok(Some(Received::Refused { reason: error.to_string() })),
         }
     }
@@ -216,8 +216,8 @@ impl Gateway {
         session: Option<&Session>,
         reason: String,
     ) -> Result<Received, StoreError> {
-        // Its key is not noted: delivered again, it may pass.
-        let text = format!("This message was not taken: {reason}");
+        // The key is not stored, so the message may pass when it is delivered again.
+        let text = format!("This message was not accepted: {reason}");
         self.enqueue(vec![arrival.answer(session, text)]).await?;
         Ok(Received::Refused { reason })
     }
@@ -242,7 +242,7 @@ impl Gateway {
                 Ok(()) => return,
                 Err(error) => self.inner.hub.trouble(channel.platform(), &error.to_string()),
             }
-            // It worked for a while, so this is another trouble than the last one.
+            // The channel worked for a while, so this is a new failure.
             if began.elapsed() > LONGEST_PAUSE {
                 pause = RESTART;
             }

@@ -1,4 +1,4 @@
-//! Lanes become runs (R12.3): first in first out, one run at a time in each, several lanes at once.
+//! Runs the messages of lanes (R12.3): in each lane first in, first out and one run at a time; several lanes at once.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,19 +20,19 @@ use crate::{
 
 /// How long to wait before a message is tried again, times the number of tries.
 const RETRY: Duration = Duration::from_secs(2);
-/// Problems of the store, not of the message: trying again may help.
+/// Error codes of the store, not of the message: a retry may help.
 const PASSING: [&str; 2] = ["session_in_use", "store"];
 
-/// How a run came out.
+/// The end of a run.
 enum Ended {
     Done {
         text: String,
         outcome: String,
     },
-    /// It waits for answers to these questions, which lapse at these times.
+    /// The run waits for answers to these questions, which expire at these times.
     Parked(Vec<(String, u64)>),
     Failed(String),
-    /// The gateway stops: the message is processed after the next start.
+    /// The gateway is stopping: the message is processed after the next start.
     Stopping,
 }
 
@@ -89,7 +89,7 @@ impl Gateway {
         self.inner.work.notify_one();
     }
 
-    /// Renews the lease until the run is over. When that fails, the run is stopped.
+    /// Renews the lease until the run ends. If that fails, the run is stopped.
     async fn keep_lease(&self, claim: LaneClaim, cancel: CancellationToken) {
         let lease = self.inner.config.lease;
         loop {
@@ -103,7 +103,7 @@ impl Gateway {
         }
     }
 
-    /// A run that another process began goes on below what it did there.
+    /// The timeline of a run that another process began has its earlier events first.
     async fn follow(&self, run_id: &str) {
         if self.inner.hub.follows(run_id) {
             return;
@@ -158,7 +158,7 @@ impl Gateway {
                         (false, true) => Ended::Failed(text),
                         (false, false) => Ended::Done { text, outcome: outcome.as_str().into() },
                     };
-                    // The last handlers of the run delay nothing that the person sees.
+                    // The last handlers of the run do not delay the reply.
                     self.settle(claim, message, ended).await;
                     done = Some(());
                 }
@@ -177,7 +177,7 @@ impl Gateway {
         self.settle(claim, message, ended).await;
     }
 
-    /// What became of the message and what is said about it are one write.
+    /// Stores the end of the message and the reply in one write.
     async fn settle(&self, claim: &LaneClaim, message: &QueuedMessage, ended: Ended) {
         let (end, outgoing) = match ended {
             Ended::Stopping => (MessageEnd::Released, Vec::new()),
@@ -192,7 +192,7 @@ impl Gateway {
                     questions.extend(self.questions(approval_id, message).await);
                 }
                 let until = asked.iter().map(|(_, until)| *until).min().unwrap_or_default();
-                // When the first is answered the run goes on, and is parked again for the next.
+                // The run continues when the first question is answered, and is parked again for the next.
                 let approval_id = asked.into_iter().next().map(|(id, _)| id).unwrap_or_default();
                 (MessageEnd::Parked { approval_id, until }, questions)
             }
@@ -209,7 +209,7 @@ impl Gateway {
         };
         match self.inner.queues.settle_lane(claim, end, outgoing).await {
             Ok(_) => {}
-            // The lease runs out, and the message is processed again.
+            // The lease expires, and the message is processed again.
             Err(error) => self.inner.hub.trouble("queue", &error.to_string()),
         }
         self.has_settled();

@@ -1,10 +1,9 @@
 //! The agent in chats: channels, lanes, approvals from anywhere, and the HTTP API.
 //!
-//! A [`Gateway`] takes messages from [`Channel`](pintle_agent::Channel)s, runs them in the order of their chat and sends
-//! what the agent says. Everything that it accepts is in a [`Queues`](pintle_agent::store::Queues) first, so a crash loses
-//! nothing.
+//! A [`Gateway`] takes messages from [`Channel`](pintle_agent::Channel)s, runs them in the order of their chat and sends the
+//! replies. Every accepted message is stored in [`Queues`](pintle_agent::store::Queues) first, so a crash loses none.
 //!
-//! The way of a message in is `inbound.rs`, of a run `lanes.rs`, of a message out `outbound.rs`.
+//! `inbound.rs` handles incoming messages, `lanes.rs` their runs, `outbound.rs` outgoing messages.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The way of a message out (R12.2): `message_sending`, duplicates, `before_dispatch`, the adapter, `message_sent`.
+//! Outgoing messages (R12.2): `message_sending`, duplicates, `before_dispatch`, the adapter, `message_sent`.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,7 +25,7 @@ const AT_ONCE: usize = 16;
 /// The first pause before a message is sent again; doubled each time.
 const PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
-/// What a message begins with that may have arrived before.
+/// The first line of a message that may have arrived before.
 const REPEAT_MARK: &str = "(This may be a repeat: the first attempt was interrupted.)\n";
 
 impl Gateway {
@@ -52,10 +52,10 @@ impl Gateway {
     async fn send_one(self, message: OutgoingMessage, _slot: OwnedSemaphorePermit) {
         let sent = tokio::select! {
             sent = self.send_and_settle(&message) => sent,
-            // Another process has it now.
+            // Another process holds the claim now.
             () = self.keep_claim(&message) => Ok(()),
         };
-        // Its lease runs out, and it is looked at again.
+        // The lease expires, and the message is tried again.
         if let Err(error) = sent {
             self.inner.hub.trouble("queue", &error.to_string());
         }
@@ -71,7 +71,7 @@ impl Gateway {
         };
         self.inner.queues.settle_outgoing(&message.id, &message.claim, end).await?;
         lock(&self.inner.prepared).remove(&message.id);
-        // It was answered while it was on its way.
+        // The question was answered while its message was being sent.
         if let OutgoingKind::Question { approval_id, .. } = &message.new.kind
             && let Some(sent_id) = sent_id
             && let Some(approval) = self.inner.store.approval(approval_id).await?
@@ -82,7 +82,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// Renews the lease for as long as hooks and the platform take. Ends when the claim was lost.
+    /// Renews the lease while hooks and the platform work. Ends when the claim is lost.
     async fn keep_claim(&self, message: &OutgoingMessage) {
         let lease = self.inner.config.lease;
         loop {
@@ -102,7 +102,7 @@ impl Gateway {
         if let OutgoingKind::Question { approval_id, .. } = &new.kind
             && !self.is_pending(approval_id).await?
         {
-            return Ok(rejected("the question has an answer already".into()));
+            return Ok(rejected("the question was answered already".into()));
         }
         let speaker = self.speaker(new.session_id.as_deref()).await?;
         let speaker = speaker.as_ref().map(|(session, personality)| (session, personality));
@@ -135,7 +135,7 @@ impl Gateway {
         Ok(self.outcome(&cx, &*channel, message, sent).await)
     }
 
-    /// The hooks that may rewrite or stop it. They see a message once, however often it is tried.
+    /// Fires the hooks that may rewrite or stop the message. They see a message once, even if it is sent several times.
     async fn prepare(
         &self,
         cx: &Cx,
@@ -164,7 +164,7 @@ impl Gateway {
         }
     }
 
-    /// A handler that must not fail has failed: the message is not sent.
+    /// A fail-closed handler failed: the message is not sent.
     async fn stopped(&self, cx: &Cx, new: &NewOutgoing, reason: String) -> SendEnd {
         self.sent(cx, new, None, false).await;
         settled(OutgoingState::Failed, None, Some(reason))
@@ -190,7 +190,7 @@ impl Gateway {
                 return settled(OutgoingState::Accepted, platform_id, None);
             }
             Err(SendError::RetryAfter(pause)) => {
-                return later(pause, "the platform asks to wait".into());
+                return later(pause, "the platform asked to wait".into());
             }
             Err(SendError::Temporary(reason)) if !is_last => return later(doubled, reason),
             Err(SendError::Temporary(reason)) => settled(OutgoingState::Failed, None, Some(reason)),
@@ -198,7 +198,7 @@ impl Gateway {
             Err(SendError::Unknown(reason)) if channel.features().idempotency_key && !is_last => {
                 return later(doubled, reason);
             }
-            // As after a crash: a final answer is sent once more, everything else is held.
+            // As after a crash: a final answer is sent again, any other message is held back.
             Err(SendError::Unknown(reason)) => {
                 let again = OutgoingMessage { attempts: tries, ..message.clone() };
                 match after_interruption(channel, &again) {
@@ -238,8 +238,7 @@ impl Gateway {
         }
     }
 
-    /// Whether hooks have seen every message about a run. A caller that waits for the text does not wait for the platform to
-    /// accept it.
+    /// Whether hooks have seen every message of a run. A caller that waits for the text does not wait for the platform.
     pub(crate) async fn is_said(&self, run_id: &str) -> Result<bool, StoreError> {
         let open = OutgoingFilter {
             run_id: Some(run_id.to_string()),
@@ -261,7 +260,7 @@ fn outbound(new: &NewOutgoing, text: String) -> OutboundMessage {
     out
 }
 
-/// The text with which an interrupted message is sent again; `None` when it is held.
+/// The text of an interrupted message that is sent again; `None` when it is held back.
 fn after_interruption(channel: &dyn Channel, message: &OutgoingMessage) -> Option<String> {
     let text = &message.new.text;
     if channel.features().idempotency_key {
@@ -282,7 +281,7 @@ fn for_channel(
         OutgoingKind::Reply | OutgoingKind::Notice => (Vec::new(), None),
     };
     let mut text = out.text;
-    // A hook made it longer than the platform takes.
+    // A hook made the text longer than the platform allows.
     if features.max_text.is_some_and(|max| text.chars().count() > max) {
         let content = std::mem::replace(&mut text, "The text is in the file.".into());
         attachment.get_or_insert(Attachment { name: "message.txt".into(), content });

@@ -1,9 +1,9 @@
-//! A point of the gateway's own: who may write to the agent at all.
+//! The gateway's own point: it decides who may write to the agent.
 
 use pintle::{Claiming, claim, point, points::InboundMessage};
 
 point! {
-    /// When a message came in over a channel, before anything else sees it.
+    /// When a message arrives over a channel, before any other point fires for it.
     ///
     /// **Answer**: a claim ([`Refused`]): the message goes no further, and no other point fires for it; or nothing.
     ///
@@ -29,7 +29,7 @@ point! {
 }
 
 claim! {
-    /// The message is not taken.
+    /// Refuses the message.
     ///
     /// ```
     /// use pintle_gateway::Refused;
@@ -38,7 +38,7 @@ claim! {
     /// assert_eq!(serde_json::to_value(&refused).unwrap()["reason"], "not on the allowlist");
     /// ```
     pub struct Refused {
-        /// What to answer; without it, nothing.
+        /// The reply to the sender; none if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub reply: Option<String>,
         /// Why, for the record.

@@ -1,4 +1,4 @@
-//! Questions to approvers: what they say, to whom they go, and what may be pressed.
+//! Questions to approvers: their text, their recipients and their buttons.
 
 use std::sync::Arc;
 
@@ -18,20 +18,20 @@ use crate::{
 pub struct QuestionText {
     /// `Run this command?`
     pub title: String,
-    /// How much changes: `+4 -1`, or `12 lines, 340 B`. Empty where that says nothing.
+    /// The size of the change: `+4 -1`, or `12 lines, 340 B`. Empty for other calls.
     pub size: String,
-    /// What would run or change, all of it.
+    /// Everything that would run or change.
     pub lines: Vec<QuestionLine>,
-    /// Why a person is asked.
+    /// The reason for the question.
     pub reason: String,
-    /// The folder that it is about.
+    /// The folder of the call.
     pub folder: String,
 }
 
-/// A line of what would run or change.
+/// A line of a command or a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuestionLine {
-    /// What it is.
+    /// The kind of line.
     pub kind: LineKind,
     /// Its number in the file.
     pub number: Option<usize>,
@@ -39,18 +39,18 @@ pub struct QuestionLine {
     pub text: String,
 }
 
-/// What a line of a question is.
+/// The kind of a line in a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineKind {
     /// Of a command or a task.
     Plain,
-    /// It comes into a file.
+    /// A line that is added to a file.
     Added,
-    /// It goes out of a file.
+    /// A line that is removed from a file.
     Removed,
-    /// It stays in a file.
+    /// An unchanged line of a file.
     Kept,
-    /// Words about the others: an argument, or lines that are left out.
+    /// A note: an argument, or how many lines are left out.
     Note,
 }
 
@@ -92,7 +92,7 @@ pub type InWords = Arc<dyn Fn(&Approval) -> QuestionText + Send + Sync>;
 const A_DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 impl Gateway {
-    /// The question in words: those of the program, or else its arguments.
+    /// The text of the question. Without a function of the program, it shows the arguments.
     pub(crate) fn question_text(&self, approval: &Approval) -> QuestionText {
         if let Some(in_words) = &self.inner.in_words {
             return in_words(approval);
@@ -109,7 +109,7 @@ impl Gateway {
 
     /// Asks about a call of a run that is not parked.
     pub(crate) async fn ask_approvers(&self, approval: &Approval) -> Result<(), StoreError> {
-        // A run that goes on after a restart asks the same question.
+        // A run that continues after a restart asks the same question.
         if self.was_asked(&approval.id).await {
             return Ok(());
         }
@@ -117,7 +117,7 @@ impl Gateway {
         self.enqueue(questions).await
     }
 
-    /// The question to each approver that a channel reaches, and a word to the chat in which it came up.
+    /// Sends the question to each approver that a channel reaches, and a notice to the chat of the run.
     pub(crate) async fn questions(
         &self,
         approval_id: &str,
@@ -141,7 +141,7 @@ impl Gateway {
             thread_id: said.thread_id.clone(),
             reply_to: Some(said.id.clone()),
             text: format!(
-                "I wait for an approval of `{}` by {who}. It is question {}; `/stop` withdraws it.",
+                "I am waiting for {who} to approve `{}`. This is question {}; `/stop` withdraws it.",
                 approval.tool, approval.id
             ),
             kind: OutgoingKind::Notice,
@@ -185,7 +185,7 @@ impl Gateway {
         out
     }
 
-    /// The question as a person reads it; what the platform would cut is in a file.
+    /// The text of the question. Arguments that are too long for the platform are in a file.
     async fn question(&self, approval: &Approval, platform: &str) -> (String, OutgoingKind) {
         let channel = self.inner.channels.get(platform);
         let features = channel.map(|channel| channel.features()).unwrap_or_default();
@@ -214,7 +214,7 @@ impl Gateway {
         (text, OutgoingKind::Question { approval_id: id.clone(), buttons, attachment })
     }
 
-    /// Two buttons with tokens that mean nothing to the platform. Without randomness there are none.
+    /// Two buttons with random tokens. None if the system's random generator fails.
     async fn buttons(&self, approval: &Approval) -> Vec<Button> {
         let mut buttons = Vec::new();
         for (label, word) in [("Approve", "approve"), ("Deny", "deny")] {
@@ -231,7 +231,7 @@ impl Gateway {
     }
 }
 
-/// There while a question waits to be closed in the chats.
+/// The key of the value that marks a question as open in the chats.
 pub(crate) fn question_key(approval_id: &str) -> String {
     format!("question:{approval_id}")
 }
@@ -240,7 +240,7 @@ pub(crate) fn button_key(token: &str) -> String {
     format!("button:{token}")
 }
 
-/// Arguments as a person reads them: a command as a command, an edit as a diff.
+/// Arguments in a readable form: a command as a command, an edit as a diff.
 pub(crate) fn readable(tool: &str, args: &Value) -> String {
     let text = |key: &str| args.get(key).and_then(Value::as_str);
     let lines = |sign: &str, text: &str| -> String {

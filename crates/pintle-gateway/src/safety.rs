@@ -1,4 +1,4 @@
-//! Channel safety: who may write to the agent, and which messages are not sent twice. An ordinary handler on
+//! Channel safety decides who may write to the agent, and stops messages that are sent twice. It is an ordinary handler on
 //! `message_screening` and `before_dispatch`.
 
 use std::{
@@ -20,9 +20,9 @@ use crate::{
     points::{MessageScreening, Refused},
 };
 
-/// How long a pairing code is good for.
+/// How long a pairing code is valid.
 pub const PAIRING_LIFETIME: Duration = Duration::from_secs(10 * 60);
-/// How many wrong codes one sender may try, and all of a platform together, before codes are not looked at any more.
+/// How many wrong codes one sender, and all senders of a platform together, may try before codes are no longer checked.
 const TRIES: u32 = 5;
 const TRIES_OF_ALL: u32 = 30;
 /// How long the tries are remembered.
@@ -35,11 +35,11 @@ const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 /// Who may write on one platform.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SafetyRules {
-    /// The ids of the people who may; `None` is everybody.
+    /// The ids of the people who may write; `None` allows anyone.
     pub allow: Option<Vec<String>>,
-    /// Others may pair themselves with a code of the operator.
+    /// Other people can pair themselves with a code from the operator.
     pub pairing: bool,
-    /// In a group, only messages that address the agent are taken.
+    /// In a group, only messages that address the agent are accepted.
     pub mention_in_groups: bool,
 }
 
@@ -59,7 +59,7 @@ struct State {
 }
 
 impl ChannelSafety {
-    /// With these rules by platform. A platform without rules takes messages from everybody.
+    /// With these rules by platform. A platform without rules accepts messages from anyone.
     pub fn new(rules: BTreeMap<String, SafetyRules>, queues: Arc<dyn Queues>) -> Self {
         let (pairing, said) = (tokio::sync::Mutex::default(), Mutex::default());
         Self(Arc::new(State { rules, queues, pairing, said }))
@@ -86,17 +86,17 @@ impl ChannelSafety {
             let run_id = e.envelope().run_id.clone();
             let is_repeat = safety.is_repeat(&e.platform, &e.chat_id, &e.text, run_id);
             std::future::ready(
-                is_repeat.then(|| Suppressed::default().reason("the same was said already")),
+                is_repeat.then(|| Suppressed::default().reason("the same text was sent already")),
             )
         };
         let registrar = hooks.named("outbound duplicates").source("built-in").priority(1000);
         registrar.register_claiming(dispatch).map(drop)
     }
 
-    /// A store that cannot be read refuses.
+    /// Refuses when the store cannot be read.
     async fn screen(&self, message: &InboundMessage) -> Option<Refused> {
         self.judge(message).await.unwrap_or_else(|error| {
-            let reason = format!("channel safety could not look: {error}");
+            let reason = format!("channel safety could not check the sender: {error}");
             Some(Refused { reply: None, reason })
         })
     }
@@ -143,7 +143,7 @@ impl ChannelSafety {
         }
     }
 
-    /// Whether this sender has had no such reply within the last hour.
+    /// Whether this sender got no such reply within the last hour.
     async fn once(&self, message: &InboundMessage) -> Result<bool, StoreError> {
         let key = format!("told:{}:{}", message.platform, message.sender.id);
         if self.0.queues.value(&key).await?.is_some() {
@@ -153,7 +153,7 @@ impl ChannelSafety {
         Ok(true)
     }
 
-    /// Whether the code is right; `None` when no code is looked at any more.
+    /// Whether the code is right; `None` when codes are no longer checked.
     async fn pair(&self, message: &InboundMessage, code: &str) -> Result<Option<bool>, StoreError> {
         let _one_at_a_time = self.0.pairing.lock().await;
         let queues = &self.0.queues;
@@ -180,7 +180,7 @@ impl ChannelSafety {
         Ok(tries.and_then(|tries| tries.parse().ok()).unwrap_or(0))
     }
 
-    /// Whether a run says the same twice in one chat, or the gateway does so within a minute.
+    /// Whether a run sends the same text twice in one chat, or the gateway does so within a minute.
     fn is_repeat(&self, platform: &str, chat: &str, text: &str, run_id: Option<String>) -> bool {
         let mut said = lock(&self.0.said);
         said.retain(|_, at| at.elapsed() < SAME_TEXT);
@@ -201,7 +201,7 @@ fn code_key(code: &str) -> String {
 /// Makes a code that pairs one person, once, within [`PAIRING_LIFETIME`].
 ///
 /// # Errors
-/// When it cannot be stored, or the system has no randomness to give.
+/// When the code cannot be stored, or the system's random generator fails.
 pub async fn new_pairing_code(queues: &dyn Queues) -> Result<String, StoreError> {
     let mut bytes = [0_u8; 8];
     getrandom::fill(&mut bytes).map_err(|error| StoreError::Failed {

@@ -1,4 +1,4 @@
-//! How a question stands in its row.
+//! Maps an approval to its row in the database, and back.
 
 use pintle_agent::ApprovalRule;
 use pintle_agent::store::{Approval, Origin};

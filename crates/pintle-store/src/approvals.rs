@@ -1,4 +1,4 @@
-//! The life of a question: asked, listed, answered, lapsed, called off.
+//! Stores, lists, answers, expires and cancels approvals.
 
 use futures_util::future::{BoxFuture, FutureExt};
 use pintle_agent::canonical_json;
@@ -93,7 +93,7 @@ impl Approvals for SqliteStore {
 }
 
 impl SqliteStore {
-    /// A write that a waiting run of this process hears of at once.
+    /// Writes a change, and wakes the runs of this process that wait for an answer.
     fn change<T: Send + 'static>(
         &self,
         doing: &'static str,
@@ -108,7 +108,7 @@ impl SqliteStore {
     }
 }
 
-/// Runs under the write lock: between the look and the change no other answer comes in.
+/// Runs under the write lock, so no other answer can come between the check and the change.
 fn decide(conn: &Connection, answer: &Answer) -> Result<AnswerResult, Fault> {
     let now = now_ms();
     expire(conn, now)?;
@@ -142,7 +142,7 @@ fn decide(conn: &Connection, answer: &Answer) -> Result<AnswerResult, Fault> {
     })
 }
 
-/// Marks what is over; also run before each answer, so that a late one finds the truth.
+/// Marks expired questions. It also runs before each answer, so a late answer finds its question expired.
 fn expire(conn: &Connection, now: u64) -> rusqlite::Result<Vec<Approval>> {
     conn.prepare_cached(&format!(
         "UPDATE approvals SET state = 'expired', answered_at = ?1
@@ -156,7 +156,7 @@ fn expire(conn: &Connection, now: u64) -> rusqlite::Result<Vec<Approval>> {
 fn open_in(conn: &Connection, session_id: &str) -> rusqlite::Result<Vec<String>> {
     let open = "(state = 'pending' OR state = 'approved' AND consumed_at IS NULL
                  OR state = 'denied' AND heard_at IS NULL)";
-    // From the few open questions upwards: a session knows its parent, and not its children.
+    // Starts at the few open questions: the row of a session names its parent, not its children.
     conn.prepare_cached(&format!(
         "WITH RECURSIVE above (approval, session) AS (
              SELECT id, session_id FROM approvals WHERE {open}

@@ -1,7 +1,7 @@
 //! One owner of a session at a time, across processes.
 //!
-//! The row in `claims` says who it is, and every write of a run compares it. The kernel says whether the owner lives: each
-//! process keeps one file locked, and the kernel unlocks it when the process dies, however it dies.
+//! The row in `claims` names the owner, and every write of a run checks it. Each process keeps one file locked, and the kernel
+//! unlocks the file when the process ends, however it ends: an unlocked file means that the owner is gone.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::error::{Fault, failed};
 use crate::process_lock::{ProcessLock, is_held};
 use crate::store::SqliteStore;
 
-/// How often to look whether the other run is done.
+/// How often to check whether the other run has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 const DOING: &str = "taking a session for a run";
@@ -53,16 +53,16 @@ impl Claims for SqliteStore {
 }
 
 impl SqliteStore {
-    /// The claim; or the process that has it.
+    /// The claim, or the id of the process that holds it.
     fn take(&self, session_id: &str) -> BoxFuture<'_, Result<Result<Claim, i64>, StoreError>> {
         let session_id = session_id.to_owned();
         async move {
-            // Looking needs no write lock, and mostly it is free.
+            // A read needs no write lock, and usually the session is free.
             if let Some(pid) = self.live_owner(session_id.clone()).await? {
                 return Ok(Err(pid));
             }
             let (lock, locks) = (self.process_lock()?, self.locks());
-            // The epoch is known later. The guard is made before the write: a caller that stops waiting has claimed nothing.
+            // The write sets the epoch. The guard exists before the write, so a caller that stops waiting releases the claim.
             let token = FencingToken::new(session_id, 0);
             let guard = Release { store: self.clone(), token: token.clone() };
             let write = move |conn: &Connection| take(conn, &locks, token, &lock);
@@ -98,9 +98,9 @@ impl SqliteStore {
 /// What a session's row says.
 struct Row {
     epoch: u64,
-    /// It was claimed and not given back.
+    /// A process claimed the session and has not released it.
     is_claimed: bool,
-    /// The process that claimed it, if it lives.
+    /// The id of that process, if it is still alive.
     owner: Option<i64>,
 }
 
@@ -132,7 +132,7 @@ fn take(
         return Ok(Err(pid));
     }
     if row.is_claimed {
-        // Its owner is gone: what the run had begun to record ends here, and it can add nothing.
+        // The owner is gone: its open runs end as interrupted, and it can add nothing to them.
         conn.prepare_cached(
             "UPDATE runs SET ended_at = ?2, outcome = ?3 WHERE session_id = ?1 AND ended_at IS NULL",
         )?
@@ -153,7 +153,7 @@ fn take(
     Ok(Ok(token))
 }
 
-/// The first statement of every write of a run: it runs in the transaction of the write.
+/// Fails if the claim was lost. Every write of a run calls this first, in the transaction of the write.
 pub(crate) fn fence(conn: &Connection, token: &FencingToken) -> Result<(), Fault> {
     let held = conn
         .prepare_cached("SELECT 1 FROM claims WHERE session_id = ?1 AND epoch = ?2 AND nonce = ?3")?
@@ -164,7 +164,7 @@ pub(crate) fn fence(conn: &Connection, token: &FencingToken) -> Result<(), Fault
     }
 }
 
-/// Gives a session back. It is queued behind what was written under the claim, and not waited for.
+/// Releases a session when dropped. The release is queued behind the writes under the claim; the drop does not wait for it.
 struct Release {
     store: SqliteStore,
     token: FencingToken,

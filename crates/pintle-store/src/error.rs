@@ -1,4 +1,4 @@
-//! What SQLite says, in words a person can act on.
+//! Turns errors of SQLite into messages that say what to do.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use rusqlite::ErrorCode;
 pub(crate) enum Fault {
     /// SQLite failed.
     Sqlite(rusqlite::Error),
-    /// The database is sound but not one we may use.
+    /// The database is intact, but this program must not use it.
     Refused(String),
-    /// A stored value does not mean anything to us.
+    /// A stored value cannot be decoded.
     Unreadable(String),
-    /// The answer is an error of its own.
+    /// An error that the caller gets unchanged.
     Store(StoreError),
 }
 
@@ -31,7 +31,7 @@ impl From<StoreError> for Fault {
 }
 
 impl Fault {
-    /// The public error, naming the file and the way out.
+    /// The public error. It names the file and a fix.
     pub(crate) fn explain(self, path: &Path, doing: &'static str) -> StoreError {
         match self {
             Fault::Sqlite(error) => explain(&error, path, doing),
@@ -44,7 +44,7 @@ impl Fault {
     }
 }
 
-/// The public error for what SQLite said; by reference, because one failed commit fails many jobs.
+/// The public error for an error of SQLite. Takes a reference, because one failed commit fails many jobs.
 pub(crate) fn explain(error: &rusqlite::Error, path: &Path, doing: &'static str) -> StoreError {
     use rusqlite::Error as E;
     if matches!(

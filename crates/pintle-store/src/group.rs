@@ -12,11 +12,11 @@ use crate::error::{Fault, explain, failed};
 pub(crate) trait Write: Send {
     /// Does the work; `false` when it failed and must leave no trace.
     fn run(&mut self, conn: &Connection) -> bool;
-    /// Tells the caller. `lost` is why the transaction around it failed, if it did.
+    /// Sends the result to the caller. `lost` is the error of the surrounding transaction, if that failed.
     fn settle(self: Box<Self>, path: &Path, lost: Option<&rusqlite::Error>);
 }
 
-/// The one kind of write: a closure, and where its result goes.
+/// A closure, and the channel for its result.
 pub(crate) struct Task<F, T> {
     doing: &'static str,
     work: Option<F>,

@@ -1,4 +1,4 @@
-//! Which tool calls were begun, and what became of them (R11.6).
+//! The ledger of tool calls: which were begun, and how each ended (R11.6).
 
 use pintle::points::ToolOutcome;
 use pintle_agent::store::{
@@ -99,7 +99,7 @@ fn begin(conn: &Connection, token: &FencingToken, intent: Intent) -> Result<Begu
     Ok(Begun::Started)
 }
 
-/// The results are in the conversation now.
+/// Marks the calls of a session as settled: their results are in the conversation.
 pub(crate) fn settle(conn: &Connection, session_id: &str) -> rusqlite::Result<()> {
     conn.prepare_cached(
         "UPDATE calls SET settled = 1, result = NULL WHERE session_id = ?1 AND settled = 0",

@@ -2,8 +2,8 @@
 //!
 //! [`SqliteStore`] implements the agent's [`Store`](pintle_agent::Store). Several processes may use the file at once.
 //!
-//! What a returned `Ok` means: the change is on the disk, and survives `kill -9` and a power cut right after. Records are
-//! the exception: they are written in the background a moment later, so that watching a run never slows it.
+//! A returned `Ok` means that the change is on the disk: it survives `kill -9` and a power cut right after. Records are the
+//! exception: they are written in the background a moment later, so recording never slows a run.
 
 mod approval;
 mod approvals;

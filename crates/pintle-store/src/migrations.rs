@@ -1,4 +1,4 @@
-//! How an older database becomes a current one.
+//! Upgrades an older database.
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -27,7 +27,7 @@ const STEPS: &[&str] = &[
 
 /// Refuses a database that is not ours or is newer than this program. Only reads.
 pub(crate) fn check(conn: &Connection) -> Result<(), Fault> {
-    // One snapshot for all questions: another process may be making the tables right now.
+    // One snapshot for all queries: another process may be creating the tables right now.
     let conn = conn.unchecked_transaction()?;
     let version = version(&conn)?;
     let known = STEPS.len();

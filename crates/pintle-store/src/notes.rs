@@ -31,7 +31,7 @@ impl Notes for SqliteStore {
         query: &str,
         limit: u32,
     ) -> Stored<'_, Vec<Note>> {
-        // A word in quotes is a word, whatever it says.
+        // Quotes keep SQLite from reading a word as an operator of its query syntax.
         let words: Vec<_> = query_words(query).iter().map(|word| format!("\"{word}\"")).collect();
         let (scope, query) = (scope.cloned(), words.join(" OR "));
         let search = self.worker().read("searching the notes", move |conn| {

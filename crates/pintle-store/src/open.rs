@@ -1,4 +1,4 @@
-//! From a path to a connection that is ready for work.
+//! Opens the database file.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -13,7 +13,7 @@ use crate::migrations;
 
 const DOING: &str = "opening the database";
 
-/// Opens or makes the database and brings it up to date.
+/// Opens or creates the database, and upgrades it.
 ///
 /// Nothing is written before the file has been recognised as ours: a damaged, foreign or newer file stays as it is.
 pub(crate) fn open(path: &Path, busy_timeout: Duration) -> Result<Connection, StoreError> {
@@ -21,8 +21,8 @@ pub(crate) fn open(path: &Path, busy_timeout: Duration) -> Result<Connection, St
     connect(path, busy_timeout).map_err(|fault| fault.explain(path, DOING))
 }
 
-/// Makes the folder and an empty file only its owner can read: conversations are private. SQLite gives the files it
-/// puts next to it the same permissions.
+/// Creates the folder, and an empty file that only its owner can read: conversations are private. SQLite gives its other files
+/// next to it the same permissions.
 fn make_private(path: &Path) -> Result<(), StoreError> {
     if path.is_dir() {
         return Err(failed(DOING, format!("{} is a folder. Name a file in it", path.display())));
@@ -57,7 +57,7 @@ fn connect(path: &Path, busy_timeout: Duration) -> Result<Connection, Fault> {
     // One thread uses the connection, so SQLite needs no lock of its own.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut conn = Connection::open_with_flags(path, flags)?;
-    // SQLite falls back to reading when it may not write; a store that cannot store should say so now.
+    // SQLite opens a file read-only when it may not write it. A store that cannot write fails now.
     if conn.is_readonly(rusqlite::MAIN_DB)? {
         return Err(Fault::Refused(
             "it is read-only. Give yourself write permission (chmod u+w)".to_owned(),
@@ -75,9 +75,9 @@ fn connect(path: &Path, busy_timeout: Duration) -> Result<Connection, Fault> {
             "its file system cannot keep a write-ahead log (mode `{mode}`). Put the data folder on a local disk"
         )));
     }
-    // A commit waits until the log is on the disk. Against `kill -9` NORMAL would do, because the kernel keeps what was
-    // written; FULL also covers a power cut, and an approval used up before the cut must not be usable after it.
-    // Group commit shares the price.
+    // A commit waits until the log is on the disk. NORMAL is enough for `kill -9`, because the kernel keeps what was written.
+    // FULL also covers a power cut: an approval that was used before the cut must not be usable after it. Group commit shares
+    // the cost.
     conn.execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")?;
     conn.set_prepared_statement_cache_capacity(64);
     while_busy(deadline, || migrations::migrate(&mut conn))?;

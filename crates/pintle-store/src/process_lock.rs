@@ -1,4 +1,4 @@
-//! A file that a process keeps locked while it lives: how others see that it is gone, however it ended.
+//! A file that a process keeps locked while it lives. By the lock, other processes see whether it has ended.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -15,7 +15,7 @@ pub(crate) struct ProcessLock {
 }
 
 impl ProcessLock {
-    /// Makes a lock of its own in this folder, and removes those that dead processes have left there.
+    /// Creates the lock of this process in the folder, and removes the locks that dead processes left there.
     pub(crate) fn new(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         for left in fs::read_dir(folder)?.flatten() {
@@ -30,7 +30,7 @@ impl ProcessLock {
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
             let file = options.open(&path)?;
             match file.try_lock() {
-                // Another process may have taken it for one of a dead process, before it was locked.
+                // Before the file was locked, another process may have removed it as one left by a dead process.
                 Ok(()) if path.exists() => return Ok(Self { path, name, _file: file }),
                 Ok(()) | Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => return Err(error),
@@ -49,16 +49,16 @@ impl Drop for ProcessLock {
     }
 }
 
-/// Whether a live process holds the lock. A file that is gone belongs to no one: a claim that rests on it can be taken.
+/// Whether a live process holds the lock. A missing file means that its process has ended: its claims can be taken over.
 pub(crate) fn is_held(path: &Path) -> bool {
     match OpenOptions::new().read(true).write(true).open(path) {
         Ok(file) => matches!(file.try_lock(), Err(TryLockError::WouldBlock)),
-        // A lock that cannot be looked at is taken for held: two owners are worse than none.
+        // A lock that cannot be checked is treated as held: two owners are worse than none.
         Err(error) => error.kind() != io::ErrorKind::NotFound,
     }
 }
 
-/// Removes a lock that no process holds. It is locked meanwhile, so that its maker notices.
+/// Removes a lock that no process holds. The file is locked while it is removed, so a process that has just created it notices.
 fn remove_if_free(path: &Path) -> io::Result<()> {
     let file = OpenOptions::new().read(true).write(true).open(path)?;
     if file.try_lock().is_ok() {

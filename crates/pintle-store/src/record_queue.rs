@@ -10,7 +10,7 @@ use rusqlite::{CachedStatement, Connection, Transaction, TransactionBehavior, pa
 use crate::clock::to_sql;
 use crate::error::explain;
 
-/// What an entry costs besides its text: ids, numbers, the row around it.
+/// The size of an entry besides its text: ids, numbers, the row around it.
 const OVERHEAD: usize = 128;
 
 fn bytes(record: &Record) -> usize {
@@ -38,7 +38,7 @@ pub(crate) struct RecordQueue {
 
 /// The signal that the thread needs after a push.
 pub(crate) enum Pushed {
-    /// Nothing: it knows already, or the record was dropped.
+    /// None: the thread knows already, or the record was dropped.
     Quietly,
     /// There is something to write.
     First,
@@ -81,7 +81,7 @@ impl RecordQueue {
         self.lock().loss.clone()
     }
 
-    /// Writes everything that waits, in a transaction of its own: trouble with records never fails a message.
+    /// Writes all waiting records in a separate transaction, so an error here fails no other write.
     pub(crate) fn write(&self, conn: &Connection, path: &Path) {
         let (records, dropped) = {
             let mut waiting = self.lock();
@@ -128,7 +128,7 @@ fn write_all(
     )?;
     for record in records {
         if let Err(error) = write_one(conn, &mut event, &record) {
-            // Only a refused row (its session was deleted, say) leaves the transaction alive.
+            // A refused row, for example of a deleted session, leaves the transaction open. Any other error ends it.
             if conn.is_autocommit() {
                 return Err(error);
             }
@@ -198,6 +198,6 @@ fn write_one(
                 StoredRun::INTERRUPTED
             ])?,
     };
-    // Another owner has taken the session over, or there is no such run.
+    // Another owner took the session over, or the run does not exist.
     if changed == 0 { Err(rusqlite::Error::StatementChangedRows(0)) } else { Ok(()) }
 }

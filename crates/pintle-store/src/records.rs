@@ -1,4 +1,4 @@
-//! What runs did.
+//! Recorded runs and their events.
 
 use futures_util::future::{BoxFuture, FutureExt};
 use pintle_agent::store::{
@@ -77,7 +77,7 @@ impl Records for SqliteStore {
     fn fired_hooks(&self, since: u64) -> Stored<'_, FiredHooks> {
         let since = to_sql(since);
         let read = self.worker().read("looking for hooks that have fired", move |conn| {
-            // Of what is older, once is enough.
+            // Of an older event, only the point and the name of the hook are needed.
             let mut statement = conn.prepare_cached(
                 "SELECT json_extract(e.json, '$.point'), json_extract(h.value, '$.name'),
                         iif(e.at >= ?1, json_extract(h.value, '$.outcome'), NULL),
@@ -105,7 +105,7 @@ impl Records for SqliteStore {
 }
 
 impl SqliteStore {
-    /// A reader sees what this process has recorded before.
+    /// Writes the waiting records of this process, then reads.
     fn after_records<'a, T>(
         &'a self,
         read: impl Future<Output = Result<T, pintle_agent::StoreError>> + Send + 'a,

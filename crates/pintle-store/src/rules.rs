@@ -1,4 +1,4 @@
-//! Rules that people gave for a session (R11.7). They end with the program that heard the answer, however it ends.
+//! Rules that people approved for a session (R11.7). They end when the program that received the answer ends.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::store::SqliteStore;
 
 const COLUMNS: &str = "n, session_id, rule, workspace, given_by, given_at";
 
-/// The session that people talk to, above this one.
+/// The topmost session above this one, which people talk to.
 const ROOT: &str = "(WITH RECURSIVE above (id, parent) AS (
          SELECT id, parent FROM sessions WHERE id = ?1
          UNION
@@ -68,7 +68,7 @@ impl Rules for SqliteStore {
                 conn.prepare_cached("SELECT DISTINCT program FROM session_rules")?;
             let programs: Vec<String> =
                 statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
-            // Only the program itself holds a lock of that name: a lock that is free means that it ended.
+            // Only the program itself holds the lock of its name, so a free lock means that the program has ended.
             for ended in programs.iter().filter(|program| !is_held(&locks.join(program))) {
                 conn.execute("DELETE FROM session_rules WHERE program = ?1", [ended])?;
             }

@@ -170,7 +170,7 @@ fn append(conn: &Connection, token: &FencingToken, messages: &[NewMessage]) -> R
     }
     let now = to_sql(now_ms());
     let added = i64::try_from(messages.len()).unwrap_or(i64::MAX);
-    // The count is also the next place: taken and raised in one statement, under the write lock.
+    // The count is also the next position. One statement reads and raises it, under the write lock.
     let end: Option<i64> = conn
         .prepare_cached(
             "UPDATE sessions SET message_count = message_count + ?2,

@@ -23,7 +23,7 @@ impl ShortIds for SqliteStore {
                 let mut insert = conn.prepare_cached(
                     "INSERT OR IGNORE INTO short_ids (short, kind, id) VALUES (?1, ?2, ?3)",
                 )?;
-                // Another process may have given it one meanwhile.
+                // Another process may have given it a short id since the read.
                 let mut given =
                     conn.prepare_cached("SELECT short FROM short_ids WHERE kind = ?1 AND id = ?2")?;
                 for short in short_id_candidates(&id) {

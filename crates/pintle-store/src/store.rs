@@ -1,4 +1,4 @@
-//! The store as its users hold it.
+//! The public type of the store.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::error::corrupt;
 use crate::record_queue::RecordQueue;
 use crate::worker::Worker;
 
-/// What may be tuned. The defaults suit a person's machine.
+/// The settings of a store. The defaults suit a personal machine.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// How long to wait for another process that is writing.
@@ -53,7 +53,7 @@ impl Default for Options {
 #[derive(Clone)]
 pub struct SqliteStore {
     worker: Arc<Worker>,
-    /// Rung when this process answers an approval, so that a waiting run in it goes on at once.
+    /// Notified when this process answers an approval, so a waiting run continues at once.
     answered: Arc<Notify>,
     claim_timeout: Duration,
 }
@@ -62,14 +62,14 @@ impl SqliteStore {
     /// Opens the database, or makes it (and its folder), and brings an older one up to date.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`] when the file is damaged or no database. [`StoreError::Failed`] when it belongs to another
+    /// [`StoreError::Corrupt`] when the file is damaged or is not a database. [`StoreError::Failed`] when it belongs to another
     /// program or a newer Pintle, is a folder, is read-only or out of reach, or stays locked. In each case the file is left
     /// as it is, and the message says what to do.
     pub async fn open(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
         Self::open_with(path, Options::default()).await
     }
 
-    /// [`SqliteStore::open`], tuned.
+    /// Like [`SqliteStore::open`], with these settings.
     ///
     /// # Errors
     /// As for [`SqliteStore::open`].
@@ -99,8 +99,8 @@ impl SqliteStore {
 }
 
 impl Store for SqliteStore {
-    /// Reads every page and looks whether they fit together. Opening a database looks at its first page only, so one that
-    /// opens may still be damaged.
+    /// Reads and checks every page. Opening a database checks its first page only, so a database that opens may still be
+    /// damaged.
     fn check(&self) -> Stored<'_, ()> {
         async move {
             let check = |conn: &Connection| {

@@ -1,4 +1,4 @@
-//! Tickets. A move compares the version in its own transaction.
+//! Tickets. A move checks the version in its own transaction.
 
 use futures_util::future::FutureExt;
 use pintle_agent::store::{
@@ -109,7 +109,7 @@ impl Tickets for SqliteStore {
 fn ticket_from(row: &Row<'_>) -> rusqlite::Result<Ticket> {
     let state: String = row.get(4)?;
     let state = TicketState::named(&state).ok_or_else(|| {
-        let unknown = format!("`{state}` is no state of a ticket");
+        let unknown = format!("`{state}` is not a state of a ticket");
         rusqlite::Error::FromSqlConversionFailure(4, Type::Text, unknown.into())
     })?;
     Ok(Ticket {

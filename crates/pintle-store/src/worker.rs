@@ -18,7 +18,7 @@ use crate::record_queue::RecordQueue;
 
 /// How many queued jobs are looked at before the writes among them are committed.
 const BATCH: usize = 256;
-/// How long records may wait for company before they are written.
+/// How long records wait for others before they are written together.
 const RECORD_DELAY: Duration = Duration::from_millis(100);
 
 enum Job {
@@ -40,7 +40,7 @@ pub(crate) struct Worker {
     /// Taken on drop: the thread ends when the last sender is gone.
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
-    /// Made with the first claim. It goes after the thread has written that the claims are given back.
+    /// Created with the first claim. It is dropped after the thread has written that the claims are released.
     process_lock: Mutex<Option<Arc<ProcessLock>>>,
 }
 
@@ -88,7 +88,7 @@ impl Worker {
         &self.records
     }
 
-    /// Runs a question against one consistent state of the database.
+    /// Runs a query against one consistent state of the database.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         doing: &'static str,
@@ -119,7 +119,7 @@ impl Worker {
         answer.await.unwrap_or_else(|_| Err(self.gone(doing)))
     }
 
-    /// The same without waiting for it.
+    /// Like [`Worker::write`], without waiting for the result.
     pub(crate) fn write_later(
         &self,
         doing: &'static str,
@@ -129,7 +129,7 @@ impl Worker {
         self.send(Job::Write(Box::new(Task::new(doing, work, reply))));
     }
 
-    /// What shows other processes that this one lives.
+    /// The lock by which other processes see that this one is alive.
     pub(crate) fn process_lock(&self, folder: &Path) -> std::io::Result<Arc<ProcessLock>> {
         let mut lock = self.process_lock.lock().unwrap_or_else(PoisonError::into_inner);
         match &*lock {
@@ -138,7 +138,7 @@ impl Worker {
         }
     }
 
-    /// Records wait: `urgent` when their queue fills up.
+    /// Tells the thread that records wait; `urgent` when their queue fills up.
     pub(crate) fn wake_for_records(&self, urgent: bool) {
         self.send(if urgent { Job::FlushRecords(None) } else { Job::RecordsWait });
     }
@@ -150,7 +150,7 @@ impl Worker {
         let _ = done.await;
     }
 
-    /// Finishes the queued work and ends the thread without blocking the caller's one.
+    /// Finishes the queued work and ends the thread, without blocking the thread of the caller.
     pub(crate) async fn stop(&self) {
         let (reply, done) = oneshot::channel();
         self.send(Job::Stop(reply));
@@ -178,7 +178,7 @@ impl Drop for Worker {
     }
 }
 
-/// The thread's life: take what is queued, answer the reads at once, commit the writes together.
+/// The loop of the thread: takes the queued jobs, answers reads at once, and commits the writes together.
 ///
 /// A read may overtake a write that waits beside it; the caller of such a write has no answer yet.
 fn work(conn: Connection, path: &Path, records: &RecordQueue, queue: &Receiver<Job>) {
@@ -200,7 +200,7 @@ fn work(conn: Connection, path: &Path, records: &RecordQueue, queue: &Receiver<J
                 Job::RecordsWait => {
                     records_due = records_due.or(Some(Instant::now() + RECORD_DELAY))
                 }
-                // What was queued before these two is done before they are answered.
+                // Jobs queued before these two are done before the two are answered.
                 Job::FlushRecords(reply) => {
                     flush = Some(reply);
                     break;

@@ -175,7 +175,8 @@ impl Target {
 
 static TURNS: [Mutex<()>; 64] = [const { Mutex::const_new(()) }; 64];
 
-/// Waits for this process' other calls for the same place. First come, first served.
+/// Waits for this process' other calls for the same place. First come, first served: the first poll takes the place in the
+/// queue, and the agent polls the calls of a message in their order.
 async fn turn(real: &Path) -> Option<MutexGuard<'static, ()>> {
     let mut hasher = DefaultHasher::new();
     real.hash(&mut hasher);

@@ -1,7 +1,7 @@
 //! Steps 9 to 11: what happens on a tool call, in this order: [`amend`](super::amend), which freezes it;
 //! [`judge`](super::judge), which makes its permit; [`execute`](super::execute); [`after_call`](super::after_call).
 
-use std::{sync::Arc, time::Duration};
+use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
 
 use futures_util::future::join_all;
 use pintle::{
@@ -9,6 +9,7 @@ use pintle::{
     points::{ToolOutcome, ToolPost, Untrusted},
 };
 use pintle_sandbox::Grant;
+use tokio::sync::oneshot;
 
 use super::{
     RunContext, RunError,
@@ -67,12 +68,13 @@ pub(super) async fn handle_all(
         return Err(RunError::parked());
     }
     let mut judged = Vec::with_capacity(permits.len());
+    let mut turn = StartTurn::default();
     for ((slot, call), permit) in slots.into_iter().zip(&response.tool_calls).zip(permits) {
         if let Step::Next(permit) = &permit {
             slot.judged(&call.name, permit.as_ref().err().map(|rejected| &rejected.why));
         }
         judged.push(match permit {
-            Step::Next(Ok(permit)) => Step::Next((slot, permit)),
+            Step::Next(Ok(permit)) => Step::Next((slot, permit, turn.take())),
             Step::Next(Err(rejected)) => Step::Over(reject(ctx, &slot, rejected).await, None),
             Step::Over(end, grants) => {
                 let end = slot.done(end);
@@ -82,7 +84,7 @@ pub(super) async fn handle_all(
         });
     }
     let running = judged.into_iter().map(async |step| match step {
-        Step::Next((slot, permit)) => run(ctx, slot, permit).await,
+        Step::Next((slot, permit, turn)) => run(ctx, slot, permit, turn).await,
         Step::Over(ended, None) => ended,
         Step::Over(ended, Some((slot, call, grants))) => match amend(ctx, call).await {
             Ok(call) => run_again(ctx, &slot, ended, call.with_grants(grants)).await,
@@ -109,6 +111,44 @@ pub(super) async fn handle_all(
 enum Step<N, O, M> {
     Next(N),
     Over(O, M),
+}
+
+/// The turn of one call to start. The calls of a message start in the order of the message and then run at the same time:
+/// tools that use the same file queue for it in that order.
+///
+/// Dropping the turn lets the next call start.
+#[derive(Default)]
+struct StartTurn {
+    /// Closed when the call before this one has started, or was dropped. `None` for a call that waits for no other.
+    previous: Option<oneshot::Receiver<()>>,
+    _next: Option<oneshot::Sender<()>>,
+}
+
+impl StartTurn {
+    /// The turn of the next call. `self` stays the one after it.
+    fn take(&mut self) -> Self {
+        let (next, previous) = oneshot::channel();
+        Self { previous: self.previous.replace(previous), _next: Some(next) }
+    }
+
+    /// Waits until every call before this one has started.
+    async fn comes(&mut self) {
+        if let Some(previous) = self.previous.take() {
+            // Nothing is sent: the receiver wakes when the sender is dropped.
+            let _ = previous.await;
+        }
+    }
+
+    /// Runs `tool`, and lets the next call start once `tool` was polled: by then it has queued for what it uses.
+    async fn start<T>(self, tool: impl Future<Output = T>) -> T {
+        let mut tool = pin!(tool);
+        let first = poll_fn(|cx| Poll::Ready(tool.as_mut().poll(cx))).await;
+        drop(self);
+        match first {
+            Poll::Ready(done) => done,
+            Poll::Pending => tool.await,
+        }
+    }
 }
 
 /// How a call ended, and what its observers said.
@@ -170,9 +210,14 @@ async fn reject(ctx: &RunContext, slot: &CallSlot<'_>, rejected: Rejected) -> En
 
 /// Step 11 for one call. If the kernel refused it something, a person is asked once, and a second attempt may do that too
 /// (R11.8). Nothing runs again without an answer.
-async fn run(ctx: &RunContext, slot: CallSlot<'_>, permitted: PermittedCall) -> Ended {
+async fn run(
+    ctx: &RunContext,
+    slot: CallSlot<'_>,
+    permitted: PermittedCall,
+    turn: StartTurn,
+) -> Ended {
     let call = FinalCall::clone(&permitted);
-    let mut first = attempt(ctx, &slot, permitted).await;
+    let mut first = attempt(ctx, &slot, permitted, turn).await;
     // One question for each call: what a second attempt still lacks, the model has to ask for.
     if first.refused.is_empty() || first.observed.is_err() {
         return first;
@@ -193,7 +238,7 @@ async fn run_again(
     };
     match permit {
         Ok(permit) => {
-            let second = attempt(ctx, slot, permit).await;
+            let second = attempt(ctx, slot, permit, StartTurn::default()).await;
             first.advice.extend(second.advice);
             Ended { advice: first.advice, ..second }
         }
@@ -207,12 +252,20 @@ fn not_run_again(slot: &CallSlot<'_>, first: Ended, rejected: &Rejected) -> Ende
     Ended { end, ..first }
 }
 
-async fn attempt(ctx: &RunContext, slot: &CallSlot<'_>, permit: PermittedCall) -> Ended {
+async fn attempt(
+    ctx: &RunContext,
+    slot: &CallSlot<'_>,
+    permit: PermittedCall,
+    mut turn: StartTurn,
+) -> Ended {
     let call = FinalCall::clone(&permit);
     let intent = permit.intent(&ctx.run_id);
     let intent_id = intent.id.clone();
     slot.intends(&intent_id);
-    match ctx.begin_call(intent).await {
+    // The intents of one message are stored together, and a store may confirm them in any order.
+    let begun = ctx.begin_call(intent).await;
+    turn.comes().await;
+    match begun {
         Ok(Begun::Started) => {}
         Ok(Begun::ApprovalUsed) => {
             let why = Rejection::Denied("the approval of this call was used already".into());
@@ -230,7 +283,7 @@ async fn attempt(ctx: &RunContext, slot: &CallSlot<'_>, permit: PermittedCall) -
         tool_name: call.tool().to_string(),
         args: call.args().clone(),
     });
-    let executed = execute(ctx, permit, slot.output()).await;
+    let executed = turn.start(execute(ctx, permit, slot.output())).await;
     let Executed { outcome, text, grants: refused, from_outside } = executed;
     let call = if from_outside { call.marked_outside() } else { call };
     if let Some(from) = call.outside() {

@@ -1,7 +1,8 @@
 //! A run that is stopped while a message is on its way to the store (R6.5).
 
+use std::future::ready;
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicUsize, Ordering},
 };
 
@@ -14,7 +15,20 @@ use pintle_agent::{
 use serde_json::json;
 use tokio::sync::{Notify, watch};
 
-use crate::support::{World, assert_whole, calls, done, messages, rest, says};
+use crate::support::{World, assert_whole, calls, done, messages, of_type, rest, says, tool};
+
+fn agent_on(world: &World, store: &MemoryStore) -> Agent {
+    Agent::builder(
+        world.hooks.clone(),
+        world.llm.clone(),
+        Arc::new(store.clone()),
+        world.personalities.clone(),
+        world.policy.clone(),
+    )
+    .tools(world.tools.clone())
+    .build()
+    .unwrap()
+}
 
 type Kind = fn(&Message) -> bool;
 
@@ -27,7 +41,7 @@ fn slow(world: &World, slow: Kind) -> (Agent, MemoryStore, Arc<Notify>, watch::S
     let store = MemoryStore::default().delayed_by(move |access| {
         let is_slow = match access {
             Access::Append(messages) => messages.iter().any(|new| slow(&new.message)),
-            Access::History => false,
+            Access::BeginCall(_) | Access::History => false,
         };
         let (mut open, waits) = (open.clone(), waits.clone());
         Box::pin(async move {
@@ -37,16 +51,7 @@ fn slow(world: &World, slow: Kind) -> (Agent, MemoryStore, Arc<Notify>, watch::S
             }
         })
     });
-    let agent = Agent::builder(
-        world.hooks.clone(),
-        world.llm.clone(),
-        Arc::new(store.clone()),
-        world.personalities.clone(),
-        world.policy.clone(),
-    )
-    .tools(world.tools.clone())
-    .build()
-    .unwrap();
+    let agent = agent_on(world, &store);
     (agent, store, reached, go)
 }
 
@@ -96,4 +101,42 @@ async fn session_start_fires_with_the_first_run_that_gets_so_far() {
     let run = agent.run(RunRequest::new("cli:test", "hello?"));
     assert_eq!(done(&rest(run).await).1, "end_turn");
     assert_eq!(starts.load(Ordering::SeqCst), 1);
+}
+
+// Tools that use one file queue for it in the order in which they are started.
+#[tokio::test]
+async fn calls_start_in_the_order_of_the_message_when_the_store_confirms_them_in_another() {
+    // More than thirty calls are polled in another order than a few.
+    for count in [2, 5, 40] {
+        let ids: Vec<_> = (0..count).map(|n| format!("t{n}")).collect();
+        let message: Vec<_> =
+            ids.iter().map(|id| (id.as_str(), "mark", json!({"id": id}))).collect();
+        let mut world = World::new(json!([calls(&message), says("Done.")])).await;
+        let ran = Arc::new(Mutex::new(Vec::new()));
+        let marks = ran.clone();
+        world.tools = vec![tool("mark", move |args| {
+            let marks = marks.clone();
+            async move {
+                marks.lock().unwrap().push(args["id"].as_str().unwrap().to_string());
+                tokio::task::yield_now().await;
+                Ok("marked".into())
+            }
+        })];
+        // Each call waits until the one after it is stored.
+        let stored = watch::Sender::new(count);
+        let store = MemoryStore::default().delayed_by(move |access| {
+            let Access::BeginCall(intent) = access else { return Box::pin(ready(())) };
+            let number: usize = intent.tool_call_id[1..].parse().unwrap();
+            let stored = stored.clone();
+            Box::pin(async move {
+                stored.subscribe().wait_for(|first| *first == number + 1).await.unwrap();
+                stored.send_replace(number);
+            })
+        });
+        let events = rest(agent_on(&world, &store).run(RunRequest::new("cli:test", "go"))).await;
+        assert_eq!(done(&events).1, "end_turn");
+        assert_eq!(*ran.lock().unwrap(), ids);
+        let started = of_type(&events, "tool.start");
+        assert!(started.iter().map(|event| &event["toolCallId"]).eq(&ids), "{started:#?}");
+    }
 }

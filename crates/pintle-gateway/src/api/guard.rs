@@ -1,4 +1,4 @@
-//! What a request has to show: a host that is ours, no other site behind it, a body that ends, and the token.
+//! Checks each request: the host it names, the site that sent it, the size of its body, and the token.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -32,13 +32,13 @@ impl Token {
         Self(token.into())
     }
 
-    /// Whether this is the secret, in a time that does not depend on how much of it is right.
+    /// Compares in constant time.
     pub fn is(&self, given: &str) -> bool {
         let (own, given) = (Sha256::digest(self.0.as_bytes()), Sha256::digest(given.as_bytes()));
         own.ct_eq(&given).into()
     }
 
-    /// What the page's cookie holds: it is made from the token and does not show it.
+    /// The value of the page's cookie. It is derived from the token and does not reveal it.
     fn session(&self) -> Option<String> {
         let mut mac = Hmac::<Sha256>::new_from_slice(self.0.as_bytes()).ok()?;
         mac.update(b"pintle page session");
@@ -52,7 +52,7 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// The `Set-Cookie` of somebody who has typed the token into the form; `None` ends the session.
+/// The `Set-Cookie` header after a person typed the token into the form; `None` ends the session.
 pub fn cookie_of(token: Option<&Token>) -> Option<HeaderValue> {
     let (value, age) = match token {
         Some(token) => (token.session()?, 30 * 24 * 60 * 60),
@@ -73,7 +73,7 @@ pub(super) fn hosts(address: SocketAddr, more: &[String]) -> Vec<String> {
     hosts
 }
 
-/// For every request: the host, the site that sends it, and its body.
+/// Checks every request: the host, the site that sent it, and its body.
 pub(super) async fn screen(State(api): State<Api>, request: Request, next: Next) -> Response {
     match screened(&api, request).await {
         Ok(request) => hardened(next.run(request).await),
@@ -87,8 +87,11 @@ async fn screened(api: &Api, request: Request) -> Result<Request, ApiError> {
     let host = host.or_else(|| parts.uri.authority().map(|authority| authority.as_str()));
     // A page elsewhere can point its own name at this machine (DNS rebinding).
     if !host.is_some_and(|host| is_ours(api, host)) {
-        let error =
-            ApiError::new(StatusCode::MISDIRECTED_REQUEST, "host", "this host is not served here");
+        let error = ApiError::new(
+            StatusCode::MISDIRECTED_REQUEST,
+            "host",
+            "this server does not serve that host",
+        );
         return Err(error.hint("name it with `--host`, or in `channels` of agent.json"));
     }
     if parts.method != Method::GET && parts.method != Method::HEAD {
@@ -113,7 +116,7 @@ fn is_ours(api: &Api, host: &str) -> bool {
     api.hosts.contains(&host.to_ascii_lowercase())
 }
 
-/// A browser says which site a request comes from: no other site may change anything here.
+/// A browser names the site that a request comes from: no other site may change anything here.
 fn same_site(api: &Api, headers: &HeaderMap) -> Result<(), ApiError> {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let site_is_ours =
@@ -138,7 +141,7 @@ fn hardened(mut response: Response) -> Response {
     response
 }
 
-/// For all but a few addresses: the token, or the page's cookie.
+/// Checks the token or the page's cookie. Only a few addresses do without.
 pub(super) async fn token(State(api): State<Api>, request: Request, next: Next) -> Response {
     if has_token(&api, request.headers()) {
         return next.run(request).await;

@@ -35,25 +35,25 @@ pub(crate) struct NewMessage {
     /// The conversation.
     #[schemars(length(min = 1, max = 200))]
     chat: String,
-    /// The sender's id of the message: the same id again is the same message. `Idempotency-Key` does the same.
+    /// The sender's id of the message: a second message with the same id is a duplicate. `Idempotency-Key` does the same.
     #[schemars(length(min = 1, max = 200))]
     message_id: Option<String>,
-    /// Who says it.
+    /// The sender.
     #[schemars(length(min = 1, max = 200))]
     sender: String,
-    /// What is said.
+    /// The text.
     text: String,
-    /// Who the agent is to be from now on.
+    /// The personality of the agent from now on.
     personality: Option<String>,
 }
 
-/// What became of a message.
+/// The state of a message.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct MessageReply {
     /// The run.
     run_id: String,
-    /// What the agent says; absent while it does not, or when a hook suppressed it.
+    /// The agent's reply; absent before the run has ended, or when a hook suppressed the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     reply: Option<String>,
     /// How the run ended, or `queued`, `parked`, `dead` or `handled`.
@@ -96,7 +96,7 @@ pub(super) async fn post(
             return Err(ApiError::new(StatusCode::FORBIDDEN, "refused", reason));
         }
         Received::Busy => {
-            let message = "too many messages of this chat wait already";
+            let message = "too many messages of this chat are waiting already";
             let error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "busy", message);
             return Err(error.retry_after(5));
         }
@@ -134,7 +134,7 @@ fn prefers_async<Q, B>(call: &Call<Q, B>) -> bool {
     call.header("prefer").is_some_and(|prefer| prefer.contains("respond-async"))
 }
 
-/// How far a message has come, or how its run ended.
+/// The state of a message, or the outcome of its run.
 pub(super) fn progress(message: Option<&QueuedMessage>) -> String {
     let Some(message) = message else { return "handled".into() };
     match message.state {
@@ -145,7 +145,7 @@ pub(super) fn progress(message: Option<&QueuedMessage>) -> String {
     }
 }
 
-/// The answer as hooks left it: they may have rewritten or suppressed it.
+/// The reply after the hooks, which may rewrite or suppress it.
 async fn settled(
     api: &Api,
     run_id: String,
@@ -156,7 +156,7 @@ async fn settled(
     let kind = if message.is_some() { OutgoingKind::Reply } else { OutgoingKind::Notice };
     let said: Vec<String> = sent
         .into_iter()
-        // What a hook suppressed was never handed over.
+        // A reply that a hook suppressed was never sent.
         .filter(|sent| sent.new.kind == kind && sent.new.platform == HTTP && sent.attempts > 0)
         .map(|sent| sent.new.text)
         .collect();
@@ -179,7 +179,7 @@ fn of_run(
             let event = match live.recv().await {
                 Ok(event) if event.run_id.as_ref() == Some(&run_id) => event,
                 Ok(_) => continue,
-                // Its last event may be among those that were missed.
+                // The last event of the run may be among the missed ones.
                 Err(RecvError::Lagged(_)) => {
                     let message = api.gateway.queues().message(&run_id).await.ok()?;
                     let is_open = |it: &QueuedMessage| {
@@ -208,9 +208,9 @@ pub(crate) struct DeadLetter {
     id: String,
     /// The chat.
     lane: String,
-    /// Who said it.
+    /// The sender.
     sender: String,
-    /// What was said.
+    /// The text.
     text: String,
     /// Why it could not be processed.
     error: Option<String>,
@@ -234,7 +234,7 @@ pub(super) async fn dead(api: Api, _: Call<Nothing>) -> Result<Reply<Vec<DeadLet
     Ok(dead.into_iter().map(letter).collect::<Vec<_>>().into())
 }
 
-/// What may or may not have happened: the program ended in the middle of it, and it was not done again.
+/// Actions of unknown outcome: the program ended in the middle of them, and they were not repeated.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Unknown {
     /// Messages that may have been sent.

@@ -84,12 +84,22 @@ pub(super) async fn metrics(api: Api, _: Call<Nothing>) -> Result<Reply<String>,
     let tokens = [("input", figures.input_tokens), ("output", figures.output_tokens)];
     let tokens = tokens.map(|(kind, count)| (vec![("direction", kind)], count.to_string()));
     page.family("pintle_tokens_total", counter, "Tokens read and written by models.", tokens);
-    page.one("pintle_cost_usd_total", counter, "What models cost.", figures.cost_usd);
+    page.one(
+        "pintle_cost_usd_total",
+        counter,
+        "Cost of model requests in US dollars.",
+        figures.cost_usd,
+    );
 
     let pending =
         ApprovalFilter { state: Some(ApprovalState::Pending), ..ApprovalFilter::default() };
     let pending = api.gateway.store().approvals(pending).await?.len();
-    page.one("pintle_approvals_pending", "gauge", "Questions that wait for a person.", pending);
+    page.one(
+        "pintle_approvals_pending",
+        "gauge",
+        "Questions that are waiting for an answer.",
+        pending,
+    );
     let mut messages = Vec::new();
     for (state, name) in [
         (MessageState::Queued, "queued"),

@@ -1,4 +1,4 @@
-//! The HTTP API (R12.7): what a request has to show before it is served is in `guard.rs`, the table of calls in this file.
+//! The HTTP API (R12.7). `guard.rs` checks each request; this file has the table of calls.
 
 pub(crate) mod approvals;
 mod error;
@@ -25,16 +25,16 @@ pub use server::{ServeError, Server};
 use crate::{channels::TelegramWebhook, gateway::Gateway, page};
 use routes::{EVENTS, Routes};
 
-/// What the API needs besides the gateway.
+/// The settings of the API.
 #[derive(Clone)]
 pub struct ApiConfig {
-    /// What a caller has to know.
+    /// The secret that callers send.
     pub token: Token,
     /// The names of the person who has the token, as approvers know them; the first that may answer is used.
     pub operator: Vec<String>,
     /// The hosts that a request may name, besides the address that is listened on.
     pub hosts: Vec<String>,
-    /// What is known of hooks that this process does not call.
+    /// Hooks that this process does not call.
     pub idle_hooks: Vec<IdleHook>,
     /// The plugins that were added.
     pub plugins: Vec<AddedPlugin>,
@@ -49,11 +49,11 @@ pub struct AddedPlugin {
     pub version: String,
     /// `process`, `wasm` or `native`.
     pub kind: String,
-    /// What it was granted.
+    /// The capabilities that it was granted.
     pub grants: Vec<String>,
     /// `active`, `not used`, `lacks grants`, or why it cannot be used.
     pub state: String,
-    /// What is wrong with it, and what to do about it.
+    /// The problems of the plugin, each with a fix.
     pub notes: Vec<String>,
 }
 
@@ -66,11 +66,11 @@ pub struct IdleHook {
     pub name: String,
     /// `disabled`, `untrusted` or `invalid`.
     pub state: String,
-    /// Why, and what to do about it.
+    /// The reason, and a fix.
     pub note: String,
 }
 
-/// What every handler gets.
+/// The state that every handler gets.
 #[derive(Clone)]
 pub struct Api {
     pub(crate) gateway: Gateway,
@@ -136,7 +136,7 @@ fn table() -> Routes {
         .post("/v1/messages/dead/{id}/retry", "Tries a dead letter again", messages::retry)
         .get("/v1/runs", "The newest runs", runs::list)
         .get("/v1/runs/{id}", "One run", runs::show)
-        .get("/v1/runs/{id}/events", "What happened in a run", runs::events)
+        .get("/v1/runs/{id}/events", "The events of a run", runs::events)
         .header("Last-Event-ID", "A stream goes on after this event")
         .or_events()
         .get("/v1/approvals", "Questions to people, newest first", approvals::list)
@@ -144,7 +144,7 @@ fn table() -> Routes {
         .post("/v1/approvals/{id}", "Answers a question", approvals::answer)
         .get("/v1/hooks", "Every hook with its state and figures", status::hooks)
         .get("/v1/tickets", "The ticket board, newest first", tickets::list)
-        .get("/v1/events", "Everything that happens, live", runs::live)
+        .get("/v1/events", "The events of all runs, live", runs::live)
         .header("Last-Event-ID", "Goes on after this event")
         .only(EVENTS)
         .get("/openapi.json", "This document", status::openapi)

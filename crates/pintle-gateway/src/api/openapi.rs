@@ -58,10 +58,10 @@ fn described(operation: &Operation, error: &Value) -> Value {
     };
     let content: Map<String, Value> = operation.kinds.iter().map(of_kind).collect();
     let mut responses = Map::from_iter([
-        ("200".to_owned(), json!({ "description": "It was done.", "content": content })),
+        ("200".to_owned(), json!({ "description": "Success.", "content": content })),
         (
             "default".to_owned(),
-            json!({ "description": "It was not done.", "content": json_of(error) }),
+            json!({ "description": "The call failed.", "content": json_of(error) }),
         ),
     ]);
     let mut described = Map::from_iter([
@@ -69,7 +69,7 @@ fn described(operation: &Operation, error: &Value) -> Value {
         ("parameters".to_owned(), json!(parameters)),
     ]);
     if let Some(body) = &operation.body {
-        let stored = json!({ "description": "It is stored and goes on.", "content": json_of(&operation.reply) });
+        let stored = json!({ "description": "The message is stored; its run follows.", "content": json_of(&operation.reply) });
         responses.insert("202".to_owned(), stored);
         let body = json!({ "required": true, "content": json_of(body) });
         described.insert("requestBody".to_owned(), body);

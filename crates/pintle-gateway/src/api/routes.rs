@@ -16,7 +16,7 @@ use super::{Api, ApiError, guard::LARGEST_BODY, openapi};
 
 /// A call as its handler gets it. The body is `()` for a `GET`.
 pub(crate) struct Call<Q, B = ()> {
-    /// What stands for `{id}`.
+    /// The value of `{id}`.
     pub(crate) id: String,
     pub(crate) query: Q,
     pub(crate) body: B,
@@ -41,7 +41,7 @@ pub(crate) const EVENTS: &str = "text/event-stream";
 #[derive(serde::Deserialize, JsonSchema)]
 pub(crate) struct Nothing {}
 
-/// What a handler answers.
+/// The answer of a handler.
 pub(crate) enum Reply<R> {
     Json(StatusCode, R),
     /// A stream of events, or a text.
@@ -70,9 +70,9 @@ pub(crate) struct Operation {
     pub(crate) query: Value,
     pub(crate) body: Option<Value>,
     pub(crate) reply: Value,
-    /// Headers that mean something here, and what.
+    /// The headers that the call reads, each with its meaning.
     pub(crate) headers: Vec<(&'static str, &'static str)>,
-    /// What it answers with besides JSON, or in place of it.
+    /// Content types of the answer besides JSON, or instead of it.
     pub(crate) kinds: Vec<&'static str>,
 }
 
@@ -217,7 +217,7 @@ fn json_body<B: DeserializeOwned>(headers: &HeaderMap, body: &[u8]) -> Result<B,
             .map_err(|error| ApiError::bad_request(error.to_string()));
     }
     if !is_json {
-        let message = "a body is `application/json`";
+        let message = "the body must be `application/json`";
         return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "media_type", message));
     }
     serde_json::from_slice(body)

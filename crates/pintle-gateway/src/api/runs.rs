@@ -1,4 +1,4 @@
-//! Runs, and what happens in them.
+//! Runs and their events.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::events::{EventHub, LiveEvent};
 
-/// How often a stream of a past run looks for more.
+/// How often a stream of a past run checks for new events.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// How many to list.
@@ -42,7 +42,7 @@ pub(crate) struct RunView {
     /// In milliseconds since 1970; absent before it begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     started_at: Option<u64>,
-    /// Absent while it goes on.
+    /// Absent while the run goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     ended_at: Option<u64>,
     /// How it ended; `queued` before it begins.
@@ -51,7 +51,7 @@ pub(crate) struct RunView {
     input_tokens: u64,
     output_tokens: u64,
     cost_usd: f64,
-    /// Events that came faster than they could be kept.
+    /// How many events were dropped, because they came faster than they could be stored.
     dropped_events: u64,
 }
 
@@ -82,7 +82,7 @@ pub(super) async fn show(api: Api, call: Call<Nothing>) -> Result<Reply<RunView>
     if let Some(run) = api.gateway.store().run(&call.id).await? {
         return Ok(RunView::from(run).into());
     }
-    // Its message was accepted, and waits for its turn.
+    // The message was accepted and waits for its turn.
     let message = api.gateway.queues().message(&call.id).await?;
     let message = message.ok_or_else(|| unknown(&call.id))?;
     let view = RunView {
@@ -104,7 +104,7 @@ fn unknown(id: &str) -> ApiError {
     ApiError::not_found(format!("there is no run `{id}`"))
 }
 
-/// Whether there is such a run, or will be.
+/// Whether the run exists, or its message is accepted.
 async fn known(api: &Api, id: &str) -> Result<(), ApiError> {
     let is_run = api.gateway.store().run(id).await?.is_some();
     match is_run || api.gateway.queues().message(id).await?.is_some() {
@@ -113,7 +113,7 @@ async fn known(api: &Api, id: &str) -> Result<(), ApiError> {
     }
 }
 
-/// Something that happened in a run.
+/// An event of a run.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct EventView {
     /// Its place in the run, from 1.
@@ -142,7 +142,7 @@ pub(super) async fn events(
     Ok(events.into_iter().map(EventView::from).collect::<Vec<_>>().into())
 }
 
-/// The kept events of a run after this one, then those that follow, to its end.
+/// The stored events of a run after this one, then new events until the run ends.
 pub(super) fn stream_of(api: Api, run_id: String, after: u64) -> Response {
     let batches =
         stream::unfold((api, run_id, after, false), |(api, run_id, after, over)| async move {
@@ -180,13 +180,13 @@ pub(super) async fn live(api: Api, call: Call<Nothing>) -> Result<Reply<StreamOn
     Ok(Reply::Other(stream_live(&api, after, |event| (event.kind, event.json))))
 }
 
-/// Everything after the event with this id, and all that follows; `shown` says what is sent of an event.
+/// All events after the one with this id, then new events. `shown` makes the text that is sent for an event.
 pub(crate) fn stream_live(
     api: &Api,
     after: Option<&str>,
     shown: fn(LiveEvent) -> (String, Arc<str>),
 ) -> Response {
-    // Subscribed before looking back, so that no event falls between the two.
+    // Subscribed before the stored events are read, so no event is missed in between.
     let live = api.gateway.events().subscribe();
     let hub = api.gateway.events().clone();
     let missed = after.map(|id| hub.since(id));

@@ -1,4 +1,4 @@
-//! Listening: a bounded number of connections, and none that sends its head byte by byte.
+//! Listens on an address. The number of connections is bounded, and so is the time in which a request's head must arrive.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -26,11 +26,11 @@ pub struct Server {
 /// Why the server does not listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Others can reach the address, and nothing keeps them out.
-    #[error("{0} can be reached from other machines, and there is no token that keeps them out")]
+    /// Other machines can reach the address, and no token protects it.
+    #[error("other machines can reach {0}, and no token protects it")]
     NoToken(SocketAddr),
     /// The system refuses the address.
-    #[error("{address} cannot be listened on: {error}")]
+    #[error("cannot listen on {address}: {error}")]
     Bind {
         /// The address.
         address: SocketAddr,
@@ -72,7 +72,7 @@ impl Server {
                 accepted = self.listener.accept() => accepted,
             };
             let Ok((stream, _)) = accepted else {
-                // The system is out of files, say: a moment later it may not be.
+                // The system may be out of file descriptors for a moment.
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             };
@@ -87,7 +87,7 @@ impl Server {
                 let connection = builder.serve_connection(TokioIo::new(stream), service);
                 tokio::select! {
                     () = stop.cancelled() => {}
-                    // A connection that breaks is the caller's matter.
+                    // A broken connection is the caller's problem.
                     _ = connection => {}
                 }
                 drop(slot);

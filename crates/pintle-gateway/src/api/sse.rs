@@ -9,7 +9,7 @@ use axum::{
 };
 use futures_util::{Stream, StreamExt, stream};
 
-/// How long a silent stream stays without a sign of life.
+/// How long a stream may be silent before a comment is sent.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// One event on the wire.

@@ -27,10 +27,10 @@ pub(crate) struct HookView {
     pub(crate) priority: i32,
     /// `active`, `never_fired`, `failing`; or `disabled`, `untrusted`, `invalid`: then it does not run.
     pub(crate) state: String,
-    /// Why it does not run or fails, and what to do about it.
+    /// Why it does not run or fails, and a fix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<String>,
-    /// What it did since the gateway started.
+    /// Its figures since the gateway started.
     pub(crate) stats: HookStats,
 }
 
@@ -46,7 +46,7 @@ pub(crate) async fn hook_views(api: &Api) -> Result<Vec<HookView>, StoreError> {
     for hook in api.gateway.agent().hooks().list() {
         let key = (hook.point.to_string(), hook.name.to_string());
         let stats = stats.get(&key).cloned().unwrap_or_default();
-        // One that may not run has a handler all the same, which blocks.
+        // A hook that may not run still has a handler, which blocks.
         let declared = idle.iter().position(|idle| idle.name == key.1).map(|at| idle.remove(at));
         let failing = hook.failing.as_ref().map(|failure| failure.message.clone());
         let (state, note) = match (declared, stats.fired, stats.failures) {
@@ -86,7 +86,7 @@ pub(super) async fn openapi(api: Api, _: Call<Nothing>) -> Result<Reply<Value>, 
     Ok(Value::clone(&api.openapi).into())
 }
 
-/// What is served without a token.
+/// The addresses that need no token.
 pub(super) fn open_routes() -> Router<Api> {
     Router::new().route("/healthz", get(async || Json(json!({ "status": "ok" }))))
 }

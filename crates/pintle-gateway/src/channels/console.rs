@@ -15,7 +15,7 @@ use crate::clock::new_id;
 
 type Lines = Box<dyn AsyncBufRead + Send + Unpin>;
 
-/// Reads messages from lines, and hands what is said to a function.
+/// Reads each line as a message, and passes replies to a function.
 pub struct ConsoleChannel {
     lines: Mutex<Lines>,
     sender: String,
@@ -23,7 +23,7 @@ pub struct ConsoleChannel {
 }
 
 impl ConsoleChannel {
-    /// Lines of this reader, said by `sender`; what is answered goes to `print`.
+    /// Lines of this reader are messages from `sender`; replies go to `print`.
     pub fn new(
         lines: impl AsyncBufRead + Send + Unpin + 'static,
         sender: impl Into<String>,

@@ -1,4 +1,4 @@
-//! HTTP as a channel: messages come in by `POST /v1/messages`, and what is said is in the answer, or goes to a webhook.
+//! HTTP as a channel: messages come in by `POST /v1/messages`. The reply is in the response, and can also go to a webhook.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 pub struct Webhook {
     /// The address.
     pub url: Url,
-    /// What the body is signed with.
+    /// The key that signs the body.
     pub secret: String,
 }
 
@@ -32,12 +32,12 @@ pub struct HttpChannel {
 }
 
 impl HttpChannel {
-    /// Callers get what is said in the answer to their call.
+    /// Callers get the reply in the response to their call.
     pub fn new() -> Self {
         Self { webhook: None }
     }
 
-    /// What is said is also sent to this address.
+    /// Replies are also sent to this address.
     ///
     /// # Errors
     /// When no HTTP client can be made.
@@ -103,7 +103,7 @@ impl Channel for HttpChannel {
                 .await;
             match sent {
                 Ok(response) => answered(response.status(), response.headers(), message.key),
-                // The key makes it safe to send it again.
+                // The key makes it safe to send the message again.
                 Err(error) => Err(SendError::Temporary(super::told(error))),
             }
         }

@@ -12,7 +12,7 @@ pub use console::ConsoleChannel;
 pub use http::{HTTP, HttpChannel, Webhook};
 pub use telegram::{TelegramChannel, TelegramConfig, TelegramMode, TelegramWebhook};
 
-/// What went wrong with a request, down to its cause. The address is left out: it may hold a secret.
+/// The error of a request with all its causes. The address is left out: it may contain a secret.
 fn told(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();

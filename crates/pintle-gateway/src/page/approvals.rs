@@ -1,4 +1,4 @@
-//! Questions to people: real forms, which work with scripts off.
+//! The page of questions. Its forms work without scripts.
 
 use askama::Template;
 use axum::{
@@ -27,7 +27,7 @@ use crate::{
 /// How many answered questions are listed.
 const ANSWERED: u32 = 30;
 
-/// A question as a person reads it.
+/// A question on the page.
 struct Question {
     approval: Approval,
     text: QuestionText,
@@ -36,12 +36,12 @@ struct Question {
     rule: Option<String>,
     left: String,
     asked_ago: String,
-    /// Whether the person who has the token may answer.
+    /// Whether the holder of the token may answer.
     is_yours: bool,
     settled: Option<Settled>,
 }
 
-/// What became of a question.
+/// The outcome of a question.
 struct Settled {
     mark: Mark,
     word: &'static str,
@@ -67,7 +67,7 @@ impl Question {
         })
     }
 
-    /// What the call is about, on one line.
+    /// The call on one line.
     fn line(&self) -> String {
         let text = self.text.lines.first().map_or(self.text.title.as_str(), |line| &line.text);
         one_line(text, 120)
@@ -150,7 +150,7 @@ async fn list(api: &Api, problem: String) -> Result<Page, Problem> {
         }
     }
     let title = match asked.len() {
-        0 => "No question waits".to_string(),
+        0 => "No open questions".to_string(),
         1 => "One question waits".to_string(),
         count => format!("{count} questions wait"),
     };
@@ -188,7 +188,7 @@ pub(super) struct Filled {
     reason: String,
     #[serde(default)]
     rule: String,
-    /// There when the form stood on the page of one question.
+    /// Set when the form is on the page of one question.
     one: Option<String>,
 }
 

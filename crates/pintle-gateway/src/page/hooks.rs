@@ -1,4 +1,4 @@
-//! Every hook with its state: those that need a look come first.
+//! The page of hooks, with their states. Hooks that need attention come first.
 
 use askama::Template;
 use axum::{extract::State, http::StatusCode, response::Response};
@@ -58,8 +58,8 @@ pub(super) async fn all(State(api): State<Api>) -> Result<Response, Problem> {
     let look = hooks.iter().filter(|hook| !["active", "disabled"].contains(&hook.state)).count();
     let title = match look {
         0 => plural(hooks.len(), "hook"),
-        1 => format!("{}, 1 needs a look", plural(hooks.len(), "hook")),
-        look => format!("{}, {look} need a look", plural(hooks.len(), "hook")),
+        1 => format!("{}, 1 needs attention", plural(hooks.len(), "hook")),
+        look => format!("{}, {look} need attention", plural(hooks.len(), "hook")),
     };
     let mut plugins: Vec<_> =
         api.config.plugins.iter().map(|plugin| judged(plugin.clone(), &hooks)).collect();
@@ -67,7 +67,7 @@ pub(super) async fn all(State(api): State<Api>) -> Result<Response, Problem> {
     Ok(html(StatusCode::OK, &Page { shell, title, counts, hooks, plugins }))
 }
 
-/// A plugin that was loaded and whose hooks fail is failing.
+/// A loaded plugin is failing when its hooks fail.
 fn judged(mut plugin: AddedPlugin, hooks: &[Hook]) -> (Mark, AddedPlugin) {
     let is_its = |hook: &&Hook| hook.view.plugin.as_ref() == Some(&plugin.id);
     let failing: Vec<&str> = hooks

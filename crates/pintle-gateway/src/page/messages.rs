@@ -1,4 +1,4 @@
-//! Dead letters: messages that could not be processed. And what may or may not have happened.
+//! The page of dead letters, which are messages that could not be processed, and of actions with unknown outcome.
 
 use askama::Template;
 use axum::{
@@ -30,7 +30,7 @@ struct Page {
     shell: Shell,
     title: String,
     letters: Vec<Letter>,
-    /// What may or may not have happened.
+    /// Actions with unknown outcome.
     sent: Vec<OutgoingMessage>,
     calls: Vec<(String, StoredCall)>,
 }

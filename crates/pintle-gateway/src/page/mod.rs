@@ -1,4 +1,4 @@
-//! The web page (R12.6). It reads with scripts off; scripts draw the timeline and keep everything up to date.
+//! The web page (R12.6). It is readable without scripts; scripts draw the timeline and keep everything up to date.
 //!
 //! Each page is a file with its template. `timeline/` makes rows of events; `assets/timeline.js` draws them.
 
@@ -35,7 +35,7 @@ pub(crate) use self::{
 };
 use crate::api::{Api, runs::stream_live};
 
-/// Nothing from elsewhere, nothing inline, and no text becomes markup.
+/// Only files of this server, no inline scripts or styles, and no text that becomes markup.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'; \
                       require-trusted-types-for 'script'; trusted-types 'none'";
@@ -50,7 +50,7 @@ const ASSETS: [(&str, &str, &str); 5] = [
 ];
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// What is served to those who have the token.
+/// The addresses that need the token.
 pub(crate) fn routes() -> Router<Api> {
     Router::new()
         .route("/", get(runs::newest))
@@ -70,7 +70,7 @@ pub(crate) fn routes() -> Router<Api> {
         .route("/logout", post(session::logout))
 }
 
-/// What is served to everybody.
+/// The addresses that need no token.
 pub(crate) fn open_routes() -> Router<Api> {
     let login = get(session::form).post(session::login);
     let mut routes = Router::new().route("/login", login);
@@ -81,11 +81,11 @@ pub(crate) fn open_routes() -> Router<Api> {
     routes
 }
 
-/// What stands around every page.
+/// The frame of every page.
 pub(crate) struct Shell {
     /// The part of the menu that is current.
     section: &'static str,
-    /// How many questions wait.
+    /// How many questions are open.
     waiting: usize,
     /// The newest event that the page shows: the stream goes on from there.
     event_id: String,
@@ -93,7 +93,7 @@ pub(crate) struct Shell {
 
 impl Shell {
     async fn new(api: &Api, section: &'static str) -> Result<Self, StoreError> {
-        // Taken first: what happens while the page is made is sent again and not lost.
+        // Read first, so events that happen while the page is made are sent again and not lost.
         let event_id = api.gateway.events().newest();
         api.gateway.store().expire_approvals().await?;
         let pending =
@@ -157,8 +157,8 @@ struct After {
     after: Option<String>,
 }
 
-/// What happens, as changes of timelines. A browser that lost the connection says where it was in a header; a tab that
-/// takes over from another one says it in the address.
+/// Live changes of timelines. A browser that reconnects sends its last event in a header; a tab that takes over from another
+/// one sends it in the address.
 async fn events(State(api): State<Api>, Query(said): Query<After>, headers: HeaderMap) -> Response {
     let resumed = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let after = resumed.filter(|id| !id.is_empty()).or(said.after.as_deref());

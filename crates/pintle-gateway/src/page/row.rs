@@ -1,8 +1,8 @@
-//! A row of the timeline, and what is known of its run.
+//! A row of the timeline, and the summary of its run.
 
 use serde::Serialize;
 
-/// What a row is about; the page draws its bar by it.
+/// The kind of a row. It decides how the page draws the bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
@@ -17,7 +17,7 @@ pub(crate) enum Kind {
     Error,
 }
 
-/// How a row came out: each has a glyph and a word of its own.
+/// The outcome of a row. Each has its own glyph and word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Mark {
@@ -41,14 +41,14 @@ impl Mark {
     }
 }
 
-/// A row. Its place in the list never changes; what it says may.
+/// A row. Its place in the list never changes; its content may.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Row {
     /// Its place in the timeline, from 0.
     pub(crate) i: usize,
-    /// How far it is indented: hooks and questions stand below their call, a sub-agent below its parent's.
+    /// The depth of the row: hooks and questions are below their call, a sub-agent below the call of its parent.
     pub(crate) level: usize,
-    /// The row that it stands below, with all others of that row, whatever came in between.
+    /// The parent row. All rows of one parent are kept together, in the order in which they came.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) under: Option<usize>,
     pub(crate) kind: Kind,
@@ -62,7 +62,7 @@ pub(crate) struct Row {
     pub(crate) word: String,
     /// In milliseconds since 1970.
     pub(crate) from: f64,
-    /// While it goes on, the newest time that is known.
+    /// While the row is open, the newest known time.
     pub(crate) to: f64,
     pub(crate) is_open: bool,
     /// A time, or why there is none.
@@ -74,11 +74,11 @@ pub(crate) struct Row {
     /// The question behind it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) question: Option<String>,
-    /// What is shown when it is opened: name and text.
+    /// The details of an opened row: name and text.
     pub(crate) more: Vec<(String, String)>,
 }
 
-/// What is known of the run as a whole.
+/// The summary of the run.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Head {
     pub(crate) prompt: String,
@@ -91,7 +91,7 @@ pub(crate) struct Head {
     pub(crate) requests: usize,
     pub(crate) sub_agents: usize,
     pub(crate) cost_usd: f64,
-    /// The questions that wait for a person.
+    /// The open questions.
     pub(crate) waiting: Vec<String>,
     pub(crate) answer: String,
     pub(crate) outcome: Option<String>,

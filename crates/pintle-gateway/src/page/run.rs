@@ -20,16 +20,16 @@ use crate::api::Api;
 /// How much of a tool's output is shown; the export has all of it.
 const LONGEST: usize = 20_000;
 
-/// A part of the run: the message, a model request with what it led to, the answer.
+/// A part of the run: the message, a model request with its calls, or the answer.
 struct Step {
     first: Row,
     rest: Vec<Row>,
-    /// The worst that happened in it.
+    /// The worst outcome in it.
     trouble: Option<(&'static str, &'static str)>,
 }
 
 impl Step {
-    /// What stands beside its title.
+    /// The facts beside its title.
     fn facts(&self) -> String {
         let Row { kind, word, detail, took, .. } = &self.first;
         let facts: &[&String] = match kind {

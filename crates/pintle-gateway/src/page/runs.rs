@@ -1,4 +1,4 @@
-//! The live page: runs as they happen, and the timeline of one of them. And the list of past runs.
+//! The live page, which shows running runs and the timeline of one of them, and the list of past runs.
 
 use std::{
     collections::HashMap,
@@ -32,7 +32,7 @@ const SEARCHED: u32 = 1000;
 /// How much of a text the timeline of a past run has.
 const LONGEST: usize = 2000;
 
-/// What is known of runs that are over, so that a list need not read all their events again.
+/// The summaries of ended runs, so a list does not read all their events again.
 #[derive(Default)]
 pub(crate) struct Heads(Mutex<HashMap<String, Head>>);
 
@@ -167,7 +167,7 @@ pub(super) async fn known(api: &Api, id: &str) -> Result<StoredRun, Problem> {
 async fn show(api: &Api, run: Option<StoredRun>) -> Result<Response, Problem> {
     let shell = Shell::new(api, "live").await?;
     let mut lines = lines(api, BESIDE).await?;
-    // The newest that goes on, or else the newest.
+    // The newest running run, or else the newest run.
     let newest = lines.iter().find(|line| line.is_open).or(lines.first());
     let run = match (run, newest) {
         (Some(run), _) => Some(Line::of(api, &run).await?),
@@ -181,7 +181,7 @@ async fn show(api: &Api, run: Option<StoredRun>) -> Result<Response, Problem> {
     Ok(html(StatusCode::OK, &Live { shell, now, before, run }))
 }
 
-/// The rows of a run, the id of the event after which they are so, and the time here.
+/// The rows of a run, the id of the last event in them, and the server's time.
 pub(super) async fn rows(
     State(api): State<Api>,
     Path(id): Path<String>,
@@ -193,7 +193,7 @@ pub(super) async fn rows(
     let run = known(&api, &id).await?;
     let after = api.gateway.events().newest();
     let timeline = whole(&api, &run, LONGEST).await?;
-    // Another program has it, or it is parked: no event tells of it here.
+    // Another program has the run, or it is parked: this process gets no events of it.
     let (now, is_open) = (now_ms(), run.outcome.is_none());
     Ok(Json(json!({ "after": after, "now": now, "isOpen": is_open, "rows": timeline.rows })))
 }
@@ -249,7 +249,7 @@ pub(super) async fn stop(
     let message =
         message.filter(|it| matches!(it.state, MessageState::Queued | MessageState::Parked));
     let Some(message) = message else {
-        let words = "This run is over, or another program runs it: it cannot be stopped here.";
+        let words = "This run cannot be stopped here: it has ended, or another program runs it.";
         return Ok(Problem::new(StatusCode::CONFLICT, words).into_response());
     };
     api.gateway.stop_lane(&message.lane).await?;

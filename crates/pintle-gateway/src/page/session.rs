@@ -1,4 +1,4 @@
-//! The page's session: the token is typed once into a form and never stands in an address.
+//! The session of the page. A person types the token into a form once; it is never in an address.
 
 use askama::Template;
 use axum::{
@@ -30,7 +30,7 @@ pub(super) struct Typed {
     next: Option<String>,
 }
 
-/// To the form, and from there to where the person wanted to go.
+/// Redirects to the form, and from there to the page that was asked for.
 pub(crate) fn login_redirect(wanted: &str) -> Response {
     match wanted {
         "/" => to("/login"),
@@ -58,7 +58,7 @@ pub(super) async fn logout() -> Response {
     }
 }
 
-/// Never another site: a link could name one.
+/// Allows addresses of this server only: a link could name another site.
 fn local(next: Option<String>) -> String {
     let is_local = |next: &String| {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-_.:".contains(c);

@@ -1,4 +1,4 @@
-//! The ticket board, and what became of each assignee's completions.
+//! The page of tickets, with the reputation of each assignee.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{api::Api, clock::now_ms};
 
-/// The states in the order of the page, those that need a look first.
+/// The states in the order of the page. Those that need attention come first.
 const COLUMNS: [(TicketState, &str, Mark); 4] = [
     (TicketState::NeedsRevision, "Needs revision", Mark::Block),
     (TicketState::Running, "Running", Mark::Idle),

@@ -28,7 +28,7 @@ pub(crate) struct Timelines {
 }
 
 impl Timelines {
-    /// Takes an event, and gives what the page has to know of it.
+    /// Adds an event, and returns the change for the page.
     pub(crate) fn push(&mut self, event: &Value) -> Arc<str> {
         let word = |key: &str| event.get(key).and_then(Value::as_str).unwrap_or_default();
         let (run, kind) = (word("runId"), word("type"));

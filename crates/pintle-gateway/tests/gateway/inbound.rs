@@ -63,7 +63,7 @@ async fn a_fail_closed_observer_that_fails_keeps_the_message_out() {
     let Received::Refused { reason } = received else { panic!("{received:?}") };
     assert!(reason.contains("archive"), "{reason}");
     world.channel.until("the sender is told", |it| it.texts().len() == 1).await;
-    assert!(world.channel.texts()[0].starts_with("This message was not taken"));
+    assert!(world.channel.texts()[0].starts_with("This message was not accepted"));
 }
 
 #[tokio::test]
@@ -80,7 +80,7 @@ async fn new_begins_another_conversation_and_personality_lists_those_there_are()
         "3 messages",
         "A new conversation begins.",
         "1 messages",
-        "This is main. There are: coder, main.",
+        "The personality is main. Available: coder, main.",
     ];
     assert_eq!(world.channel.texts(), expected);
 }

@@ -85,7 +85,7 @@ async fn a_full_chat_gets_a_busy_answer_and_takes_messages_again_later() {
     assert_eq!(say(&gateway, "c", "3", "three").await, Received::Busy);
     assert_eq!(say(&gateway, "c", "3", "three").await, Received::Busy);
     world.channel.until("the sender is told", |it| it.texts().len() == 1).await;
-    assert!(world.channel.texts()[0].starts_with("Too many messages wait here"));
+    assert!(world.channel.texts()[0].starts_with("Too many messages are waiting here"));
     gate.add_permits(3);
     world.channel.until("both are answered", |it| it.texts().len() == 3).await;
     assert!(matches!(say(&gateway, "c", "3", "three").await, Received::Queued { .. }));
@@ -136,7 +136,7 @@ async fn stop_takes_back_a_message_that_waits_for_a_free_slot() {
     gate.add_permits(2);
     world.channel.until("the others are answered", |it| it.texts().len() == 3).await;
     let texts = world.channel.texts_to("c");
-    assert_eq!(texts, ["The message was taken back before its run began.", "echo: next"]);
+    assert_eq!(texts, ["The message was removed before its run began.", "echo: next"]);
 }
 
 /// A gateway that is stopped in the middle of a run has not failed at it.

@@ -206,7 +206,7 @@ async fn a_hook_that_never_fired_and_one_that_is_refused_come_first_with_what_to
     assert!(failing.1.contains("1 of 1 calls failed."), "{}", failing.1);
     assert!(never.1.contains("No run has reached it yet."), "{}", never.1);
     assert!([refused.0, failing.0, never.0, active.0].is_sorted(), "{seen}");
-    assert!(seen.contains("need a look"), "{seen}");
+    assert!(seen.contains("need attention"), "{seen}");
 
     // R13.4: the plugins, with what is wrong first.
     let (unusable, failing, active) = (row("today"), row("linter"), row("style"));

@@ -102,7 +102,7 @@ async fn switching_the_personality_in_a_chat_fires_its_point() {
     let gateway = world.start().await;
     say(&gateway, "c", "1", "/personality coder").await;
     world.channel.until("the switch is answered", |it| !it.texts().is_empty()).await;
-    assert_eq!(world.channel.texts(), ["This is coder now."]);
+    assert_eq!(world.channel.texts(), ["The personality is now coder."]);
     assert!(channel_points(&world).contains(&"personality_switched".to_string()));
 }
 
@@ -143,7 +143,7 @@ async fn a_plugins_handler_fires_only_for_a_personality_that_lists_it() {
     let heard = heard.lock().unwrap().clone();
     assert_eq!(
         heard,
-        ["sending This is coder now.", "received as coder", "sending echo: as coder"]
+        ["sending The personality is now coder.", "received as coder", "sending echo: as coder"]
     );
 }
 

@@ -285,21 +285,21 @@ fn a_machine_without_tmp_has_the_floor() {
         assert!(sandbox.why_not_full().unwrap().contains("the new root"), "{sandbox}");
         return;
     }
-    let program = env::current_exe().unwrap();
-    let folders =
-        [program.parent().unwrap(), users::launcher().parent().unwrap()].map(Path::to_owned);
     let mut bwrap = process::Command::new("bwrap");
     bwrap.args(["--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev"]);
     for link in ["bin", "sbin", "lib", "lib64"] {
         bwrap.args(["--symlink", &format!("usr/{link}"), &format!("/{link}")]);
     }
-    for folder in folders {
-        bwrap.arg("--ro-bind").args([&folder, &folder]);
-    }
+    // The build folder itself may be below `/tmp`.
+    let (program, launcher) = ("/programs/test", "/programs/launcher");
+    bwrap.arg("--ro-bind").arg(env::current_exe().unwrap()).arg(program);
+    bwrap.arg("--ro-bind").arg(users::launcher()).arg(launcher);
     let run = bwrap
         .arg(program)
         .args(["--exact", "setup_failures::a_machine_without_tmp_has_the_floor"])
         .env(WITHOUT_TMP, "1")
+        .env(users::LAUNCHER, launcher)
+        .current_dir("/")
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&run.stdout);

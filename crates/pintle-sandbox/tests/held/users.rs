@@ -16,7 +16,7 @@ const USER: u32 = 65534;
 const LONE_USER: u32 = 64_321;
 
 /// In the environment of a test that runs again: the launcher to use, and a folder that root has prepared.
-const LAUNCHER: &str = "PINTLE_TEST_LAUNCHER";
+pub(crate) const LAUNCHER: &str = "PINTLE_TEST_LAUNCHER";
 const PREPARED: &str = "PINTLE_TEST_PREPARED";
 
 /// The launcher that belongs to this test program.

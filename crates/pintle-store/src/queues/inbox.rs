@@ -1,7 +1,7 @@
 //! Messages that came in, and the lanes in which they wait.
 //!
-//! Each of these runs in a transaction that has the database's write lock from its beginning (`BEGIN IMMEDIATE`), and
-//! takes the lane's row before a sequence number is given out.
+//! Each function runs in a transaction that holds the write lock of the database from its beginning (`BEGIN IMMEDIATE`), and
+//! takes the lane's row before it gives out a sequence number.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(super) fn seen(conn: &Connection, key: &str) -> Result<Option<String>, Fault
     Ok(statement.query_row([key], |row| row.get(0)).optional()?)
 }
 
-/// `false` when the key was there.
+/// `false` when the key is already stored.
 pub(super) fn note(conn: &Connection, key: &str, run_id: &str) -> Result<bool, Fault> {
     let noted = conn
         .prepare_cached(
@@ -209,7 +209,7 @@ pub(super) fn in_state(
     conn: &Connection,
     state: MessageState,
 ) -> Result<Vec<QueuedMessage>, Fault> {
-    // What the index is about comes first: settled messages are many, and none of them is looked at.
+    // The condition of the index comes first, so the many settled messages are not read.
     let indexed = match state {
         MessageState::Queued => "INDEXED BY inbox_open WHERE state IN ('queued', 'parked') AND",
         MessageState::Parked | MessageState::Dead => {

@@ -1,42 +1,23 @@
 //! The ledger of tool calls in memory.
 
-use super::{CallRow, MemoryStore, Tables, now};
+use futures_util::FutureExt;
+
+use super::{Access, CallRow, MemoryStore, Tables, now};
 use crate::store::{
-    ApprovalState, Begun, CallEnd, CallFilter, Claim, Intent, Ledger, StoreError, Stored,
-    StoredCall,
+    ApprovalState, Begun, CallEnd, CallFilter, Claim, FencingToken, Intent, Ledger, StoreError,
+    Stored, StoredCall,
 };
 
 impl Ledger for MemoryStore {
     fn begin_call(&self, claim: &Claim, intent: Intent) -> Stored<'_, Begun> {
-        let epoch = claim.token().epoch;
-        self.fenced(claim, |tables, session_id| {
-            if let Some(id) = &intent.approval_id {
-                let unused = tables.approvals.iter_mut().find(|it| {
-                    it.id == *id
-                        && it.session_id == session_id
-                        && it.args_hash == intent.args_hash
-                        && it.state == ApprovalState::Approved
-                        && it.consumed_at.is_none()
-                });
-                match unused {
-                    Some(approval) => approval.consumed_at = Some(now()),
-                    None => return Ok(Begun::ApprovalUsed),
-                }
-            }
-            let call = StoredCall {
-                id: intent.id,
-                session_id: session_id.to_owned(),
-                run_id: intent.run_id,
-                tool_call_id: intent.tool_call_id,
-                tool: intent.tool,
-                args_hash: intent.args_hash,
-                epoch,
-                begun_at: now(),
-                end: None,
-            };
-            tables.calls.push(CallRow { call, settled: false });
-            Ok(Begun::Started)
-        })
+        let (delay, token) = (self.delay(Access::BeginCall(&intent)), claim.token().clone());
+        async move {
+            delay.await;
+            let mut tables = self.tables();
+            tables.fence(&token)?;
+            Ok(begin(&mut tables, &token, intent))
+        }
+        .boxed()
     }
 
     fn end_call(&self, claim: &Claim, id: &str, end: CallEnd) -> Stored<'_, ()> {
@@ -84,4 +65,33 @@ impl Tables {
             }
         }
     }
+}
+
+fn begin(tables: &mut Tables, token: &FencingToken, intent: Intent) -> Begun {
+    if let Some(id) = &intent.approval_id {
+        let unused = tables.approvals.iter_mut().find(|it| {
+            it.id == *id
+                && it.session_id == token.session_id
+                && it.args_hash == intent.args_hash
+                && it.state == ApprovalState::Approved
+                && it.consumed_at.is_none()
+        });
+        match unused {
+            Some(approval) => approval.consumed_at = Some(now()),
+            None => return Begun::ApprovalUsed,
+        }
+    }
+    let call = StoredCall {
+        id: intent.id,
+        session_id: token.session_id.clone(),
+        run_id: intent.run_id,
+        tool_call_id: intent.tool_call_id,
+        tool: intent.tool,
+        args_hash: intent.args_hash,
+        epoch: token.epoch,
+        begun_at: now(),
+        end: None,
+    };
+    tables.calls.push(CallRow { call, settled: false });
+    Begun::Started
 }

@@ -25,9 +25,9 @@ use tokio::{sync::Notify, time::Instant};
 use crate::{
     run::now_ms,
     store::{
-        Approval, Claim, Claims, FencingToken, IdKind, NewMessage, Note, RecordLoss, Reputation,
-        Session, SessionRule, Store, StoreError, Stored, StoredCall, StoredEvent, StoredMessage,
-        StoredRun, Summary, Ticket,
+        Approval, Claim, Claims, FencingToken, IdKind, Intent, NewMessage, Note, RecordLoss,
+        Reputation, Session, SessionRule, Store, StoreError, Stored, StoredCall, StoredEvent,
+        StoredMessage, StoredRun, Summary, Ticket,
     },
 };
 
@@ -54,12 +54,14 @@ pub struct MemoryStore {
     delay: Option<Delay>,
 }
 
-/// What a store is about to do with a conversation.
+/// What a store is about to do.
 #[derive(Debug, Clone, Copy)]
 pub enum Access<'a> {
-    /// It adds these messages.
+    /// It adds these messages to a conversation.
     Append(&'a [NewMessage]),
-    /// It reads all messages.
+    /// It writes down that this tool call is about to start.
+    BeginCall(&'a Intent),
+    /// It reads all messages of a conversation.
     History,
 }
 

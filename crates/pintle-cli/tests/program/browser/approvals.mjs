@@ -39,11 +39,11 @@ run = await say('run echo no > denied', 'c');
 question = await pending();
 await page.goto(`${base}/approvals`);
 await page.getByRole('button', { name: 'Deny' }).click();
-await until('the denial', async () => (await page.textContent('h1')).includes('No question waits'));
+await until('the denial', async () => (await page.textContent('h1')).includes('No open questions'));
 check((await ended(run)) === 'end_turn' && !made('denied'), 'a denied call does not run');
 await page.goto(`${base}/runs/${run}`);
 check((await page.textContent('main')).includes('never ran'), 'the run says that it never ran');
-if (second) await until('the other tab', async () => (await second.textContent('h1')).includes('No question waits'));
+if (second) await until('the other tab', async () => (await second.textContent('h1')).includes('No open questions'));
 
 async function pendingBut(id) {
   const { api } = await import('./support.mjs');

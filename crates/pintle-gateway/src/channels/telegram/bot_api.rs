@@ -23,10 +23,10 @@ pub(super) enum Problem {
     /// The request was understood and refused.
     #[error("Telegram refuses: {0}")]
     Refused(String),
-    /// It had no effect, and may have one later.
+    /// The call had no effect, and may succeed later.
     #[error("{0}")]
     Failed(String),
-    /// It may have had its effect.
+    /// It is unknown whether the call had an effect.
     #[error("the connection to Telegram broke: {0}")]
     Broken(String),
 }

@@ -49,7 +49,7 @@ const POLL: Duration = Duration::from_secs(50);
 pub struct TelegramConfig {
     /// The bot's token.
     pub token: String,
-    /// The Bot API's address; `https://api.telegram.org` unless a server of one's own is used.
+    /// The Bot API's address; `https://api.telegram.org` unless you run your own server.
     pub base_url: String,
     /// How updates come.
     pub mode: TelegramMode,
@@ -64,7 +64,7 @@ pub enum TelegramMode {
     Webhook {
         /// The address that Telegram is given.
         url: String,
-        /// What every update has to carry.
+        /// The secret that every update must carry.
         secret: String,
     },
 }
@@ -136,7 +136,7 @@ impl TelegramChannel {
         }
     }
 
-    /// Takes one update in. One that this version does not understand is passed over.
+    /// Accepts one update. An unknown kind of update is ignored.
     async fn take(&self, update: Value, inbox: &dyn Inbox) -> Result<(), Problem> {
         let Ok(update) = serde_json::from_value::<Update>(update) else { return Ok(()) };
         let failed = |error: ChannelError| Problem::Failed(error.to_string());
@@ -148,7 +148,7 @@ impl TelegramChannel {
                     .callback_query_id(query_id)
                     .text(clipped(&shown, 200))
                     .build();
-                // The press has its effect; the note is a courtesy, and old queries are refused.
+                // The answer is already stored. The note is optional, and Telegram refuses it for old queries.
                 let _ = self.api.call::<_, bool>("answerCallbackQuery", &params).await;
                 Ok(())
             }
@@ -266,7 +266,7 @@ impl Channel for TelegramChannel {
                     }
                 }
             };
-            // What was not confirmed is delivered again after the next start.
+            // Telegram delivers unconfirmed updates again after the next start.
             tokio::select! {
                 () = stop.cancelled() => Ok(()),
                 received = receiving => {
@@ -340,7 +340,7 @@ impl TelegramWebhook {
         let Ok(update) = serde_json::from_slice::<Value>(body) else {
             return StatusCode::BAD_REQUEST.into_response();
         };
-        // Telegram delivers again what is not answered with 200.
+        // Telegram delivers an update again unless the status is 200.
         match self.0.take(update, &api.gateway).await {
             Ok(()) => StatusCode::OK.into_response(),
             Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),

@@ -1,4 +1,4 @@
-//! What an update says, in the gateway's terms.
+//! Turns updates of Telegram into messages of the gateway.
 
 use frankenstein::types::{Chat, ChatType, User};
 use pintle::points::{InboundMessage, Sender};
@@ -81,7 +81,7 @@ fn said(message: Message, me: &User) -> Option<InboundMessage> {
     Some(said)
 }
 
-/// Who pressed is `from`, whatever chat the message is in.
+/// `from` pressed the button, in any chat.
 fn pressed(query: CallbackQuery) -> Content {
     let Some(token) = query.data else { return Content::Other };
     let press =

@@ -1,5 +1,5 @@
-// What happens, in every tab over one connection. Browsers open six connections to a server at most, so one tab holds the
-// stream and tells the others. When that tab goes, another one takes over where it was.
+// Live events in every tab over one connection. Browsers open at most six connections to a server, so one tab holds the
+// stream and forwards it to the others. When that tab closes, another one takes over at the same event.
 
 const channel = new BroadcastChannel('pintle');
 const listeners = new Set();
@@ -11,7 +11,7 @@ export function listen(listener) {
   listeners.add(listener);
 }
 
-/** What this tab makes of a message of the stream. */
+/** Handles a message of the stream. */
 export function take(message) {
   if (message.state !== undefined) return show(message.state);
   if (message.id) {
@@ -45,7 +45,7 @@ function show(state) {
 
 let source = null;
 
-/** Holds the stream for as long as this tab lives. */
+/** Holds the stream while this tab is open. */
 function hold() {
   source = new EventSource(`/events?after=${encodeURIComponent(last)}`);
   source.onopen = () => tell({ state: EventSource.OPEN });
@@ -53,7 +53,7 @@ function hold() {
   source.addEventListener('gap', () => tell({ event: { type: 'gap', rows: [] } }));
   source.onerror = () => {
     tell({ state: EventSource.CONNECTING });
-    // The server answered with something else than a stream: the browser gives up, this tab does not.
+    // The server did not answer with a stream: the browser gives up, this tab tries again.
     if (source.readyState === EventSource.CLOSED) setTimeout(hold, 2000);
   };
   return new Promise(() => {});

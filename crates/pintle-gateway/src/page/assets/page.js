@@ -1,11 +1,11 @@
-// Keeps a page up to date: parts marked with `data-fresh` are fetched again, as the server makes them, when something happened.
+// Keeps a page up to date: parts marked with `data-fresh` are fetched again, as the server makes them, after an event.
 
 import { listen } from './live.js';
 import { Timeline } from './timeline.js';
 
 const SOON = 300;
 const SLOW = 3000;
-// Another program may have asked or answered: no event tells of that.
+// Another program may have asked or answered a question: this server sends no event for that.
 const ANYWAY = 5000;
 
 /** The page as the server makes it now. No text becomes markup here: the browser parses the response itself. */
@@ -21,7 +21,7 @@ function fetchPage() {
   });
 }
 
-/** Takes what is new and leaves what is the same, so that focus and half-written words stay. */
+/** Replaces the parts that changed, and keeps the others, so focus and half-typed text stay. */
 function freshen(old, now) {
   if (old.isEqualNode(now)) return;
   const children = [...now.children];
@@ -54,7 +54,7 @@ async function refresh() {
     }
     if (now.title) document.title = now.title;
   } catch {
-    // The connection is gone; the bar says so.
+    // The connection is lost; the bar shows that.
   }
   busy = false;
 }

@@ -1,5 +1,5 @@
-// A run as a timeline to scale. All rows are kept as data; only those on the screen are in the document, so that 10,000 of
-// them are no slower than ten. The server makes the rows; this file places them.
+// A run as a timeline to scale. All rows are kept as data; only those on the screen are in the document, so 10,000 of
+// them are as fast as ten. The server makes the rows; this file places them.
 
 const AROUND = 8;
 const LEAST_GAP = 1000;
@@ -26,10 +26,10 @@ function time(ms) {
   return `${Math.floor(seconds / 3600)} h ${Math.round((seconds % 3600) / 60)} min`;
 }
 
-/** Times to percent of the width. Long gaps in which only a person was waited for are folded. */
+/** Converts times to percent of the width. Long waits for a person are folded. */
 class Scale {
   constructor() {
-    /** When something worked, in order; near ones are one. */
+    /** The spans in which something ran, in order; spans that are close are merged. */
     this.work = [];
   }
 
@@ -185,7 +185,7 @@ export class Timeline {
     }
   }
 
-  /** An event of the stream. What the rows have already is left out. */
+  /** Adds an event of the stream, unless the rows have it already. */
   take(event, id) {
     if (event.type === 'gap') return this.load();
     if (event.run !== this.run || event.rows.length === 0) return;
@@ -239,12 +239,12 @@ export class Timeline {
     return true;
   }
 
-  /** Hooks that let everything pass are one row together, unless all are wanted. */
+  /** Hooks that allowed everything share one row, unless the filter shows all. */
   isFolded(row) {
     return row.kind === 'hook' && row.mark === 'ok' && !row.changed && !this.chosen?.hooks && !this.chosen?.isActive;
   }
 
-  /** The rows as they stand: each behind the one that it belongs to, whatever came in between. */
+  /** The rows in the order of the page: each after its parent. */
   ordered() {
     const [top, below] = [[], new Map()];
     for (const row of this.rows) {
@@ -256,7 +256,7 @@ export class Timeline {
     return below.size ? top.flatMap(walk) : top;
   }
 
-  /** Where a new row stands: behind the last one that belongs to the same call. */
+  /** The place of a new row: after the last row of the same call. */
   behind(row) {
     const isBelow = (i) => i !== undefined && (i === row.under || isBelow(this.rows[i].under));
     let at = row.under === undefined ? 0 : this.view.length;
@@ -332,7 +332,7 @@ export class Timeline {
     for (let at = this.laid; at < this.view.length; at += 1) this.tops[at + 1] = this.tops[at] + this.heightOf(this.view[at]);
     this.laid = this.view.length;
     this.list.style.height = `${this.tops[this.view.length]}px`;
-    // What goes on ends now.
+    // An open row ends at the current time.
     this.now = this.going.size ? Date.now() - this.ahead : 0;
     this.scale.lay(this.now);
     this.drawAxis();

@@ -83,11 +83,11 @@ impl Timeline {
                 self.add(made)
             }
         };
-        // A program says no by its exit code: that is no failure.
+        // A program blocks by its exit code, which is not a failure.
         let is_exit = self.rows.get(hook).is_some_and(|row| row.word == "exit");
         self.head.failed = self.head.failed.saturating_sub(usize::from(is_exit));
         self.change(hook, |row| {
-            // One that broke keeps the word for that.
+            // A hook that failed keeps the word for its failure.
             if is_exit {
                 (row.mark, row.word) = (Mark::Block, "blocked".into());
             }

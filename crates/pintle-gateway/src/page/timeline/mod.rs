@@ -12,7 +12,7 @@ use super::{
     words::{cut, duration, grouped, one_line, plural},
 };
 
-/// A call that the model made and of which nothing else is known yet.
+/// A call that the model made and that has no other event yet.
 struct Announced {
     key: CallKey,
     tool: String,
@@ -22,7 +22,7 @@ struct Announced {
 /// Calls of sub-agents may have the same ids.
 type CallKey = (String, String);
 
-/// Where a run stands in the timeline: a sub-agent's below the call that started it.
+/// The place of a run in the timeline. A sub-agent's run is below the call that started it.
 #[derive(Clone, Default)]
 struct Place {
     level: usize,
@@ -48,12 +48,12 @@ pub(crate) struct Timeline {
     runs: HashMap<String, Place>,
     /// The run of each session.
     sessions: HashMap<String, String>,
-    /// The rows that the event under way has touched.
+    /// The rows that the current event changed.
     touched: Vec<usize>,
 }
 
 impl Timeline {
-    /// An empty one that keeps so many characters of each text.
+    /// An empty timeline that keeps at most so many characters of each text.
     pub(crate) fn new(longest: usize) -> Self {
         Self {
             head: Head::default(),
@@ -69,7 +69,7 @@ impl Timeline {
         }
     }
 
-    /// Takes the next event, and says which rows it added or changed.
+    /// Adds the next event, and returns the rows that it added or changed.
     pub(crate) fn push(&mut self, event: &Value) -> Vec<usize> {
         let run = word(event, "runId").to_string();
         let at = number(event, "ts");
@@ -120,10 +120,10 @@ impl Timeline {
         cut(text, self.longest)
     }
 
-    /// The rows in the order of the page: each behind the one that it stands below, and behind all that already do.
+    /// The rows in the order of the page: each after its parent and the parent's earlier rows.
     pub(crate) fn in_order(self) -> Vec<Row> {
         let above: Vec<Option<usize>> = self.rows.iter().map(|row| row.under).collect();
-        // Where a row stands is the way to it from the top.
+        // Rows are sorted by their path from the top.
         let way = |row: &Row| {
             let way = std::iter::successors(Some(row.i), |i| above.get(*i).copied().flatten());
             let mut way: Vec<usize> = way.collect();
@@ -135,7 +135,7 @@ impl Timeline {
         rows
     }
 
-    /// Where the run of this event stands.
+    /// The place of the event's run.
     fn place(&mut self, run: &str, event: &Value) -> Place {
         if let Some(place) = self.runs.get(run) {
             return place.clone();
@@ -218,7 +218,7 @@ impl Timeline {
         self.runs.entry(run.to_string()).or_default().prompt = Some(row);
     }
 
-    /// The row of the model request under way. It begins with its first hook, or is made when it ends.
+    /// The row of the current model request. It begins with the first hook of the request, or is made when the request ends.
     fn request(&mut self, run: &str, at: f64) -> usize {
         let place = self.runs.entry(run.to_string()).or_default();
         if let Some(row) = place.request.filter(|_| place.is_asking) {

@@ -49,7 +49,10 @@ async fn a_stream_of_a_command_ends() {
         let body =
             tokio::time::timeout(Duration::from_secs(20), to_bytes(response.into_body(), 1 << 20));
         let body = String::from_utf8(body.await.expect("it ends").unwrap().to_vec()).unwrap();
-        assert!(body.contains("event: done") && body.contains("This is main."), "{body}");
+        assert!(
+            body.contains("event: done") && body.contains("The personality is main."),
+            "{body}"
+        );
     }
 }
 
