@@ -40,7 +40,8 @@ fn agent_schema() -> serde_json::Value {
     pintle_profile::agent_schema(&in_profiles(&BUILT_IN))
 }
 
-/// What is said of each profile, on one page.
+/// What is said of each profile, on one page: as it is drawn, without the empty margin above and below each line of the file.
+/// The smaller snapshots have the whole drawing.
 fn page(
     cases: impl IntoIterator<Item = (impl AsRef<str>, Result<Profile, ProfileErrors>)>,
 ) -> String {
@@ -54,7 +55,8 @@ fn page(
         let drawn = errors.render(false);
         let (drawn, end) = drawn.rsplit_once("\n\n").unwrap();
         let count = end.strip_suffix(": the profile was not loaded").unwrap();
-        page += &format!("== {name}: {count}\n{drawn}\n\n");
+        let lines: Vec<&str> = drawn.lines().filter(|line| line.trim() != "|").collect();
+        page += &format!("== {name}: {count}\n{}\n\n", lines.join("\n"));
     }
     page
 }
