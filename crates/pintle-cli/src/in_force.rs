@@ -127,7 +127,7 @@ fn find(environment: &Environment, who: &Who) -> Result<(Found, Option<PathBuf>)
         return Ok((if folder == here { Found::Here } else { Found::Above }, Some(dir)));
     }
     // Settings that cannot be read are reported by the command itself.
-    Ok(match environment.settings()?.ok().and_then(|operator| operator.profile) {
+    Ok(match environment.settings()?.ok().and_then(|operator| operator.profile.clone()) {
         Some(named) => (Found::Settings, Some(environment.beside_settings(&named)?)),
         None => (Found::Nowhere, None),
     })

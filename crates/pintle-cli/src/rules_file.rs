@@ -38,7 +38,7 @@ pub(crate) fn standing(file: &Path, workspace: &Path, approvers: &[String]) -> V
 }
 
 fn rules_in(text: &str) -> Vec<WrittenRule> {
-    read(text).map(|it| it.approvals).unwrap_or_default()
+    read(text).map(|it| it.approvals.clone()).unwrap_or_default()
 }
 
 fn read(text: &str) -> Result<Operator, ProfileErrors> {

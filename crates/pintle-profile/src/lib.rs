@@ -45,8 +45,8 @@ pub use hook_commands::Run;
 pub use json::read_json;
 pub use operator::{
     Consumer, ConsumerSettings, Effective, LoopBudgetSettings, OPERATOR_FILE, Operator,
-    OperatorEnv, RecordSettings, SandboxMode, SandboxNetwork, SandboxOfServer, SandboxSettings,
-    SkillQueueSettings, WrittenRule, operator_schema,
+    OperatorEnv, OperatorFile, RecordSettings, SandboxMode, SandboxNetwork, SandboxOfServer,
+    SandboxSettings, SkillQueueSettings, WrittenRule, operator_schema,
 };
 pub use profile::{AGENT_FILE, Bounds, HOOKS_FOLDER, Profile};
 pub use read::{read_file, read_inside};

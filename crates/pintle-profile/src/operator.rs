@@ -8,19 +8,18 @@ mod sandbox;
 
 pub use approvals::WrittenRule;
 pub use consumers::{Consumer, ConsumerSettings, LoopBudgetSettings, SkillQueueSettings};
-pub use file::{OPERATOR_FILE, operator_schema};
+pub use file::{OPERATOR_FILE, OperatorFile, operator_schema};
 pub use records::RecordSettings;
 pub use sandbox::{SandboxMode, SandboxNetwork, SandboxOfServer, SandboxSettings};
 
-use crate::document::Node;
+use crate::document::{Field, Node};
 use crate::report::{Problem, place};
 use crate::webhook::{WebhookAllowlist, allowlist_entry, is_loopback};
 use crate::{AGENT_FILE, Limits, Profile, ProfileErrors, Uses, Warning, Written};
 use pintle::similar::nearest;
 use pintle_policy::{Level, ToolSpec, Zone};
 use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use url::{Host, Url};
 
 /// The values of the operator's environment variables, read by the program and passed in.
@@ -36,17 +35,10 @@ pub struct OperatorEnv<'a> {
     pub tools: &'a [ToolSpec],
 }
 
-/// What the operator allows. A profile can only have less.
+/// What the operator allows: the settings of pintle.toml, found right. A profile can only have less.
 #[derive(Debug, Clone)]
 pub struct Operator {
-    /// The loosest level a profile may have, and the one it has if it asks for none.
-    pub level: Level,
-    /// The profile to use where nothing nearer names one; as written.
-    pub profile: Option<String>,
-    /// Whether profiles may run programs as hooks.
-    pub allow_command_hooks: bool,
-    /// Whether observers are off. Gates stay on.
-    pub disable_hooks: bool,
+    settings: OperatorFile,
     /// Where webhooks may go. An empty list leaves this machine.
     pub webhooks: WebhookAllowlist,
     /// Who may answer approvals: at least one. Without a list in the file it is `operator` alone.
@@ -55,27 +47,18 @@ pub struct Operator {
     pub approval_timeout_ms: u64,
     /// The most a run may take; what is left out is the profile's to say.
     pub limits: Limits,
-    /// Names of environment variables whose values are secrets, beside the ones the program knows.
-    pub secrets: Vec<String>,
-    /// What hooks that are programs get in their environment, beside the allowlist (R8.6).
-    pub hook_env: BTreeMap<String, String>,
-    /// What webhooks are sent through; nothing in the environment says so (R10.5).
-    pub webhook_proxy: Option<String>,
-    /// What runs without a question, in the order written (R11.7).
-    pub approvals: Vec<WrittenRule>,
-    /// What confined processes may read, write and reach.
-    pub sandbox: SandboxSettings,
-    /// The built-in consumers.
-    pub consumers: ConsumerSettings,
-    /// How many records of runs are kept.
-    pub records: RecordSettings,
-    /// Where runs are sent as traces.
-    pub otlp: Option<String>,
-    /// Whether prompts, answers, arguments and results are sent with them.
-    pub otlp_content: bool,
     /// The file, for saying where in it something is written.
     document: Node,
     source: String,
+}
+
+/// For reading alone: what was checked stays as it was.
+impl Deref for Operator {
+    type Target = OperatorFile;
+
+    fn deref(&self) -> &OperatorFile {
+        &self.settings
+    }
 }
 
 /// What holds for a profile once the operator has had their say.
@@ -102,7 +85,7 @@ impl Operator {
     /// With everything in either that cannot be understood, at once. The program must not start with half of it.
     pub fn new(file: &str, env: OperatorEnv<'_>) -> Result<Self, ProfileErrors> {
         let mut errors = ProfileErrors::default();
-        let (read, document, problems) = file::read(file, env.tools);
+        let (mut settings, document, problems) = file::read(file, env.tools);
         errors.add(OPERATOR_FILE, file, problems);
         let allow_command_hooks =
             switch("PINTLE_ALLOW_COMMAND_HOOKS", env.allow_command_hooks, &mut errors);
@@ -111,33 +94,25 @@ impl Operator {
         if !errors.is_empty() {
             return Err(errors);
         }
-        let entries = read.webhook_allowlist.iter().map(String::as_str).chain(from_env);
+        let entries = settings.webhook_allowlist.iter().map(String::as_str).chain(from_env);
+        let webhooks = WebhookAllowlist::new(entries).map_err(|why| {
+            errors.add(OPERATOR_FILE, file, vec![Problem::new(0..0, why)]);
+            errors
+        })?;
+        settings.allow_command_hooks = allow_command_hooks.unwrap_or(settings.allow_command_hooks);
+        settings.disable_hooks = disable_hooks.unwrap_or(settings.disable_hooks);
+        approvals::place_all(&mut settings.approvals, &document, file);
         Ok(Self {
-            level: read.level,
-            profile: read.profile,
-            allow_command_hooks: allow_command_hooks.unwrap_or(read.allow_command_hooks),
-            disable_hooks: disable_hooks.unwrap_or(read.disable_hooks),
-            webhooks: WebhookAllowlist::new(entries).map_err(|why| {
-                errors.add(OPERATOR_FILE, file, vec![Problem::new(0..0, why)]);
-                errors
-            })?,
-            approvers: read.approvers.unwrap_or_else(|| vec![OPERATOR.to_owned()]),
-            approval_timeout_ms: read.approval_timeout_ms.unwrap_or(HALF_AN_HOUR_MS),
+            webhooks,
+            approvers: settings.approvers.take().unwrap_or_else(|| vec![OPERATOR.to_owned()]),
+            approval_timeout_ms: settings.approval_timeout_ms.unwrap_or(HALF_AN_HOUR_MS),
             limits: Limits {
-                max_turns: read.max_turns,
-                max_cost_usd: read.max_cost_usd,
-                max_seconds: read.max_seconds,
+                max_turns: settings.max_turns,
+                max_cost_usd: settings.max_cost_usd,
+                max_seconds: settings.max_seconds,
                 context_tokens: None,
             },
-            secrets: read.secrets,
-            hook_env: read.hook_env,
-            webhook_proxy: read.webhook_proxy,
-            approvals: approvals::placed(read.approvals, &document, file),
-            sandbox: read.sandbox,
-            consumers: read.consumers,
-            records: read.records,
-            otlp: read.otlp,
-            otlp_content: read.otlp_content,
+            settings,
             document,
             source: file.to_owned(),
         })
@@ -228,12 +203,11 @@ impl Operator {
         file: &Node,
         uses: impl Iterator<Item = &'u Uses>,
     ) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        self.judge_level(file, &mut problems);
-        self.judge_approvers(file, &mut problems);
-        self.judge_timeout(file, &mut problems);
-        self.judge_limits(file, &mut problems);
-        self.judge_reach(file, uses, &mut problems);
+        let mut problems: Vec<Problem> = self.judge_level(file).into_iter().collect();
+        problems.extend(self.judge_approvers(file));
+        problems.extend(self.judge_timeout(file));
+        problems.extend(self.judge_limits(file));
+        problems.extend(self.judge_reach(file, uses));
         problems
     }
 
@@ -246,10 +220,10 @@ impl Operator {
     pub fn hold(&self, profile: &Profile) -> Result<Effective, ProfileErrors> {
         let mut problems = Vec::new();
         if self.approvers_of(profile).is_empty() {
-            self.judge_approvers(&profile.document, &mut problems);
+            problems.extend(self.judge_approvers(&profile.document));
         }
         let uses = profile.hooks.iter().map(|hook| &hook.uses);
-        self.judge_reach(&profile.document, uses, &mut problems);
+        problems.extend(self.judge_reach(&profile.document, uses));
         self.unless(problems, profile)
     }
 
@@ -296,122 +270,99 @@ impl Operator {
     }
 
     /// What the profile runs, and where it sends.
-    fn judge_reach<'u>(
-        &self,
-        file: &Node,
-        uses: impl Iterator<Item = &'u Uses>,
-        problems: &mut Vec<Problem>,
-    ) {
+    fn judge_reach<'u>(&self, file: &Node, uses: impl Iterator<Item = &'u Uses>) -> Vec<Problem> {
+        let mut problems = Vec::new();
         for Uses { program, zone, url, .. } in uses {
-            if let Some(program) = program {
-                self.judge_program(&program.span, "a command hook", problems);
-            }
-            if let Some(zone) = zone.as_ref().filter(|zone| zone.value > Zone::Build) {
-                self.judge_width(&zone.span, problems);
-            }
-            if let Some(url) = url {
-                self.judge_url(url, "webhooks", problems);
-            }
-        }
-        for url in crate::channels::addresses(file) {
-            self.judge_url(&url, "channels", problems);
-        }
-        for server in file.table("mcpServers") {
-            if let Some(command) = server.value.get("command") {
-                self.judge_program(&command.span, "a program to start", problems);
-            }
-            let zone = server.value.get("zone").filter(|it| it.text() == Some("machine"));
-            if let Some(zone) = zone {
-                self.judge_width(&zone.span, problems);
-            }
-        }
-    }
-
-    fn judge_level(&self, file: &Node, problems: &mut Vec<Problem>) {
-        let Some((level, node)) = asked::<Level>(file, "security", "level") else { return };
-        if level < self.level {
-            let (level, floor) = (level.name(), self.level.name());
-            let message = format!("the level `{level}` is looser than the operator's `{floor}`");
-            let help = format!("write `{floor}` or a stricter one, or leave it out");
-            let allow =
-                format!("to allow it, the operator writes `level = \"{level}\"` in pintle.toml");
-            problems.push(too_much(node, message, help).help(allow));
-        }
-    }
-
-    fn judge_approvers(&self, file: &Node, problems: &mut Vec<Problem>) {
-        // A profile that names who may say yes for it would approve itself.
-        for node in file.get("security").map(|it| it.list("approvers")).unwrap_or_default() {
-            if let Some(who) = node.text().filter(|who| self.approvers.iter().all(|it| it != who)) {
-                let message = format!("`{who}` is not among the operator's approvers");
-                let help =
-                    "remove the name, or let the operator add it to `approvers` in pintle.toml";
-                problems.push(too_much(node, message, help));
-            }
-        }
-    }
-
-    fn judge_timeout(&self, file: &Node, problems: &mut Vec<Problem>) {
-        let (most, asked) =
-            (self.approval_timeout_ms, asked::<u64>(file, "security", "approvalTimeoutMs"));
-        if let Some((_, node)) = asked.filter(|(wanted, _)| *wanted > most) {
-            let message = format!("approvals would wait longer than the operator's {most} ms");
-            let help = format!(
-                "write {most} or less; the operator sets `approval_timeout_ms` in pintle.toml"
+            let wider = zone.as_ref().filter(|zone| zone.value > Zone::Build);
+            problems.extend(
+                program.as_ref().and_then(|it| self.judge_program(&it.span, "a command hook")),
             );
-            problems.push(too_much(node, message, help));
+            problems.extend(wider.and_then(|zone| self.judge_width(&zone.span)));
+            problems.extend(url.as_ref().and_then(|url| self.judge_url(url, "webhooks")));
         }
+        let addresses = crate::channels::addresses(file);
+        problems.extend(addresses.iter().filter_map(|url| self.judge_url(url, "channels")));
+        for Field { value: server, .. } in file.table("mcpServers") {
+            let program = server.get("command");
+            let wider = server.get("zone").filter(|it| it.text() == Some("machine"));
+            problems
+                .extend(program.and_then(|it| self.judge_program(&it.span, "a program to start")));
+            problems.extend(wider.and_then(|zone| self.judge_width(&zone.span)));
+        }
+        problems
     }
 
-    fn judge_limits(&self, file: &Node, problems: &mut Vec<Problem>) {
+    fn judge_level(&self, file: &Node) -> Option<Problem> {
+        let (level, node) = asked::<Level>(file, "security", "level")?;
+        let (name, floor) = (level.name(), self.level.name());
+        let message = format!("the level `{name}` is looser than the operator's `{floor}`");
+        let help = format!("write `{floor}` or a stricter one, or leave it out");
+        let allow = format!("to allow it, the operator writes `level = \"{name}\"` in pintle.toml");
+        (level < self.level).then(|| too_much(node, message, help).help(allow))
+    }
+
+    fn judge_approvers(&self, file: &Node) -> Vec<Problem> {
+        // A profile that names who may say yes for it would approve itself.
+        let named = file.get("security").map(|it| it.list("approvers")).unwrap_or_default();
+        let stranger = |node: &Node| {
+            let who = node.text().filter(|who| self.approvers.iter().all(|it| it != who))?;
+            let message = format!("`{who}` is not among the operator's approvers");
+            let help = "remove the name, or let the operator add it to `approvers` in pintle.toml";
+            Some(too_much(node, message, help))
+        };
+        named.iter().filter_map(stranger).collect()
+    }
+
+    fn judge_timeout(&self, file: &Node) -> Option<Problem> {
+        let (wanted, node) = asked::<u64>(file, "security", "approvalTimeoutMs")?;
+        let most = self.approval_timeout_ms;
+        let message = format!("approvals would wait longer than the operator's {most} ms");
+        let help =
+            format!("write {most} or less; the operator sets `approval_timeout_ms` in pintle.toml");
+        (wanted > most).then(|| too_much(node, message, help))
+    }
+
+    fn judge_limits(&self, file: &Node) -> impl Iterator<Item = Problem> {
         let most = self.limits;
         #[allow(clippy::cast_precision_loss, reason = "seconds beyond 2^53 do not come to pass")]
         let seconds = most.max_seconds.map(|seconds| seconds as f64);
-        for (field, setting, most) in [
+        let rows = [
             ("maxTurns", "max_turns", most.max_turns.map(f64::from)),
             ("maxCostUsd", "max_cost_usd", most.max_cost_usd),
             ("maxSeconds", "max_seconds", seconds),
-        ] {
-            let asked = asked::<f64>(file, "limits", field);
-            let (Some((wanted, node)), Some(most)) = (asked, most) else { continue };
-            if wanted > most {
-                let message = format!("`{field}` is more than the operator's {most}");
-                let help =
-                    format!("write {most} or less; the operator sets `{setting}` in pintle.toml");
-                problems.push(too_much(node, message, help));
-            }
-        }
+        ];
+        rows.into_iter().filter_map(|(field, setting, most)| {
+            let ((wanted, node), most) = asked::<f64>(file, "limits", field).zip(most)?;
+            let message = format!("`{field}` is more than the operator's {most}");
+            let help =
+                format!("write {most} or less; the operator sets `{setting}` in pintle.toml");
+            (wanted > most).then(|| too_much(node, message, help))
+        })
     }
 
     /// A hook or a server asks for more than the default sandbox gives.
-    fn judge_width(&self, span: &Range<usize>, problems: &mut Vec<Problem>) {
-        if self.sandbox.allow_wider_hooks == Some(false) {
-            let message = "the operator has not allowed a wider sandbox";
-            let allow = "to allow it, the operator writes `allow_wider_hooks = true` under `[sandbox]` in pintle.toml";
-            let problem =
-                Problem::at(span.clone(), message, "wider than the default", "remove the field");
-            problems.push(problem.help(allow));
-        }
+    fn judge_width(&self, span: &Range<usize>) -> Option<Problem> {
+        let message = "the operator has not allowed a wider sandbox";
+        let allow = "to allow it, the operator writes `allow_wider_hooks = true` under `[sandbox]` in pintle.toml";
+        let label = "wider than the default";
+        let problem = || Problem::at(span.clone(), message, label, "remove the field").help(allow);
+        (self.sandbox.allow_wider_hooks == Some(false)).then(problem)
     }
 
-    fn judge_program(&self, span: &Range<usize>, what: &str, problems: &mut Vec<Problem>) {
-        if !self.allow_command_hooks {
-            let message = "this profile runs programs, which is off by default";
-            let help = "read what it runs; if you trust it, set PINTLE_ALLOW_COMMAND_HOOKS=1, or `allow_command_hooks = true` in pintle.toml";
-            problems.push(Problem::at(span.clone(), message, what, help));
-        }
+    fn judge_program(&self, span: &Range<usize>, what: &str) -> Option<Problem> {
+        let message = "this profile runs programs, which is off by default";
+        let help = "read what it runs; if you trust it, set PINTLE_ALLOW_COMMAND_HOOKS=1, or `allow_command_hooks = true` in pintle.toml";
+        (!self.allow_command_hooks).then(|| Problem::at(span.clone(), message, what, help))
     }
 
-    fn judge_url(&self, written: &Written<String>, what: &str, problems: &mut Vec<Problem>) {
-        let Ok(url) = Url::parse(&written.value) else { return };
-        if !self.allows_webhook(&url) {
-            let message = format!("the operator has not allowed {what} to this place");
-            let place = format!("{}{}", url.origin().ascii_serialization(), url.path());
-            let help = format!(
-                "to allow it, add {place} to PINTLE_WEBHOOK_ALLOWLIST, or to `webhook_allowlist` in pintle.toml"
-            );
-            problems.push(Problem::at(written.span.clone(), message, "not on the allowlist", help));
-        }
+    fn judge_url(&self, written: &Written<String>, what: &str) -> Option<Problem> {
+        let url = Url::parse(&written.value).ok().filter(|url| !self.allows_webhook(url))?;
+        let message = format!("the operator has not allowed {what} to this place");
+        let place = format!("{}{}", url.origin().ascii_serialization(), url.path());
+        let help = format!(
+            "to allow it, add {place} to PINTLE_WEBHOOK_ALLOWLIST, or to `webhook_allowlist` in pintle.toml"
+        );
+        Some(Problem::at(written.span.clone(), message, "not on the allowlist", help))
     }
 }
 

@@ -202,7 +202,7 @@ fn of_broken(
         return Err(problem);
     }
     let disabled = settings.as_ref().is_ok_and(|operator| operator.disable_hooks);
-    let settings = settings.map(|operator| operator.consumers).unwrap_or_default();
+    let settings = settings.map(|operator| operator.consumers.clone()).unwrap_or_default();
     let built_ins = Registry::new();
     let host = consumers::Host { settings: &settings, workspace: dir, data: dir, classifier: None };
     consumers::bind(&host, &built_ins).map_err(Problem::new)?;

@@ -41,13 +41,11 @@ fn zones(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// Adds where in the file each rule is written.
-pub(super) fn placed(mut rules: Vec<WrittenRule>, file: &Node, text: &str) -> Vec<WrittenRule> {
-    let tables = file.list("approvals");
-    for (rule, table) in rules.iter_mut().zip(tables) {
+pub(super) fn place_all(rules: &mut [WrittenRule], file: &Node, text: &str) {
+    for (rule, table) in rules.iter_mut().zip(file.list("approvals")) {
         rule.line = place(text, table.span.start).0;
         rule.span = lines(table, text).unwrap_or_default();
     }
-    rules
 }
 
 /// From the `[[approvals]]` of a table, with a blank line before it, to the end of its last line.

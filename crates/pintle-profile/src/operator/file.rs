@@ -25,16 +25,16 @@ pub const OPERATOR_FILE: &str = "pintle.toml";
 /// Everything in it may be left out.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct OperatorFile {
+pub struct OperatorFile {
     /// The loosest level that a profile may have.
-    pub(super) level: Level,
+    pub level: Level,
     /// The profile to use where none is found nearer: a path from this file's folder, or with `~/`. `PINTLE_PROFILE` goes before it.
     #[schemars(extend("format" = "non-empty"))]
-    pub(super) profile: Option<String>,
+    pub profile: Option<String>,
     /// Whether profiles may run programs: command hooks, and MCP servers that are started. `PINTLE_ALLOW_COMMAND_HOOKS` goes before it.
-    pub(super) allow_command_hooks: bool,
+    pub allow_command_hooks: bool,
     /// Switches observers off (`log`, `save_json`, `webhook`, and plugins that only watch). Gates stay on. `PINTLE_DISABLE_HOOKS` goes before it.
-    pub(super) disable_hooks: bool,
+    pub disable_hooks: bool,
     /// Where webhooks may go, by origin and path; this machine only if it is left out. `PINTLE_WEBHOOK_ALLOWLIST` goes before it.
     pub(super) webhook_allowlist: Vec<String>,
     /// Who may answer questions: users of this machine, and `operator` for the user who runs pintle. Default: `operator`.
@@ -52,25 +52,25 @@ pub(super) struct OperatorFile {
     #[schemars(range(min = 1))]
     pub(super) max_seconds: Option<u64>,
     /// Names of variables whose values are removed from everything that hooks, webhooks and logs get.
-    pub(super) secrets: Vec<String>,
+    pub secrets: Vec<String>,
     /// Variables that command hooks get.
-    pub(super) hook_env: BTreeMap<String, String>,
+    pub hook_env: BTreeMap<String, String>,
     /// The proxy for webhooks to other machines. `http_proxy` and its like are ignored.
     #[schemars(extend("format" = "proxy-url"))]
-    pub(super) webhook_proxy: Option<String>,
+    pub webhook_proxy: Option<String>,
     /// Calls that run without a question.
-    pub(super) approvals: Vec<WrittenRule>,
+    pub approvals: Vec<WrittenRule>,
     /// What confined processes may read, write and reach.
-    pub(super) sandbox: SandboxSettings,
+    pub sandbox: SandboxSettings,
     /// The built-in consumers: which are off, and how the others work.
-    pub(super) consumers: ConsumerSettings,
+    pub consumers: ConsumerSettings,
     /// The OTLP/HTTP endpoint that gets every run as a trace, like `http://localhost:4318`: https, or http to this machine.
     #[schemars(extend("format" = "http-url"))]
-    pub(super) otlp: Option<String>,
+    pub otlp: Option<String>,
     /// Whether traces have prompts, answers, arguments and results too.
-    pub(super) otlp_content: bool,
+    pub otlp_content: bool,
     /// How many records of runs are kept.
-    pub(super) records: RecordSettings,
+    pub records: RecordSettings,
 }
 
 /// Read several times in a start.

@@ -14,79 +14,78 @@ fn field(inner: &str) -> String {
     format!("{{\n  {inner}\n}}\n")
 }
 
+fn save(path: &str) -> String {
+    action(&format!(r#"{{ "action": "save_json", "path": "{path}" }}"#))
+}
+
+fn post(url: &str) -> String {
+    action(&format!(r#"{{ "action": "webhook", "url": "{url}" }}"#))
+}
+
+fn command(fields: &str) -> String {
+    action(&format!(r#"{{ "action": "command", {fields} }}"#))
+}
+
+fn server(fields: &str) -> String {
+    field(&format!(r#""mcpServers": {{ "files": {{ {fields} }} }}"#))
+}
+
+fn guard(fields: &str) -> String {
+    field(&format!(r#""policies": [{{ {fields} }}]"#))
+}
+
 fn cases() -> Vec<(&'static str, String)> {
     vec![
         ("empty_file", String::new()),
         ("byte_order_mark", "\u{feff}{}".into()),
-        (
-            "save_among_the_scripts",
-            action("{ \"action\": \"save_json\", \"path\": \"hooks/events.jsonl\" }"),
-        ),
+        ("save_among_the_scripts", save("hooks/events.jsonl")),
         ("not_json", "{ name: 1 }".into()),
         ("trailing_comma", "{\n  \"name\": \"a\",\n}\n".into()),
         ("unclosed_object", "{\n  \"name\": \"a\"\n".into()),
         ("single_quotes", "{ 'name': 'a' }".into()),
         ("two_values", "{} {}".into()),
         ("a_list_at_the_top", "[]".into()),
-        ("unknown_field", field("\"nmae\": \"a\"")),
-        ("unknown_field_like_nothing", field("\"zzzzzz\": 1")),
+        ("unknown_field", field(r#""nmae": "a""#)),
+        ("unknown_field_like_nothing", field(r#""zzzzzz": 1"#)),
         ("duplicate_field", field("\"name\": \"a\",\n  \"name\": \"b\"")),
-        ("name_is_a_number", field("\"name\": 3")),
-        ("name_is_empty", field("\"name\": \" \"")),
-        ("name_is_null", field("\"name\": null")),
-        ("unknown_bucket", hooks("\"onToolcall\": []")),
-        ("bucket_by_point_name", hooks("\"tool.pre\": []")),
-        ("bucket_is_an_object", hooks("\"onStart\": { \"action\": \"log\" }")),
-        ("unknown_action", action("{ \"action\": \"aprove\" }")),
-        ("unknown_action_like_nothing", action("{ \"action\": \"rewrite\" }")),
-        ("no_action", action("{ \"tools\": [\"*\"] }")),
-        ("misspelt_action_key", action("{ \"acton\": \"log\" }")),
-        ("action_is_a_text", action("\"log\"")),
-        ("unknown_field_in_action", action("{ \"action\": \"log\", \"lvl\": \"info\" }")),
-        ("unknown_log_level", action("{ \"action\": \"log\", \"level\": \"warning\" }")),
-        ("webhook_without_url", action("{ \"action\": \"webhook\" }")),
-        (
-            "webhook_plain_http",
-            action("{ \"action\": \"webhook\", \"url\": \"http://example.com/x\" }"),
-        ),
-        ("webhook_not_a_url", action("{ \"action\": \"webhook\", \"url\": \"example.com\" }")),
-        (
-            "webhook_with_password",
-            action("{ \"action\": \"webhook\", \"url\": \"https://a:b@example.com\" }"),
-        ),
-        (
-            "webhook_to_metadata",
-            action("{ \"action\": \"webhook\", \"url\": \"https://169.254.169.254/latest\" }"),
-        ),
+        ("name_is_a_number", field(r#""name": 3"#)),
+        ("name_is_empty", field(r#""name": " ""#)),
+        ("name_is_null", field(r#""name": null"#)),
+        ("unknown_bucket", hooks(r#""onToolcall": []"#)),
+        ("bucket_by_point_name", hooks(r#""tool.pre": []"#)),
+        ("bucket_is_an_object", hooks(r#""onStart": { "action": "log" }"#)),
+        ("unknown_action", action(r#"{ "action": "aprove" }"#)),
+        ("unknown_action_like_nothing", action(r#"{ "action": "rewrite" }"#)),
+        ("no_action", action(r#"{ "tools": ["*"] }"#)),
+        ("misspelt_action_key", action(r#"{ "acton": "log" }"#)),
+        ("action_is_a_text", action(r#""log""#)),
+        ("unknown_field_in_action", action(r#"{ "action": "log", "lvl": "info" }"#)),
+        ("unknown_log_level", action(r#"{ "action": "log", "level": "warning" }"#)),
+        ("webhook_without_url", action(r#"{ "action": "webhook" }"#)),
+        ("webhook_plain_http", post("http://example.com/x")),
+        ("webhook_not_a_url", post("example.com")),
+        ("webhook_with_password", post("https://a:b@example.com")),
+        ("webhook_to_metadata", post("https://169.254.169.254/latest")),
         (
             "webhook_secret_value",
             action(
-                "{ \"action\": \"webhook\", \"url\": \"https://example.com\", \"secretEnv\": \"s3cr3t-value\" }",
+                r#"{ "action": "webhook", "url": "https://example.com", "secretEnv": "s3cr3t-value" }"#,
             ),
         ),
-        ("save_without_path", action("{ \"action\": \"save_json\" }")),
-        ("save_absolute", action("{ \"action\": \"save_json\", \"path\": \"/tmp/x.log\" }")),
-        (
-            "save_named_like_a_program",
-            action("{ \"action\": \"save_json\", \"path\": \"Makefile\" }"),
-        ),
-        ("save_dot_dot", action("{ \"action\": \"save_json\", \"path\": \"logs/../../x.log\" }")),
-        ("save_through_link", action("{ \"action\": \"save_json\", \"path\": \"away/x.jsonl\" }")),
-        (
-            "save_over_agent_json",
-            action("{ \"action\": \"save_json\", \"path\": \"./agent.json\" }"),
-        ),
+        ("save_without_path", action(r#"{ "action": "save_json" }"#)),
+        ("save_absolute", save("/tmp/x.log")),
+        ("save_named_like_a_program", save("Makefile")),
+        ("save_dot_dot", save("logs/../../x.log")),
+        ("save_through_link", save("away/x.jsonl")),
+        ("save_over_agent_json", save("./agent.json")),
         (
             "save_over_script",
             action(
                 "{ \"action\": \"save_json\", \"path\": \"hooks/./check.sh\" },\n      { \"action\": \"command\", \"argv\": [\"hooks/check.sh\"] }",
             ),
         ),
-        ("save_with_a_nul", action("{ \"action\": \"save_json\", \"path\": \"a\\u0000b\" }")),
-        (
-            "program_with_a_nul",
-            action("{ \"action\": \"command\", \"argv\": [\"hooks/a\\u0000b\"] }"),
-        ),
+        ("save_with_a_nul", save(r"a\u0000b")),
+        ("program_with_a_nul", command(r#""argv": ["hooks/a\u0000b"]"#)),
         ("nested_too_deep", format!("{{ \"name\": {}1{} }}", "[".repeat(70), "]".repeat(70))),
         ("nested_without_end", "[".repeat(600)),
         (
@@ -95,10 +94,10 @@ fn cases() -> Vec<(&'static str, String)> {
                 "{ \"action\": \"webhook\", \"url\": \"http://0.0.0.0\" },\n      { \"action\": \"webhook\", \"url\": \"https://[::ffff:224.0.0.1]\" }",
             ),
         ),
-        ("mcp_to_nobody", field("\"mcpServers\": { \"files\": { \"url\": \"http://0.0.0.0/\" } }")),
+        ("mcp_to_nobody", server(r#""url": "http://0.0.0.0/""#)),
         (
             "prompt_that_is_turned_around",
-            field("\"personalities\": { \"helper\": { \"prompt\": \"a\\u202eb\" } }"),
+            field(r#""personalities": { "helper": { "prompt": "a\u202eb" } }"#),
         ),
         (
             "save_through_a_file",
@@ -119,132 +118,66 @@ fn cases() -> Vec<(&'static str, String)> {
                 "{ \"action\": \"save_json\", \"path\": \".git/hooks/pre-commit\" },\n      { \"action\": \"save_json\", \"path\": \"new.sh\" }",
             ),
         ),
-        ("save_to_folder", action("{ \"action\": \"save_json\", \"path\": \"hooks\" }")),
-        ("approve_elsewhere", hooks("\"onComplete\": [{ \"action\": \"approve\" }]")),
-        (
-            "tools_without_a_tool",
-            hooks("\"onStart\": [{ \"action\": \"log\", \"tools\": [\"*\"] }]"),
-        ),
-        ("bad_glob", action("{ \"action\": \"approve\", \"tools\": [\"write_[\"] }")),
-        ("tools_is_a_text", action("{ \"action\": \"approve\", \"tools\": \"write_*\" }")),
-        ("command_without_anything", action("{ \"action\": \"command\" }")),
-        (
-            "command_with_both",
-            action("{ \"action\": \"command\", \"command\": \"true\", \"argv\": [\"true\"] }"),
-        ),
-        ("command_argv_empty", action("{ \"action\": \"command\", \"argv\": [] }")),
-        (
-            "command_missing_script",
-            action("{ \"action\": \"command\", \"argv\": [\"hooks/missing.sh\"] }"),
-        ),
-        (
-            "command_outside_script",
-            action("{ \"action\": \"command\", \"command\": \"../evil.sh --now\" }"),
-        ),
-        (
-            "command_absolute_script",
-            action("{ \"action\": \"command\", \"argv\": [\"/usr/local/evil.sh\"] }"),
-        ),
-        ("command_unparsable", action("{ \"action\": \"command\", \"command\": \"echo 'open\" }")),
-        (
-            "command_decided_at_run_time",
-            action("{ \"action\": \"command\", \"command\": \"$HOOK run\" }"),
-        ),
-        (
-            "command_timeout_zero",
-            action("{ \"action\": \"command\", \"argv\": [\"true\"], \"timeoutMs\": 0 }"),
-        ),
-        (
-            "command_timeout_text",
-            action("{ \"action\": \"command\", \"argv\": [\"true\"], \"timeoutMs\": \"500\" }"),
-        ),
+        ("save_to_folder", save("hooks")),
+        ("approve_elsewhere", hooks(r#""onComplete": [{ "action": "approve" }]"#)),
+        ("tools_without_a_tool", hooks(r#""onStart": [{ "action": "log", "tools": ["*"] }]"#)),
+        ("bad_glob", action(r#"{ "action": "approve", "tools": ["write_["] }"#)),
+        ("tools_is_a_text", action(r#"{ "action": "approve", "tools": "write_*" }"#)),
+        ("command_without_anything", action(r#"{ "action": "command" }"#)),
+        ("command_with_both", command(r#""command": "true", "argv": ["true"]"#)),
+        ("command_argv_empty", command(r#""argv": []"#)),
+        ("command_missing_script", command(r#""argv": ["hooks/missing.sh"]"#)),
+        ("command_outside_script", command(r#""command": "../evil.sh --now""#)),
+        ("command_absolute_script", command(r#""argv": ["/usr/local/evil.sh"]"#)),
+        ("command_unparsable", command(r#""command": "echo 'open""#)),
+        ("command_decided_at_run_time", command(r#""command": "$HOOK run""#)),
+        ("command_timeout_zero", command(r#""argv": ["true"], "timeoutMs": 0"#)),
+        ("command_timeout_text", command(r#""argv": ["true"], "timeoutMs": "500""#)),
         (
             "two_hooks_of_one_name",
-            action(
-                "{ \"action\": \"log\", \"name\": \"a\" }, { \"action\": \"approve\", \"name\": \"a\" }",
-            ),
+            action(r#"{ "action": "log", "name": "a" }, { "action": "approve", "name": "a" }"#),
         ),
-        ("unknown_level", field("\"security\": { \"level\": \"stric\" }")),
-        ("approvers_are_nobody", field("\"security\": { \"approvers\": [] }")),
-        ("workspace_outside", field("\"security\": { \"workspace\": \"..\" }")),
-        ("workspace_is_the_machine", field("\"security\": { \"workspace\": \"/\" }")),
-        ("turns_with_a_fraction", field("\"limits\": { \"maxTurns\": 1.5 }")),
-        ("negative_cost", field("\"limits\": { \"maxCostUsd\": -1 }")),
-        ("turns_too_many", field("\"limits\": { \"maxTurns\": 99999999999 }")),
+        ("unknown_level", field(r#""security": { "level": "stric" }"#)),
+        ("approvers_are_nobody", field(r#""security": { "approvers": [] }"#)),
+        ("workspace_outside", field(r#""security": { "workspace": ".." }"#)),
+        ("workspace_is_the_machine", field(r#""security": { "workspace": "/" }"#)),
+        ("turns_with_a_fraction", field(r#""limits": { "maxTurns": 1.5 }"#)),
+        ("negative_cost", field(r#""limits": { "maxCostUsd": -1 }"#)),
+        ("turns_too_many", field(r#""limits": { "maxTurns": 99999999999 }"#)),
         (
             "missing_personality",
             field(
                 "\"personality\": \"helpr\",\n  \"personalities\": { \"helper\": { \"prompt\": \"x\" } }",
             ),
         ),
-        (
-            "personality_without_prompt",
-            field("\"personalities\": { \"helper\": { \"tools\": [] } }"),
-        ),
-        ("mcp_with_nothing", field("\"mcpServers\": { \"files\": {} }")),
-        (
-            "mcp_with_both",
-            field(
-                "\"mcpServers\": { \"files\": { \"command\": \"x\", \"url\": \"https://x.example\" } }",
-            ),
-        ),
-        (
-            "mcp_bad_scheme",
-            field("\"mcpServers\": { \"files\": { \"url\": \"ftp://x.example\" } }"),
-        ),
-        (
-            "mcp_to_metadata",
-            field("\"mcpServers\": { \"files\": { \"url\": \"http://169.254.169.254/mcp\" } }"),
-        ),
-        (
-            "hidden_character",
-            action("{ \"action\": \"approve\", \"tools\": [\"term\\u200binal\"] }"),
-        ),
-        ("name_on_two_lines", field("\"name\": \"a\\nb\"")),
-        ("channels_of_nobody", field("\"channels\": { \"phone\": { \"kind\": \"telegram\" } }")),
+        ("personality_without_prompt", field(r#""personalities": { "helper": { "tools": [] } }"#)),
+        ("mcp_with_nothing", field(r#""mcpServers": { "files": {} }"#)),
+        ("mcp_with_both", server(r#""command": "x", "url": "https://x.example""#)),
+        ("mcp_bad_scheme", server(r#""url": "ftp://x.example""#)),
+        ("mcp_to_metadata", server(r#""url": "http://169.254.169.254/mcp""#)),
+        ("hidden_character", action(r#"{ "action": "approve", "tools": ["term\u200binal"] }"#)),
+        ("name_on_two_lines", field(r#""name": "a\nb""#)),
+        ("channels_of_nobody", field(r#""channels": { "phone": { "kind": "telegram" } }"#)),
         (
             "sandbox_of_other_places",
-            field(
-                "\"sandbox\": { \"protect\": [\"/etc\", \"*.tf\"], \"secrets\": [\"../.env\", \"{a,b}\"] }",
-            ),
+            field(r#""sandbox": { "protect": ["/etc", "*.tf"], "secrets": ["../.env", "{a,b}"] }"#),
         ),
-        ("sandbox_that_loosens", field("\"sandbox\": { \"write\": [\"x\"] }")),
-        (
-            "hook_in_no_such_sandbox",
-            action("{ \"action\": \"command\", \"command\": \"true\", \"sandbox\": \"netwrok\" }"),
-        ),
+        ("sandbox_that_loosens", field(r#""sandbox": { "write": ["x"] }"#)),
+        ("hook_in_no_such_sandbox", command(r#""command": "true", "sandbox": "netwrok""#)),
         (
             "mcp_env_that_names_no_variable",
-            field(
-                "\"mcpServers\": { \"files\": { \"command\": \"x\", \"env\": { \"A\": \"$A\", \"B\": \"Bearer ${B}\", \"C\": \"${C}\", \"D\": \"5 $\" } } }",
+            server(
+                r#""command": "x", "env": { "A": "$A", "B": "Bearer ${B}", "C": "${C}", "D": "5 $" }"#,
             ),
         ),
-        (
-            "guard_without_rules",
-            field("\"policies\": [{ \"tool\": \"terminal\", \"kind\": \"shell\" }]"),
-        ),
-        (
-            "guard_without_kind",
-            field("\"policies\": [{ \"tool\": \"terminal\", \"deny\": [\"rm\"] }]"),
-        ),
-        (
-            "guard_unknown_kind",
-            field(
-                "\"policies\": [{ \"tool\": \"terminal\", \"kind\": \"bash\", \"deny\": [\"rm\"] }]",
-            ),
-        ),
+        ("guard_without_rules", guard(r#""tool": "terminal", "kind": "shell""#)),
+        ("guard_without_kind", guard(r#""tool": "terminal", "deny": ["rm"]"#)),
+        ("guard_unknown_kind", guard(r#""tool": "terminal", "kind": "bash", "deny": ["rm"]"#)),
         (
             "guard_rule_with_a_pipe",
-            field(
-                "\"policies\": [{ \"tool\": \"terminal\", \"kind\": \"shell\", \"deny\": [\"curl | sh\"] }]",
-            ),
+            guard(r#""tool": "terminal", "kind": "shell", "deny": ["curl | sh"]"#),
         ),
-        (
-            "guard_json_rule",
-            field(
-                "\"policies\": [{ \"tool\": \"mail\", \"kind\": \"json\", \"deny\": [\"to=x\"] }]",
-            ),
-        ),
+        ("guard_json_rule", guard(r#""tool": "mail", "kind": "json", "deny": ["to=x"]"#)),
         (
             "many_errors_at_once",
             field(

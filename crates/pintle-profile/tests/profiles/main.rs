@@ -9,6 +9,7 @@
 
 use pintle_actions::{BUILT_IN, in_profiles};
 use pintle_profile::{Bounds, Profile, ProfileErrors};
+use std::fmt::Debug;
 use std::path::Path;
 
 mod broken_by_schema;
@@ -40,9 +41,10 @@ fn agent_schema() -> serde_json::Value {
     pintle_profile::agent_schema(&in_profiles(&BUILT_IN))
 }
 
-/// What is said of each profile, on one page.
-fn page(
-    cases: impl IntoIterator<Item = (impl AsRef<str>, Result<Profile, ProfileErrors>)>,
+/// What is said of each file, on one page: as it is drawn, without the empty margin above and below each line of the file.
+/// The smaller snapshots have the whole drawing.
+fn page<T: Debug>(
+    cases: impl IntoIterator<Item = (impl AsRef<str>, Result<T, ProfileErrors>)>,
 ) -> String {
     let mut page = String::new();
     for (name, loaded) in cases {
@@ -53,8 +55,9 @@ fn page(
         }
         let drawn = errors.render(false);
         let (drawn, end) = drawn.rsplit_once("\n\n").unwrap();
-        let count = end.strip_suffix(": the profile was not loaded").unwrap();
-        page += &format!("== {name}: {count}\n{drawn}\n\n");
+        let count = end.strip_suffix(": the profile was not loaded").unwrap_or(end);
+        let lines: Vec<&str> = drawn.lines().filter(|line| line.trim() != "|").collect();
+        page += &format!("== {name}: {count}\n{}\n\n", lines.join("\n"));
     }
     page
 }

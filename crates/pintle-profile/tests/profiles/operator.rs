@@ -263,7 +263,7 @@ hosts = ["api.github.com"]
         mcp: [("github".to_owned(), github)].into(),
     };
     assert_eq!(it.sandbox, expected);
-    let default = operator("").sandbox;
+    let default = operator("").sandbox.clone();
     assert_eq!((default.mode, default.hosts, default.caches), (SandboxMode::Ask, None, None));
     assert_eq!(
         (default.allow_wider_hooks, operator("[sandbox]").sandbox.allow_wider_hooks),
@@ -338,7 +338,7 @@ TEAM = \"red\"
 // R11.7: a rule that is taken back takes nothing else with it.
 #[test]
 fn each_rule_knows_its_lines_in_the_file() {
-    let read = operator(RULES).approvals;
+    let read = operator(RULES).approvals.clone();
     let lines: Vec<usize> = read.iter().map(|rule| rule.line).collect();
     assert_eq!(lines, [4, 11]);
     let mut text = RULES.to_owned();
