@@ -1,4 +1,4 @@
-//! Whether the programs of a profile's hooks can be started: a gate that cannot run blocks everything it judges.
+//! Checks whether the programs of a profile's hooks can be started: a gate that cannot run blocks every call it judges.
 
 use std::path::{Path, PathBuf};
 

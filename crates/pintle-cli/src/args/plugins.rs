@@ -100,7 +100,7 @@ See also: pintle plugins list, pintle plugins grant")]
     },
 }
 
-/// What a new plugin is written in.
+/// The language of a new plugin.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "lower")]
 pub(crate) enum Language {
