@@ -65,7 +65,7 @@ function wordsOf(error) {
   try {
     return String(error).slice(0, 4000);
   } catch {
-    return "it threw something that has no words";
+    return "it threw a value that cannot be printed";
   }
 }
 
@@ -74,7 +74,7 @@ export function serve(fn, { concurrent = true } = {}) {
   const { requests, answers } = takePipes();
   const write = (message) => {
     let line = JSON.stringify(message);
-    // What is no text, such as half of an emoji, has no place in JSON: the host would take it for garbage.
+    // Half of a character, such as half of an emoji, cannot be sent as JSON: the host would refuse the line.
     if (line.includes("\\ud")) line = JSON.stringify(message, wholeText);
     let rest = Buffer.from(line + "\n");
     while (rest.length > 0) rest = rest.subarray(writeSync(answers, rest));

@@ -87,7 +87,7 @@ def serve(function, threads=1):
     decode = json.JSONDecoder().raw_decode
 
     def write(message):
-        # What is no text, such as half of a file's name, has no place in JSON: the host would take it for garbage.
+        # Half of a character, as in some file names, cannot be sent as JSON: the host would refuse the line.
         line = message.encode(errors="replace")
         with lock:
             while line:

@@ -1,7 +1,6 @@
-//! Whether somebody acts for an agent: whatever a process starts in which an agent lives carries a mark that it cannot
-//! take off.
+//! Detects processes that an agent started. Every process that a running agent starts carries a mark that it cannot remove.
 //!
-//! The mark is a limit on file locks, one below none at all. Linux has not enforced that limit since 2.4 and still keeps it
+//! The mark is a limit on file locks, one below "unlimited". Linux has not enforced that limit since 2.4 and still keeps it
 //! for each process and all it starts; only a privileged process can raise it again. An environment variable would be
 //! gone with `env -i`.
 
@@ -10,19 +9,19 @@ use crate::problem::Problem;
 #[cfg(target_os = "linux")]
 const MARK: Option<u64> = Some(u64::MAX - 1);
 
-/// From now on an agent lives in this process.
+/// Marks this process: from now on an agent runs in it.
 pub(crate) fn mark_as_agent() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
         let current = getrlimit(Resource::Locks).current.or(MARK);
-        // Where that is refused a mark is there already, or a lower limit that the system set.
+        // The system refuses this when the process has the mark already, or a lower limit.
         let _ = setrlimit(Resource::Locks, Rlimit { current, maximum: MARK });
     }
 }
 
-/// An agent's process must not do what only a person may do, not even through a script.
+/// Fails in a process that an agent started: only a person may take this action.
 pub(crate) fn refuse_agents(action: &str) -> Result<(), Problem> {
     #[cfg(target_os = "linux")]
     // A process can lower the limit but never remove it: any limit at all is the mark.

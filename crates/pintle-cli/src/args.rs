@@ -59,7 +59,7 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
 }
 
-/// The heading of what every command takes.
+/// The heading of the options that every command has.
 const COMMON: &str = "Common options";
 
 #[derive(clap::ValueEnum, Clone, Copy)]
@@ -95,7 +95,7 @@ pub(crate) enum Command {
     Man(Man),
 }
 
-/// The commands of the overview, under the headings of what they are for.
+/// The commands of the overview, by purpose.
 pub(crate) const GROUPS: [(&str, &[&str]); 4] = [
     ("Start", &["demo", "init", "chat"]),
     ("Guard", &["explain", "hooks", "trust", "approvals"]),
@@ -117,7 +117,7 @@ pub(crate) const GROUPS: [(&str, &[&str]); 4] = [
 ];
 
 impl Command {
-    /// Who the agent is, of the commands that name one.
+    /// The options that choose the agent, for the commands that have them.
     pub(crate) fn who(&mut self) -> Option<&mut Who> {
         match self {
             Self::Chat(chat) => Some(&mut chat.who),
@@ -239,7 +239,7 @@ pub(crate) struct Chat {
     pub(crate) who: Who,
 }
 
-/// Who the agent is and what writes its text.
+/// The personality and the model.
 #[derive(Args, Clone, Default)]
 pub(crate) struct Who {
     #[arg(skip)]

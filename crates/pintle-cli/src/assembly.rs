@@ -1,4 +1,4 @@
-//! An agent put together from what the command line, the environment and the profile say.
+//! Builds an agent from the command line, the environment and the profile.
 
 use std::{
     path::Path,
@@ -43,7 +43,7 @@ use crate::{
     undelivered::trouble,
 };
 
-/// An agent, with what outlives its runs.
+/// An agent, with the parts that outlive its runs.
 pub(crate) struct Assembled {
     pub(crate) agent: Agent,
     pub(crate) store: Arc<dyn Store>,
@@ -51,7 +51,7 @@ pub(crate) struct Assembled {
     servers: Vec<McpServer>,
     pub(crate) plugins: Plugins,
     pub(crate) bound: Bound,
-    /// The profile it was made from, and what the operator says to it.
+    /// The profile it was built from, with the operator's settings.
     pub(crate) profile: Option<Profile>,
     pub(crate) operator: Operator,
     /// The sandbox of the processes it starts.
@@ -65,7 +65,7 @@ pub(crate) struct Assembled {
 /// The options of a command for the agent it builds.
 #[derive(Default)]
 pub(crate) struct Extras {
-    /// Who can be asked; no one by default.
+    /// The people who can be asked; none by default.
     pub(crate) ask_via: AskVia,
     pub(crate) watch: Option<HandlerWatch>,
     pub(crate) hooks: Option<Hooks>,
@@ -139,7 +139,7 @@ impl Assembled {
         Self::from_parts(environment, plan, (model, llm), store, extras).await
     }
 
-    /// The model comes with what was said to open it.
+    /// Builds an agent from its parts. The model comes with the name that opened it.
     pub(crate) async fn from_parts(
         environment: &Environment,
         plan: Plan,
@@ -341,13 +341,12 @@ impl Assembled {
     }
 }
 
-/// All tools, also the one that the agent brings itself.
+/// All tools, including the agent's own `delegate`.
 pub(crate) fn known(tools: &[Arc<dyn Tool>]) -> Vec<ToolSpec> {
     tools.iter().map(|tool| tool.spec()).chain([pintle_agent::delegate_spec()]).collect()
 }
 
-/// A limit on cost needs a price. Without one the limit would do nothing, which the user would find out by the bill:
-/// like a gate that cannot judge, it blocks.
+/// A limit on cost needs a price. Without one the limit would have no effect, so the agent does not start.
 fn can_hold_the_cost_limit(
     environment: &Environment,
     plan: &Plan,
@@ -375,7 +374,7 @@ fn end_with_sub_agents(hooks: &Hooks, background: &Background) -> Result<(), Pro
     registrar.register_void(end).map(drop).map_err(Problem::new)
 }
 
-/// The model that looks at text from outside. One that cannot be opened stops the program: nothing would look.
+/// The model that checks untrusted text. If it cannot be opened, the program stops: the text would not be checked.
 fn classifier(
     environment: &Environment,
     settings: &ConsumerSettings,

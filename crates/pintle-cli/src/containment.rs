@@ -39,7 +39,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Tries what this machine can hold, and takes what the operator and the profile say about it.
+    /// Probes the sandbox of this machine, and applies the settings of the operator and the profile.
     pub(crate) fn new(
         environment: &Environment,
         operator: &Operator,
@@ -99,7 +99,7 @@ impl Held {
         }
     }
 
-    /// The policy of an agent whose calls are held by this, and whose file tools keep off the same paths.
+    /// The policy of an agent in this sandbox. Its file tools stay off the same paths.
     pub(crate) fn applied_to(&self, policy: Policy) -> Policy {
         let surroundings = Arc::clone(&self.surroundings);
         let (protected, secret) =
@@ -246,7 +246,7 @@ fn expand(path: &str, home: Option<&Path>) -> PathBuf {
     }
 }
 
-/// The files of the workspace that fit a glob of the profile now.
+/// The files of the workspace that match a glob of the profile now.
 fn found(workspace: &Path, glob: &str) -> Vec<PathBuf> {
     let workspace = glob::Pattern::escape(&workspace.to_string_lossy());
     let found = glob::glob(&format!("{workspace}/{glob}"));

@@ -1,4 +1,4 @@
-//! The only place that reads the process's surroundings.
+//! Reads the environment of the process. No other file does.
 
 use std::{
     collections::BTreeMap,
@@ -54,7 +54,7 @@ pub(crate) struct Environment {
     pub(crate) model: Option<String>,
     pub(crate) profile: Option<PathBuf>,
     variables: BTreeMap<String, String>,
-    /// The name of the system's user that runs this, as the system knows it: no variable can say otherwise.
+    /// The name of the user who runs this program, from the system and not from a variable.
     user: Option<String>,
     pub(crate) stdin_is_terminal: bool,
     pub(crate) stdout_is_terminal: bool,
@@ -128,7 +128,7 @@ impl Environment {
         term::set_ascii(ascii || self.variable("PINTLE_ASCII").is_some_and(|it| it != "0"));
     }
 
-    /// Whether a person sees what is being waited for.
+    /// Whether the terminal can show a spinner.
     pub(crate) fn shows_waiting(&self) -> bool {
         let moves = self.variable("TERM").is_some_and(|terminal| terminal != "dumb");
         self.stderr_is_terminal
@@ -151,7 +151,7 @@ impl Environment {
         })
     }
 
-    /// The same, created if it is not there.
+    /// The same folder, created if it is missing.
     pub(crate) fn create_data_dir(&self) -> Result<PathBuf, Problem> {
         let data = self.data_dir()?;
         std::fs::create_dir_all(&data).map_err(|error| {
@@ -207,12 +207,12 @@ impl Environment {
             .collect()
     }
 
-    /// The same, whether it is there or not.
+    /// The same path, whether the file exists or not.
     pub(crate) fn data(&self) -> Option<&Path> {
         self.data.as_deref()
     }
 
-    /// Where the operator's file would be. Only looked for: what keeps no state makes no folder.
+    /// The path of the operator's file. Creates no folder.
     pub(crate) fn operator_file(&self) -> Option<PathBuf> {
         self.data.as_ref().map(|data| data.join(OPERATOR_FILE))
     }
@@ -222,7 +222,7 @@ impl Environment {
         self.settings()?.map_err(|errors| self.bad_settings(&errors))
     }
 
-    /// The same, with what is wrong in it to be shown with what is wrong elsewhere.
+    /// The same, with its mistakes as values, to be shown with those of the profile.
     pub(crate) fn settings(&self) -> Result<Result<Operator, ProfileErrors>, Problem> {
         let file = self.operator_text().map_err(|error| {
             let path = self.operator_file().unwrap_or_default();
@@ -278,7 +278,7 @@ impl Environment {
         User::from_name(name).is_ok_and(|user| user.is_some())
     }
 
-    /// Those who have an account of this machine's own.
+    /// The users in this machine's own list of accounts.
     pub(crate) fn users(&self) -> Vec<String> {
         let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
         accounts.lines().filter_map(|line| Some(line.split_once(':')?.0.to_string())).collect()

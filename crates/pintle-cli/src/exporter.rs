@@ -22,7 +22,7 @@ const REMEMBERED: Duration = Duration::from_secs(600);
 /// So many spans go into one message.
 const SPANS_IN_A_MESSAGE: usize = 512;
 
-/// The way to a collector.
+/// Sends spans to a collector.
 pub(crate) struct Exporter {
     store: Arc<dyn Store>,
     queue: WebhookQueue,
@@ -35,7 +35,7 @@ pub(crate) struct Exporter {
 struct Progress {
     /// The place of the last event whose spans were sent.
     sent: u64,
-    /// Something happened since.
+    /// Whether an event came since then.
     is_dirty: bool,
     touched: Instant,
 }
@@ -63,7 +63,7 @@ impl Exporter {
         Ok(Self { store, queue, posts, content, runs: Mutex::default() })
     }
 
-    /// Sends what ends, every few seconds, until it is dropped.
+    /// Sends ended spans every few seconds, until it is dropped.
     pub(crate) fn keep_sending(self: &Arc<Self>) {
         let weak = Arc::downgrade(self);
         tokio::spawn(async move {
@@ -99,7 +99,7 @@ impl Exporter {
             }
         }
         for (run_id, sent) in dirty {
-            // A store that fails now is asked again with the next event.
+            // If the store fails, the next event tries again.
             let Ok(ended) = self.ended(&run_id).await else { continue };
             let last = ended.last().map_or(sent, |span| span.seq);
             self.post(ended.into_iter().filter(|span| span.seq > sent).collect());
@@ -136,7 +136,7 @@ impl Exporter {
         }
     }
 
-    /// Sends what is left and says what became of all of it. To be called when no run goes on.
+    /// Sends the remaining spans and returns the figures of all deliveries. Call it when no run is active.
     pub(crate) async fn close(&self) -> Vec<EndpointStats> {
         self.send_new().await;
         self.queue.close(FLUSH_LIMIT).await

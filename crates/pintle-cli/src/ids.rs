@@ -9,33 +9,33 @@ use pintle_agent::store::{IdKind, Store};
 
 use crate::problem::Problem;
 
-/// Fewer characters of a full id fit something by chance.
+/// Fewer characters of a full id could match by chance.
 const SHORTEST: usize = 8;
 
 /// The short ids that this process has asked for, for screens that cannot wait.
 static SEEN: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
 
-/// The id that stands for this one on the screen.
+/// The short id of this one.
 pub(crate) async fn short(store: &dyn Store, kind: IdKind, id: &str) -> Result<String, Problem> {
     let short = store.short_id(kind, id).await?;
     SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), short.clone());
     Ok(short)
 }
 
-/// Asks for the short id that [`seen`] will show. One that is not given is no reason to stop.
+/// Asks for the short id that [`seen`] will show. An error is ignored.
 pub(crate) async fn learn(store: &dyn Store, kind: IdKind, id: &str) {
     let _ = short(store, kind, id).await;
 }
 
-/// The same where nothing can be waited for. An id that was never asked for is shown by its end, which is understood too:
-/// ids made in the same minute begin alike.
+/// The same, without waiting. An id that was not asked for is shown by its end, which commands accept too: ids made in the same
+/// minute begin alike.
 pub(crate) fn seen(id: &str) -> String {
     let seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
     let end = || id.get(id.len().saturating_sub(SHORTEST)..).unwrap_or(id).to_owned();
     seen.get(id).cloned().unwrap_or_else(end)
 }
 
-/// The full id of what a person has typed: a short id, a full one, or the start or end of a full one.
+/// The full id for a typed one: a short id, a full id, or the start or end of a full id.
 ///
 /// # Errors
 /// When nothing has that id, several have it, or it belongs to something else.

@@ -57,7 +57,7 @@ impl Found {
         }
     }
 
-    /// A person named the others.
+    /// Whether the profile was found, and not named by a person.
     fn needs_acceptance(self) -> bool {
         matches!(self, Self::Here | Self::Above)
     }
@@ -75,7 +75,7 @@ impl Found {
     }
 
     /// # Errors
-    /// When the profile was found by looking around and is not what a person accepted.
+    /// When the profile was found, not named, and is not the one that a person accepted.
     pub(crate) fn check(self, environment: &Environment, profile: &Profile) -> Result<(), Problem> {
         if !self.needs_acceptance() {
             return Ok(());
@@ -182,7 +182,7 @@ fn key_of(profile: &Profile) -> PathBuf {
 pub(crate) fn accept(environment: &Environment, profile: &Profile) -> Result<(), Problem> {
     refuse_agents("trust a profile")?;
     let folder = environment.create_data_dir()?;
-    // One at a time: two that accept two profiles at once must not undo each other.
+    // Locked, so two programs that accept profiles at once do not undo each other's change.
     let turn = File::create(folder.join("accepted.lock"))?;
     turn.lock()?;
     let mut accepted = Accepted::read(environment)?;
@@ -193,7 +193,7 @@ pub(crate) fn accept(environment: &Environment, profile: &Profile) -> Result<(),
 }
 
 /// # Errors
-/// When a person has accepted this profile and it changed since: a run that goes on goes by what was accepted.
+/// When the profile changed since a person accepted it: a run continues only with an accepted profile.
 pub(crate) fn unchanged(environment: &Environment, profile: &Profile) -> Result<(), Problem> {
     match Accepted::read(environment)?.text_of(profile) {
         Some(text) if text != profile.source => {

@@ -39,7 +39,7 @@ use term::shown;
 fn main() -> ExitCode {
     // First of all: in a confined process this does not return.
     let launcher = pintle_sandbox::init();
-    // Scripts ask for it often; the parser of all commands takes longer than the answer.
+    // Scripts often ask for the version, and building the parser of all commands takes longer than the answer.
     if std::env::args_os().skip(1).eq(["--version"]) {
         out::say!("pintle {}", env!("CARGO_PKG_VERSION"));
         return ExitCode::SUCCESS;
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
         Err(error) => Err(Problem::io("the runtime did not start", &error)),
         Ok(runtime) => {
             let done = runtime.block_on(run_unless_told(cli, &environment));
-            // Dropping what still runs is what ends its processes, so that is waited for, but no file that hangs.
+            // Dropping the runtime's tasks ends their processes, so this waits for them, but not for a file that hangs.
             runtime.shutdown_timeout(Duration::from_secs(1));
             done
         }
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     match (done, out::failure()) {
         (Err(problem), _) => report(&environment, &problem),
         (Ok(code), None) => code,
-        // The reader of the pipe has closed it: that is no error to report.
+        // The reader closed the pipe, which is not an error.
         (Ok(_), Some(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
         (Ok(_), Some(error)) => {
             out::tell!("{}", Problem::io("cannot write to standard output", &error));
@@ -123,7 +123,7 @@ async fn run_unless_told(cli: Cli, environment: &Environment) -> Result<ExitCode
                 .await
                 .unwrap_or_else(|code| Ok(code.into()))
         }
-        // These see to it themselves, or start nothing.
+        // These commands handle signals themselves, or start no program.
         _ => run(cli, environment).await,
     }
 }

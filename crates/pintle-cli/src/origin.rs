@@ -1,5 +1,5 @@
-//! Going on with a run that died: the agent is put together from what its question says it was made of, never from where
-//! the answer happens to be given (P3, R11.6).
+//! Continues a run that died. The agent is built from the origin stored with its question, not from the place where the answer
+//! is given (P3, R11.6).
 
 use std::{
     path::{Path, PathBuf},
@@ -32,7 +32,7 @@ pub(crate) fn origin_of(plan: &Plan, model: &str) -> Origin {
     }
 }
 
-/// The place itself: a link may point elsewhere by the time of the answer.
+/// The resolved path: a link may point elsewhere by the time of the answer.
 fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(path)
         .or_else(|_| std::path::absolute(path))
@@ -50,7 +50,7 @@ fn from_the_root(model: &str) -> String {
 /// The origin of this question's run.
 ///
 /// # Errors
-/// When that was not kept, or a flag says otherwise. `--model` may: the one it had may be gone.
+/// When the origin was not stored, or an option contradicts it. `--model` may: the run's own model may be gone.
 pub(crate) fn known<'a>(approval: &'a Approval, who: &Who) -> Result<&'a Origin, Problem> {
     let Some(origin) = &approval.origin else {
         return Err(Problem::new("this question was asked by an older version of pintle")
@@ -77,7 +77,7 @@ pub(crate) fn known<'a>(approval: &'a Approval, who: &Who) -> Result<&'a Origin,
     }
 }
 
-/// The agent that asked, again, with its profile as it is today: what was tightened since holds (R11.6).
+/// The agent that asked, built again with its profile as it is now: stricter rules since then apply (R11.6).
 ///
 /// # Errors
 /// When it cannot be made: its folder or profile is gone, does not load or is not trusted, or its model is gone.

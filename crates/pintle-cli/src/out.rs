@@ -1,4 +1,4 @@
-//! The one place that prints, from any thread. It removes the spinner first, and ends a line that is not complete.
+//! Prints, from any thread. No other file does. Printing removes the spinner first, and ends an incomplete line.
 #![allow(clippy::disallowed_methods)]
 
 use std::{
@@ -16,7 +16,7 @@ use crate::{
     term::{fit, is_ascii, to_ascii},
 };
 
-/// Something is named once it has been waited for this long.
+/// A wait is shown after this long.
 pub(crate) const NAMED_AFTER: Duration = Duration::from_millis(300);
 /// How often the spinner turns.
 pub(crate) const TURNS_EVERY: Duration = Duration::from_millis(100);
@@ -27,7 +27,7 @@ static TERMINAL: Mutex<Terminal> =
 /// The frames of the spinner.
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const ASCII_FRAMES: [&str; 4] = ["-", "\\", "|", "/"];
-/// To the beginning of the line, and nothing on it.
+/// Returns to the start of the line and clears it.
 const TAKE_AWAY: &str = "\r\x1b[2K";
 
 struct Terminal {
@@ -120,7 +120,7 @@ pub(crate) fn spin(what: &Shown) {
     let frame = frames.get(terminal.turns % frames.len()).copied().unwrap_or_default();
     terminal.turns += 1;
     terminal.turning = true;
-    // It stays on one line, with room for a key or two that the terminal echoes: else it could not be taken away.
+    // The spinner stays on one line, with room for echoed keys: otherwise it could not be erased.
     let columns = columns_of_stderr();
     let line =
         shown::text!("{} {}", shown::cyan(frame), shown::dim(fit(what, columns.saturating_sub(8))));
@@ -161,7 +161,7 @@ pub(crate) fn prompt_closes() {
     terminal().prompt = None;
 }
 
-/// Leaves a prompt without an answer: below it, and without the marks it asked for around what is pasted.
+/// Leaves a prompt without an answer: moves below it, and switches bracketed paste off.
 pub(crate) fn leave_prompt() {
     terminal().prompt = None;
     let _ = io::stderr().write_all(b"\x1b[?2004l\r\n");

@@ -133,7 +133,7 @@ fn wasm(
 
     let log = |plugin: &str, line: &str| tell!("{}", dim(text!("{}: {}", plugin, line)));
     let compiled = environment.data_dir()?.join(COMPILED);
-    // A program that leaves no trace uses what is there.
+    // A command that must create no files uses the cache only if it exists.
     let compiled = Some(compiled.as_path()).filter(|it| !held.leaves_no_trace || it.exists());
     let host = pintle_wasm::WasmHost::new(pintle_wasm::Limits::default(), compiled, log);
     let id = manifest.id.clone();
@@ -154,7 +154,7 @@ fn wasm(
         .fix("build it with WASM: cargo install --path crates/pintle-cli --features wasm"))
 }
 
-/// What keeps a plugin that was added from being used, and what to do about it.
+/// The error for an added plugin that cannot be used, with its fix.
 pub(crate) fn of_installed(error: InstalledError) -> Problem {
     let fix = match &error {
         InstalledError::Unknown { .. } => "`pintle plugins add DIR` adds one".to_owned(),

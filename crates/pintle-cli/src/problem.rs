@@ -39,7 +39,7 @@ impl Problem {
         Self { code: "usage", ..Self::new(what) }
     }
 
-    /// There is nothing of that name.
+    /// Nothing has that name or id.
     pub(crate) fn not_found(what: impl fmt::Display) -> Self {
         Self { code: "not_found", ..Self::new(what) }
     }
@@ -49,7 +49,7 @@ impl Problem {
         self
     }
 
-    /// Why, where that adds something.
+    /// The cause, if it adds to the message.
     pub(crate) fn cause(mut self, cause: impl fmt::Display) -> Self {
         self.cause = Some(without_numbers(&cause.to_string()));
         self
@@ -126,7 +126,7 @@ pub(crate) fn facts(error: &ProfileError) -> Value {
     facts
 }
 
-/// Over several lines, and none of them passes for a line of ours.
+/// The text over several lines, indented, so none of them looks like a line of this program.
 impl Show for Problem {
     fn shown(&self) -> Shown {
         let fit = |line: Shown, indent| wrap(&line, width_of_messages(), indent);

@@ -1,4 +1,4 @@
-//! From a folder with an agent.json to what the agent goes by.
+//! Loads a folder with an agent.json into the settings of an agent.
 
 use std::{
     path::{Path, PathBuf},
@@ -33,7 +33,7 @@ pub(crate) struct Plan {
     pub(crate) policy: Policy,
     pub(crate) limits: Limits,
     pub(crate) profile: Option<Profile>,
-    /// Who may answer questions.
+    /// The people who may answer questions.
     pub(crate) approvers: Vec<String>,
     pub(crate) operator: Operator,
 }
@@ -77,10 +77,10 @@ impl Plan {
         })
     }
 
-    /// The same with a profile that is in force already, held to what the operator allows now.
+    /// The same with a profile that is already in force, under the operator's current limits.
     ///
     /// # Errors
-    /// When it cannot be: then it must not go on.
+    /// When the profile exceeds the limits: the agent must not continue with it.
     pub(crate) fn held(environment: &Environment, profile: Profile) -> Result<Self, Problem> {
         let operator = environment.operator()?;
         let effective = operator.hold(&profile);
@@ -112,8 +112,7 @@ impl Plan {
     }
 }
 
-/// The default floor, with what no file tool touches unasked.
-/// The profile's word where it is the stricter one, else the operator's.
+/// The place where the level in force is written: the profile's if it is stricter, else the operator's.
 fn level_written(operator: &Operator, profile: Option<&Profile>) -> String {
     let own = profile.and_then(|profile| {
         Some((profile.security.level?, profile.written(&["security", "level"])?))
@@ -235,14 +234,14 @@ fn added_plugins(environment: &Environment) -> Result<Vec<String>, Problem> {
     Ok(installed.ids().map(str::to_owned).collect())
 }
 
-/// Who is to answer questions and cannot, and whether that is everybody.
+/// The approvers who cannot answer, and whether that is all of them.
 pub(crate) struct Unheard {
     pub(crate) approvers: Vec<String>,
     pub(crate) warnings: Vec<String>,
     pub(crate) all: bool,
 }
 
-/// Holds those who may answer against the users of this machine.
+/// Compares the approvers with the users of this machine.
 pub(crate) fn unheard(
     environment: &Environment,
     operator: &Operator,
@@ -256,7 +255,7 @@ pub(crate) fn unheard(
     Unheard { approvers, warnings: strangers.into_iter().map(told).collect(), all }
 }
 
-/// Secrets that the operator names and that are not there.
+/// Secrets that the operator names and that are not set.
 pub(crate) fn unset_secrets(environment: &Environment, operator: &Operator) -> Vec<String> {
     operator.unset_secrets(|name| environment.secret(name).is_ok()).into_iter().map(told).collect()
 }
@@ -337,7 +336,7 @@ fn personalities(profile: &Profile) -> Result<Personalities, Problem> {
             ))
         })?,
         None if all.is_empty() => {
-            // A profile without a personality means its plugins for the one there is.
+            // The plugins of a profile without personalities belong to the default personality.
             let plain = PersonalityConfig::default().prompt(PLAIN).plugins(profile.plugins.clone());
             all.push(personality("default", plain)?);
             0

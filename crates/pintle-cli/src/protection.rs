@@ -80,7 +80,7 @@ pub(crate) fn secret_paths(
     all_resolved(&paths)
 }
 
-/// Each path as it is reached, and as it is written where that cannot be found out.
+/// Each path resolved, or as it is written if it cannot be resolved.
 fn all_resolved(paths: &[PathBuf]) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = paths.iter().map(|path| resolved(path)).collect();
     all.sort();

@@ -20,12 +20,12 @@ pub(crate) fn rule_of(written: &WrittenRule) -> ApprovalRule {
     ApprovalRule { tool, allow, kind: spec.and_then(|it| it.rule_kind()), zone }
 }
 
-/// Whether the one who gave it may still approve. The operator's own rules name no one.
+/// Whether the person who gave the rule may still approve. Rules that the operator wrote have no name.
 pub(crate) fn is_by_one_of(written: &WrittenRule, approvers: &[String]) -> bool {
     written.by.as_ref().is_none_or(|by| approvers.contains(by))
 }
 
-/// The rules that stand in this folder. A file that cannot be read has none: then a person is asked.
+/// The rules that apply in this folder. A file that cannot be read has none, so a person is asked.
 pub(crate) fn standing(file: &Path, workspace: &Path, approvers: &[String]) -> Vec<StandingRule> {
     let is_here = |it: &WrittenRule| it.workspace.as_ref().is_none_or(|here| here == workspace);
     let stands = |it: &&WrittenRule| is_here(it) && is_by_one_of(it, approvers);
@@ -45,7 +45,7 @@ fn read(text: &str) -> Result<Operator, ProfileErrors> {
     Operator::new(text, OperatorEnv { tools: &built_in_tools(), ..OperatorEnv::default() })
 }
 
-/// The rest of the file: a rule that comes or goes changes nothing else that an agent is made of.
+/// The file without its rules: a new or removed rule needs no new agent.
 pub(crate) fn without_rules(text: &str) -> String {
     let mut rest = text.to_owned();
     for rule in rules_in(text).iter().rev() {
@@ -109,7 +109,8 @@ pub(crate) fn remove(file: &Path, rule: &WrittenRule) -> Result<(), Problem> {
     })
 }
 
-/// Changes the file in one step, and only into one that loads. One program at a time: the folder is locked meanwhile.
+/// Replaces the file in one step, and only by a file that loads. The folder is locked, so only one program changes it at a
+/// time.
 fn edit(file: &Path, change: impl FnOnce(&str) -> Result<String, Problem>) -> Result<(), Problem> {
     // Where it is a link, the file behind it changes.
     let file: PathBuf = fs::canonicalize(file).unwrap_or_else(|_| file.to_path_buf());

@@ -17,7 +17,7 @@ const MARKS: [&str; 9] = [
     "CREDENTIAL",
     "CREDENTIALS",
 ];
-/// Names that end so, with or without a `_` before, hold nothing else.
+/// A variable whose name ends in one of these, with or without a `_` before, holds a secret.
 const SURE: [&str; 5] = ["PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN"];
 /// Variables from which programs read a password, without a telling name.
 const CALLED_OTHERWISE: [&str; 3] = ["MYSQL_PWD", "SSHPASS", "REDISCLI_AUTH"];
@@ -68,7 +68,7 @@ pub(crate) fn scrubber(
     Scrubber::new(known(environment, operator, profile))
 }
 
-/// The providers' keys, what the operator names, what the profile signs with, and what is called a secret.
+/// The providers' keys, the secrets that the operator names, the profile's signing keys, and variables with a secret's name.
 pub(crate) fn known(
     environment: &Environment,
     operator: &Operator,
@@ -110,7 +110,7 @@ fn is_plain(value: &str) -> bool {
     PLAIN.contains(&&*value.to_ascii_lowercase()) || (is_number && value.len() < SHORTEST_NUMBER)
 }
 
-/// The passwords of all addresses like `postgres://user:PASSWORD@host`, as they stand there and as they are meant.
+/// The passwords in all addresses like `postgres://user:PASSWORD@host`, both as written and percent-decoded.
 fn in_addresses(value: &str) -> Vec<String> {
     let authority = |rest: &str| rest.split(['/', '?', '#', ' ', '"']).next().map(str::to_owned);
     let addresses = value.split("://").skip(1).filter_map(authority);
@@ -122,7 +122,7 @@ fn in_addresses(value: &str) -> Vec<String> {
     written.flat_map(|written| [meant(&written), Some(written)]).flatten().collect()
 }
 
-/// A text from an address, without the `%40` of it.
+/// Percent-decodes a text.
 fn meant(written: &str) -> Option<String> {
     let mut parts = written.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();

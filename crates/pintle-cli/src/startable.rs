@@ -1,4 +1,4 @@
-//! Whether the programs of a profile's hooks can be started: a gate that cannot run blocks everything it judges.
+//! Checks whether the programs of a profile's hooks can be started: a gate that cannot run blocks every call it judges.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ pub(crate) fn unstartable(
     let places: Vec<PathBuf> = path.split(':').map(|place| profile.dir.join(place)).collect();
     let warning = |hook: &Hook| {
         let why = why_not(&hook.uses.program.as_ref()?.value, &profile.dir, &places)?;
-        let so = "so this hook cannot run, and what it judges is blocked";
+        let so = "so this hook cannot run, and it blocks everything that it judges";
         Some(format!("{}: {why}, {so}", hook.source))
     };
     profile.hooks.iter().filter_map(warning).collect()

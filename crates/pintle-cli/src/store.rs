@@ -1,4 +1,4 @@
-//! The program's store. This is the one place that names an implementation: everything else holds a `dyn Store`.
+//! The program's store. Only this file names an implementation; all other files hold a `dyn Store`.
 
 use std::{path::PathBuf, sync::Arc};
 

@@ -2,7 +2,7 @@
 
 use pintle_exec::EndpointStats;
 
-/// What became of messages that did not arrive, and why.
+/// Reports messages that did not arrive, and why.
 pub(crate) fn trouble(what: &str, stats: &EndpointStats) -> Vec<String> {
     let queued = u64::try_from(stats.queued).unwrap_or(u64::MAX);
     let became = [

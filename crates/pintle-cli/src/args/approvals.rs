@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 
 use super::Who;
 
-/// Answer what waits for you; list standing rules
+/// Answer open questions; list standing rules
 #[derive(Args)]
 #[command(after_help = "Examples:
   pintle approvals
@@ -66,7 +66,7 @@ See also: pintle approvals deny, pintle approvals rules")]
         #[command(flatten)]
         who: Who,
     },
-    /// Answer no, with a reason for the model
+    /// Deny, with a reason for the model
     #[command(after_help = "Examples:
   pintle approvals deny 3f9c
   pintle approvals deny 3f9c --reason 'not on a Friday'
@@ -75,7 +75,7 @@ See also: pintle approvals approve")]
     Deny {
         /// The question's id
         id: String,
-        /// Words for the model
+        /// A message for the model
         #[arg(long, allow_hyphen_values = true)]
         reason: Option<String>,
         #[command(flatten)]

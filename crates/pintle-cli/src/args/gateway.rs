@@ -21,7 +21,7 @@ Telegram: get a token from @BotFather, then in agent.json
   \"channels\": { \"telegram\": { \"token\": \"${TELEGRAM_TOKEN}\" } }
 and pair yourself with the code that `pintle messages pair` prints.
 
-Ctrl-C stops; what was accepted and is not done is processed after the next
+Ctrl-C stops; accepted messages that are not done are processed after the next
 start. Messages and tool calls whose outcome is not known are listed by
 `pintle messages unknown`.
 

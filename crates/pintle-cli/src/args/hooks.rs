@@ -91,7 +91,7 @@ impl Default for HooksCommand {
     }
 }
 
-/// What would happen to a command, without running it
+/// Show what would happen to a command, without running it
 #[derive(Args)]
 #[command(after_help = "Examples:
   pintle explain -- ls

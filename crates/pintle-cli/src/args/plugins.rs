@@ -39,7 +39,7 @@ See also: pintle plugins add")]
     New {
         /// The folder to write to; its name is the plugin's id
         dir: PathBuf,
-        /// What it is written in
+        /// The language it is written in
         #[arg(long, value_enum, default_value_t = Language::Python)]
         language: Language,
     },
@@ -100,7 +100,7 @@ See also: pintle plugins list, pintle plugins grant")]
     },
 }
 
-/// What a new plugin is written in.
+/// The language of a new plugin.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "lower")]
 pub(crate) enum Language {

@@ -1,4 +1,4 @@
-//! What looks at recorded runs: `pintle runs`, `trace`, `replay` and `stats`.
+//! The commands for recorded runs: `pintle runs`, `trace`, `replay` and `stats`.
 
 use clap::Args;
 
@@ -88,7 +88,7 @@ pub(crate) struct Stats {
     pub(crate) shadow: bool,
 }
 
-/// So many milliseconds.
+/// Parses a period into milliseconds.
 fn since(text: &str) -> Result<u64, String> {
     let wrong = || "expected a number and m, h, d or w, like 7d".to_owned();
     let unit = text.chars().next_back().ok_or_else(wrong)?;

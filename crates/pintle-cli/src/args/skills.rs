@@ -17,7 +17,7 @@ pub(crate) struct Skills {
 
 #[derive(Subcommand)]
 pub(crate) enum SkillsCommand {
-    /// List the runs that wait to be looked at, oldest first
+    /// List the runs to look at, oldest first
     #[command(after_help = "Examples:
   pintle skills pending
   pintle skills pending --json

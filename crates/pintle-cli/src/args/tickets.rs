@@ -57,7 +57,7 @@ See also: pintle tickets show")]
     Create {
         /// What to do
         title: String,
-        /// How one sees that it is done, in words
+        /// How to check that it is done
         #[arg(long, value_name = "TEXT")]
         criteria: Option<String>,
         /// A command that exits with 0 when it is done

@@ -1,5 +1,5 @@
-//! Asking people: every question is written down first, then put to the people who can answer. The first valid answer wins,
-//! wherever it comes from (R11.4–R11.6).
+//! Asks people for approval. Every question is stored first, then shown to the people who can answer. The first valid answer
+//! wins, from any terminal or chat (R11.4–R11.6).
 
 use std::{
     path::PathBuf,
@@ -27,7 +27,7 @@ use crate::{
     shown::{Shown, dim, text, yellow},
 };
 
-/// A question, and where its answer goes.
+/// A question, and the channel for its answer.
 pub(crate) type PendingQuestion = (ApprovalRequest, oneshot::Sender<TerminalAnswer>);
 pub(crate) type Questions = mpsc::UnboundedReceiver<PendingQuestion>;
 
@@ -38,7 +38,7 @@ pub(crate) enum TerminalAnswer {
     No(Option<String>),
 }
 
-/// Who can be asked.
+/// The people who can be asked.
 #[derive(Default)]
 pub(crate) struct AskVia {
     /// The person at this terminal.
@@ -49,14 +49,14 @@ pub(crate) struct AskVia {
     pub(crate) program: Arc<OnceLock<Program>>,
 }
 
-/// Who may answer, and who is here.
+/// The people who may answer, and the names of the person at this terminal.
 pub(crate) struct Approvers {
     pub(crate) approvers: Vec<String>,
     /// The names of the person at this terminal.
     pub(crate) here: Vec<String>,
 }
 
-/// A way to put questions to the person at this terminal, and where they come out.
+/// A channel for questions to the person at this terminal.
 pub(crate) fn terminal() -> (mpsc::UnboundedSender<PendingQuestion>, Questions) {
     mpsc::unbounded_channel()
 }
@@ -70,7 +70,7 @@ struct Inner {
     asked: Approvers,
     /// The origin of the agent's runs; its personality and platform are those of a session that has none of its own.
     origin: Origin,
-    /// Where rules are written that outlive the session.
+    /// The file for rules that outlive the session.
     rules_file: Option<PathBuf>,
 }
 
@@ -130,7 +130,7 @@ impl RuleBook for StoredApprover {
 }
 
 impl Inner {
-    /// The rules of this session, and those of the file. A rule lasts no longer than the right to give it.
+    /// The rules of this session and of the file. A rule applies only while the person who gave it may still approve.
     async fn rules(&self, session_id: Option<&str>) -> Result<Vec<StandingRule>, StoreError> {
         let (workspace, approvers) = (&self.origin.workspace, &self.asked.approvers);
         let mut rules = Vec::new();
@@ -145,13 +145,13 @@ impl Inner {
         Ok(rules)
     }
 
-    /// The question as it is put. Where nothing is kept, as in the demo, it offers no rule.
+    /// The question as it is shown. Where nothing is stored, as in the demo, it offers no rule.
     fn offering(&self, request: ApprovalRequest) -> ApprovalRequest {
         let rule = request.rule.filter(|_| self.rules_file.is_some());
         ApprovalRequest { rule, ..request }
     }
 
-    /// Keeps the rule that the answer is yes to, for as long as it says. The rule is the one this program asked about.
+    /// Stores the rule that the answer approves, for as long as the answer says. It is the rule that this program asked about.
     async fn keep_rule(&self, request: &ApprovalRequest, approval: &Approval) {
         let kept = match (approval.scope, &request.rule, &approval.answered_by) {
             (Some(Scope::Session | Scope::Always), asked, _) if *asked != approval.rule => {
@@ -214,7 +214,8 @@ impl Inner {
     ) -> Result<Prepared, StoreError> {
         let ApprovalRequest { session_id, run_id, args_hash, tool_call_id, reason, .. } = &request;
         let workspace = &self.origin.workspace;
-        // The same call may have been asked about by a run that died, made of the same. In one run, each call is another.
+        // A run that died may have asked about the same call, with the same origin. Within one run, each call is asked about
+        // separately.
         let asked = self.open(session_id).await?;
         let before = asked.iter().find(|open| {
             open.run_id != *run_id
@@ -283,7 +284,7 @@ impl Inner {
         let by = self.asked.here.iter().find(|name| asked.may_be_answered_by(name));
         let here = self.ask_via.terminal.as_ref().zip(by);
         if here.is_none() && asked.state == ApprovalState::Pending {
-            // The person here is not asked, and has to know that someone else is.
+            // Tells the person here that the question goes to someone else.
             let who = asked.approvers.join(", ");
             tell!("{} waits for an answer from {}: pintle approvals show {}", asked.tool, who, id);
             tell!("  {}", dim(text!("then: pintle approvals approve {}, or deny {}", id, id)));
@@ -303,7 +304,7 @@ impl Inner {
         Ok(outcome)
     }
 
-    /// The question with its answer, be it this one or an earlier one; or what became of it without any.
+    /// The question with its answer, this one or an earlier one, or its state if it has none.
     async fn answer(
         &self,
         request: &ApprovalRequest,
@@ -334,7 +335,7 @@ impl Inner {
     }
 }
 
-/// Never returns when no one answers here: then the answer comes from elsewhere.
+/// Never returns when no one at this terminal answers: the answer then comes from elsewhere.
 async fn ask_terminal(
     here: Option<(&mpsc::UnboundedSender<PendingQuestion>, &String)>,
     request: &ApprovalRequest,

@@ -1,4 +1,4 @@
-//! Putting questions to the person at the terminal: one by one, or those of one message together (R11.4, R11.7).
+//! Asks the person at the terminal: one question at a time, or all questions of a message together (R11.4, R11.7).
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -25,13 +25,13 @@ const NARROW: usize = 60;
 pub(crate) struct AskedAbout {
     pub(crate) workspace: PathBuf,
     pub(crate) scrubber: Arc<Scrubber>,
-    /// Where rules are written that outlive the program.
+    /// The file for rules that outlive the program.
     pub(crate) rules_file: Option<PathBuf>,
 }
 
 /// The result of asking.
 pub(super) enum Asked {
-    /// Each has an answer, except these, which were answered elsewhere.
+    /// Every question has an answer. These were answered elsewhere.
     Answered(Vec<String>),
     /// The terminal is gone.
     Stopped,
@@ -40,9 +40,9 @@ pub(super) enum Asked {
 pub(super) struct Asking<'a> {
     pub(super) input: &'a Input,
     pub(super) about: &'a AskedAbout,
-    /// Answers every question with yes, and shows that it did.
+    /// Approves every question, and shows that.
     pub(super) answer_yes: bool,
-    /// Says no to every second attempt, without a word.
+    /// Denies every second attempt without showing the question.
     pub(super) declines_attempts: bool,
 }
 
@@ -169,7 +169,7 @@ impl Asking<'_> {
         }
     }
 
-    /// `A` changes a file: the change is shown, and asked about once more.
+    /// `A` changes a file: shows the change and asks for confirmation.
     async fn confirms_rule(&self, question: &Question<'_>) -> Option<bool> {
         let rule = question.rule?;
         tell!("  {}", rules_file_name(self.about.rules_file.as_deref()));
@@ -221,7 +221,8 @@ impl Asking<'_> {
         (rows.collect(), text!("  {}", no), "yaAnrd")
     }
 
-    /// Several questions of one message: one approval covers what is listed whole, and nothing that may change the machine.
+    /// Several questions of one message. One approval covers the calls that are shown completely, but none that may change the
+    /// machine.
     async fn choose(&self, pending: &mut [PendingQuestion], listed: &[usize]) -> Chosen {
         tell!("");
         tell!("{} {}", Glyph::Ask, bold(text!("{} calls need your approval", pending.len())));

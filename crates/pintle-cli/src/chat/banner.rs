@@ -14,7 +14,7 @@ use crate::{
     term::{Glyph, ago, fit, plural, width},
 };
 
-/// Below this the long words are left out.
+/// A narrower terminal gets the short texts.
 const NARROW: usize = 60;
 
 pub(super) fn print(

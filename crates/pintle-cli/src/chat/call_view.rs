@@ -22,7 +22,7 @@ use crate::{
 const AFTER_SUCCESS: usize = 3;
 const AFTER_FAILURE: usize = 10;
 const OF_A_TRACEBACK: usize = 6;
-/// Below this, what stands at the right moves under the row.
+/// In a narrower terminal, the text at the right moves below the row.
 const NARROW: usize = 60;
 
 #[derive(Default)]
@@ -34,9 +34,9 @@ pub(super) struct CallView {
     nested: HashMap<(String, String), Call>,
     /// How long each handler took over a call, and how it failed, if it did.
     fired: HashMap<(String, String), (Duration, Option<Failure>)>,
-    /// Who blocked a call, and why.
+    /// The hook that blocked a call, and its reason.
     blocked: HashMap<String, (String, String)>,
-    /// The call of each question, and what came of it.
+    /// The call of each question, and the answer.
     asked: HashMap<String, String>,
     answers: HashMap<String, Answer>,
     outputs: Vec<(Shown, String)>,
@@ -44,7 +44,7 @@ pub(super) struct CallView {
     began: Option<Instant>,
     pub(super) calls: u64,
     pub(super) rejected: u64,
-    /// Where each hook is written down.
+    /// The file and line of each hook.
     pub(super) sources: BTreeMap<String, String>,
     /// The names of the person at this terminal.
     you: Vec<String>,
@@ -138,8 +138,8 @@ impl CallView {
         }
     }
 
-    /// Takes in what happened, and gives the lines that are complete with it. They are for everybody when a call was
-    /// blocked.
+    /// Adds an event, and returns the lines that it completes. The flag marks the lines of blocked calls, which are always
+    /// shown.
     pub(super) fn event(
         &mut self,
         kind: &RunEventKind,
@@ -223,7 +223,7 @@ impl CallView {
                 let end = End { outcome, text, duration_ms };
                 match self.find(run, tool_call_id, own) {
                     Some(call) => call.end = Some(end),
-                    // A call of a run that died: this one says what became of it.
+                    // A call of a run that died: this run reports its outcome.
                     None if own => {
                         let (tool_call_id, tool_name) = (tool_call_id.clone(), tool_name.clone());
                         let made = CallMade { tool_call_id, tool_name, args: Value::Null };
@@ -404,11 +404,11 @@ impl CallView {
         let fired = self.fired.get(&(made.id.clone(), hook.clone()));
         let (took, failure) = fired.cloned().unwrap_or_default();
         let at = self.sources.get(hook).map_or_else(|| "in code".to_owned(), Clone::clone);
-        // Where there is little room, the time is left out.
+        // A narrow terminal has no room for the time.
         let took = duration(took);
         let with_time = |at: String| if width < NARROW { at } else { format!("{at}, {took}") };
         let (said, rest) = match failure.as_ref().map(|it| (it.kind, it.message.as_str())) {
-            // A failing hook was not waited for. The reason is this call's; the failure may be a later one's.
+            // A failing hook was not called again. The reason belongs to this call; the failure may belong to a later one.
             Some((FailureKind::TimedOut, _)) if !reason.contains("no answer within") => {
                 (text!("not run: {}", reason), "")
             }

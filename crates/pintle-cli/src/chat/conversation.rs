@@ -142,7 +142,7 @@ async fn talk(
     Ok(ended)
 }
 
-/// Goes on with the run that asked, made of what it was made of: not of what this conversation is.
+/// Continues the run that asked, with its own folder, profile and model, not those of this conversation.
 async fn go_on(
     environment: &Environment,
     chat: &Chat,
@@ -172,7 +172,7 @@ async fn go_on(
     })
 }
 
-/// The open question of a run of this conversation that died, if no other program goes on with it.
+/// The open question of a dead run of this conversation, unless another program continues the run.
 async fn unfinished(
     environment: &Environment,
     assembled: &Assembled,

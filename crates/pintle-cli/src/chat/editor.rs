@@ -16,7 +16,7 @@ use rustyline::{
     validate::{ValidationContext, ValidationResult, Validator},
 };
 
-/// More candidates are no help.
+/// The most files that Tab offers.
 const MOST_FILES: usize = 50;
 
 pub(super) type Editor = rustyline::Editor<Completion, FileHistory>;
@@ -42,7 +42,7 @@ pub(super) fn open(words: Arc<Mutex<Words>>) -> rustyline::Result<Editor> {
     Ok(editor)
 }
 
-/// Ctrl-C clears a line that has text; in an empty one it is what it always is.
+/// Ctrl-C clears a line that has text. In an empty line it interrupts as usual.
 struct ClearLine;
 
 impl ConditionalEventHandler for ClearLine {
@@ -88,7 +88,7 @@ impl Completer for Completion {
     }
 }
 
-/// The files and folders that a path may go on with.
+/// The files and folders that complete a path.
 fn files(path: &str) -> Vec<String> {
     let (folder, name) = path.rsplit_once('/').map_or(("", path), |(folder, name)| (folder, name));
     let base = if path.starts_with('/') {
@@ -118,7 +118,7 @@ fn files(path: &str) -> Vec<String> {
     found
 }
 
-/// A `\` at the end goes on in the next line.
+/// A line that ends in `\` continues on the next line.
 impl Validator for Completion {
     fn validate(&self, ctx: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         Ok(match ctx.input().ends_with('\\') {

@@ -86,7 +86,7 @@ struct Printed {
     blocked: bool,
 }
 
-/// Prints what happens until nothing more does.
+/// Prints events until the stream ends.
 async fn print(mut run: Run, interrupts: &mut Interrupts) -> Result<Printed, Problem> {
     let id = run.id().to_string();
     let (mut session, mut blocked) = (None, false);

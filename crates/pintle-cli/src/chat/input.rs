@@ -1,4 +1,4 @@
-//! Reading lines and keys from a person or a pipe, on a thread of its own, so that a run goes on meanwhile.
+//! Reads lines and keys from a person or a pipe on a separate thread, so a run continues at the same time.
 
 use std::{
     io::BufRead,
@@ -50,7 +50,7 @@ enum Request {
 
 pub(crate) struct Input {
     requests: mpsc::UnboundedSender<Request>,
-    /// How the terminal was before anything was read from it.
+    /// The settings of the terminal before the first read.
     terminal: Option<Termios>,
     editing: Arc<AtomicBool>,
     /// What Tab completes.
@@ -80,7 +80,7 @@ impl Input {
         self.terminal.is_some()
     }
 
-    /// From now on Tab completes these.
+    /// Sets the words that Tab completes.
     pub(crate) fn complete(&self, words: Words) {
         *self.words.lock().unwrap_or_else(PoisonError::into_inner) = words;
     }
@@ -98,7 +98,7 @@ impl Input {
         self.ask(|reply| Request::Words(prompt, reply)).await.flatten()
     }
 
-    /// Waits until a prompt that is no longer wanted is gone.
+    /// Waits until a cancelled prompt is removed from the screen.
     pub(super) async fn settle(&self) {
         self.ask(Request::Sync).await;
     }
@@ -157,7 +157,7 @@ impl Reader {
                 Request::Key(request, reply) => {
                     let key = match read_key(before, &request, || !reply.is_closed()) {
                         Ok(key) => key,
-                        // Where keys cannot be read one by one, a line with nothing else is one.
+                        // If single keys cannot be read, a line with one character is a key.
                         Err(_) => key_by_line(&request),
                     };
                     let _ = reply.send(key);
@@ -205,7 +205,7 @@ impl Reader {
     }
 }
 
-/// Without control characters: no key but Enter does anything before there is a prompt.
+/// Removes control characters: before the prompt, only Enter has an effect.
 fn plain(typed: &str) -> String {
     typed.split('\u{1b}').next().unwrap_or_default().replace(char::is_control, "")
 }
@@ -222,7 +222,7 @@ fn line_of_stdin() -> Line {
     let mut line = Vec::new();
     match std::io::stdin().lock().read_until(b'\n', &mut line) {
         Ok(0) | Err(_) => Line::End,
-        // Bytes that are not UTF-8 are no reason to stop reading.
+        // Reading continues after bytes that are not UTF-8.
         Ok(_) => Line::Text(String::from_utf8_lossy(line.trim_ascii_end()).into_owned()),
     }
 }
@@ -240,7 +240,7 @@ fn key_by_line(request: &KeyRequest) -> Option<char> {
     }
 }
 
-/// Prints above the line that is being edited. On a thread of its own: the editor takes its time.
+/// Prints above the line that is being edited. Runs on a separate thread, because the editor may be slow to print.
 fn printer(editor: &mut editor::Editor) -> Option<Sender<String>> {
     let mut printer = editor.create_external_printer().ok()?;
     let (sender, told) = channel::<String>();

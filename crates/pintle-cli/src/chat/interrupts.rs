@@ -49,7 +49,7 @@ impl Interrupts {
         }
     }
 
-    /// Keeps a signal that came too late for this run: it applies to the next step.
+    /// Keeps a signal that came after the end of this run, for the next step.
     pub(crate) fn keep(&mut self, signal: StopSignal) {
         self.kept = Some(signal);
     }
@@ -67,7 +67,7 @@ impl Interrupts {
         }
     }
 
-    /// Runs this until a signal comes: then it is dropped, and the error is the exit code.
+    /// Runs a future until a signal comes. The future is then dropped, and the error is the exit code.
     pub(crate) async fn or_stopped<T>(&mut self, work: impl Future<Output = T>) -> Result<T, u8> {
         tokio::select! {
             done = work => Ok(done),

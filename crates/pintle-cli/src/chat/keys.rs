@@ -20,13 +20,13 @@ use crate::{
     term::{columns, width},
 };
 
-/// Keys before this are dropped: they were meant for something else.
+/// Keys within this time after a new question are dropped: they were typed for something else.
 const DRAWN_FOR: Duration = Duration::from_millis(300);
 /// A person needs longer between two keys; a paste and an arrow key do not.
 const SAME_STROKE: Duration = Duration::from_millis(20);
 /// A paste has ended when nothing has come for this long.
 const QUIET: Duration = Duration::from_millis(100);
-/// How often it is looked whether the answer is still wanted.
+/// How often to check whether the answer is still needed.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Ctrl-C and Ctrl-D, where they are keys like any other.
@@ -55,14 +55,14 @@ impl Drop for Raw<'_> {
 
 /// A prompt for one key.
 pub(super) struct KeyRequest {
-    /// The line that says which keys there are.
+    /// The line that lists the keys.
     pub(super) prompt: Shown,
     pub(super) accepted: String,
     /// Whether the question was drawn just now.
     pub(super) is_new: bool,
 }
 
-/// The first accepted key; `None` when the answer is no longer wanted.
+/// The first accepted key; `None` when the answer is no longer needed.
 ///
 /// # Errors
 /// When the terminal cannot be read key by key.
@@ -75,7 +75,7 @@ pub(super) fn read_key(
     if request.is_new {
         drop_until(Instant::now() + DRAWN_FOR)?;
     }
-    // The prompt is drawn when keys are heard from now on.
+    // The prompt appears now: from here on, keys answer the question.
     tcflush(stdin(), QueueSelector::IFlush)?;
     out::key_prompt_opens(request.prompt.clone());
     let mut hinted = false;
@@ -98,7 +98,7 @@ pub(super) fn read_key(
     Ok(None)
 }
 
-/// A line of words, echoed as it is typed; `None` after Esc, or when it is no longer wanted.
+/// A line of text, echoed as it is typed; `None` after Esc, or when it is no longer needed.
 pub(super) fn read_words(
     before: &Termios,
     prompt: &Shown,
@@ -113,7 +113,7 @@ pub(super) fn read_words(
         bytes.extend(read);
         let whole = match std::str::from_utf8(&bytes) {
             Ok(whole) => whole.to_owned(),
-            // The rest of a character is on its way.
+            // The remaining bytes of a character follow.
             Err(error) if error.error_len().is_none() => continue,
             Err(_) => String::new(),
         };
@@ -151,10 +151,10 @@ pub(super) fn typed_ahead() -> io::Result<String> {
     Ok(String::from_utf8_lossy(&typed).into_owned())
 }
 
-/// Stands for what is not a key.
+/// Represents input that is not a key.
 const IGNORED: char = '\0';
 
-/// A key that stands alone; `None` when none came.
+/// A single key press; `None` when there was none.
 fn one_key() -> io::Result<Option<char>> {
     let Some(read) = read_within(LOOK_EVERY)? else { return Ok(None) };
     match (read.as_slice(), read_within(SAME_STROKE)?) {

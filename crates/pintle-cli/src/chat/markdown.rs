@@ -6,7 +6,7 @@ use crate::{
     term::{columns, pad},
 };
 
-/// An unfinished link is held back for so long.
+/// The longest unfinished link that is held back.
 const LONGEST_LINK: usize = 400;
 
 /// The state of an answer that is still coming.
@@ -28,7 +28,7 @@ pub(super) struct Markdown {
 /// The block that the current line belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Block {
-    /// Its first word has not come.
+    /// The first word has not arrived yet.
     Start,
     Text,
     /// Collected until the line ends.
@@ -62,7 +62,7 @@ impl Markdown {
         drawn
     }
 
-    /// The rest.
+    /// Draws the rest at the end of the answer.
     pub(super) fn end(&mut self) -> Shown {
         let rest = match (self.word.is_empty(), self.block) {
             (true, Block::Start | Block::Text) => Shown::default(),
@@ -105,7 +105,7 @@ impl Markdown {
         }
     }
 
-    /// The first word of a line says what the line is.
+    /// The first word of a line determines its block.
     fn first_word(&mut self, after: char) -> Shown {
         let word = self.word.clone();
         let is_number = word

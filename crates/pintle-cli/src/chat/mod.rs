@@ -65,8 +65,8 @@ pub(crate) async fn run(environment: &Environment, chat: Chat) -> Result<ExitCod
     }
 }
 
-/// The conversation's key. Every folder has its own unless one is named: what is said in one project does not turn up
-/// in another. The name is for people; the hash distinguishes folders of one name without showing their paths.
+/// The conversation's key. Each folder has its own key unless one is given, so messages of one project do not appear in
+/// another. The name is for people; the hash distinguishes folders of the same name without showing their paths.
 fn key(environment: &Environment, chat: &Chat) -> Result<String, Problem> {
     if let Some(session) = &chat.session {
         return Ok(session.clone());
@@ -90,7 +90,7 @@ enum Goes {
 }
 
 impl Goes {
-    /// A conversation is new unless something says otherwise.
+    /// A conversation is new unless an option continues one.
     fn by(chat: &Chat) -> Self {
         match chat.new || !(chat.continues || chat.session.is_some()) {
             true => Self::New,
@@ -111,7 +111,7 @@ impl Goes {
     }
 }
 
-/// Only the answer goes to standard output; what happened on the way goes to standard error, for a person.
+/// Only the answer goes to standard output. Progress goes to standard error.
 async fn answer(
     environment: &Environment,
     chat: &Chat,
@@ -124,7 +124,7 @@ async fn answer(
         Err(code) => return Ok(code.into()),
     };
     let request = Goes::by(chat).request(&key, chat.who.personality.as_deref(), question);
-    // Said before the last handlers are waited for: they delay nothing that a person sees.
+    // Printed before the last handlers end, so they do not delay the output.
     let (code, leaves) = match view.play(&assembled, request).await {
         Ended::Quit(code) => return Ok(code.into()),
         Ended::Leave(code) => (ExitCode::FAILURE, Some(code)),
@@ -166,7 +166,7 @@ fn open(
     let input = Input::open(environment.stdin_is_terminal, history);
     let (sender, questions) = terminal();
     let recipe = Recipe {
-        // Lines of a pipe are messages, never answers: a script cannot see what it would say yes to.
+        // Lines of a pipe are messages, never answers: a script cannot see what it would approve.
         terminal: environment.stdin_is_terminal.then_some(sender),
         elsewhere: environment.stdin_is_terminal || chat.wait_for_approval,
         waiting: screen.waiting(),

@@ -9,7 +9,7 @@ use crate::{
     shown::{Shown, text},
 };
 
-/// Looks when no name is given, and makes nothing by looking.
+/// Without a name, prints the personality and creates nothing.
 pub(super) async fn look_or_switch(
     assembled: &Assembled,
     talk: &mut Talk,
@@ -25,7 +25,7 @@ pub(super) async fn look_or_switch(
     }
     match &session {
         Some(session) => assembled.agent.switch_personality(session, name).await?,
-        // The conversation that begins will be this one's from its first message on.
+        // The next conversation has this personality from its first message.
         None => drop(personalities.get(name)?),
     }
     talk.personality = Some(name.to_string());

@@ -1,5 +1,5 @@
-//! The question to a person, in the words of `pintle chat`, `pintle approvals show` and the web page: what would run, why a
-//! person is asked, and which keys answer (R11.4, R11.7).
+//! The text of a question for `pintle chat`, `pintle approvals show` and the web page: what would run, the reason for the
+//! question, and the keys that answer it (R11.4, R11.7).
 
 use std::{
     fs::{self, File},
@@ -25,7 +25,7 @@ use crate::{
 const MOST_LINES: usize = 20;
 /// A longer file is not compared.
 const LONGEST_FILE: u64 = 1024 * 1024;
-/// Below this the id stands under the title.
+/// In a narrower terminal, the id is below the title.
 const NARROW: usize = 60;
 
 /// A question, from a run that asks or from the store.
@@ -41,7 +41,7 @@ pub(crate) struct Question<'q> {
     workspace: &'q Path,
 }
 
-/// What a call is about.
+/// The subject of a call.
 enum Subject<'q> {
     Command(&'q str),
     /// `before` is `None` for a new file; `first` is the number of the first line.
@@ -51,7 +51,7 @@ enum Subject<'q> {
         first: usize,
     },
     Task(&'q str),
-    /// The title says all but a few arguments.
+    /// The title contains the path; other arguments follow.
     Path,
     Arguments,
 }
@@ -59,7 +59,7 @@ enum Subject<'q> {
 /// The text above the keys.
 pub(crate) struct Text {
     pub(crate) lines: Vec<Shown>,
-    /// Whether something is left out: then there is no yes before it was seen.
+    /// Whether something is left out. `y` is then offered only after `d` has shown all of it.
     pub(crate) is_cut: bool,
 }
 
@@ -100,7 +100,7 @@ impl<'q> Question<'q> {
         }
     }
 
-    /// The call on one line, and why it is asked about: a row among others.
+    /// The call on one line and the reason for the question, for a list.
     pub(super) fn row(&self) -> (Shown, Shown) {
         (crate::term::call(self.tool, &self.args), self.reason.shown())
     }
@@ -149,7 +149,7 @@ impl<'q> Question<'q> {
         Text { lines, is_cut }
     }
 
-    /// The question in the words of every surface; the terminal and the page draw what this says.
+    /// The title and the subject of the question. The terminal and the page both draw these.
     fn subject(&self) -> (String, Subject<'_>) {
         let granted: Vec<Grant> = self
             .args
@@ -230,7 +230,7 @@ impl<'q> Question<'q> {
         }
     }
 
-    /// The question for the web page: the same words, all of them, and nothing hidden in them.
+    /// The question for the web page: the same text, complete and without hidden characters.
     pub(crate) fn in_words(&self) -> QuestionText {
         let (title, subject) = self.subject();
         let plain = |text: &str| -> Vec<QuestionLine> {
@@ -296,7 +296,7 @@ impl<'q> Question<'q> {
         Some(text)
     }
 
-    /// The arguments that have no place of their own.
+    /// The arguments that are not shown elsewhere.
     fn other_args(&self, shown: &[&str]) -> Option<String> {
         let rest = self.args.as_object().into_iter().flatten();
         let rest = rest.filter(|(key, value)| !shown.contains(&key.as_str()) && !value.is_null());
@@ -304,7 +304,7 @@ impl<'q> Question<'q> {
         (!rest.is_empty()).then(|| rest.join(" · "))
     }
 
-    /// For `d`: everything that is known, as it is stored.
+    /// For `d`: all stored facts.
     pub(crate) fn details(&self, width: usize) -> Vec<Shown> {
         let args = json(&self.args).unwrap_or_else(|_| self.args.shown());
         let facts = [
@@ -335,7 +335,7 @@ impl<'q> Question<'q> {
         ))
     }
 
-    /// Why an approval can only cover this call.
+    /// Why the question offers no rule.
     pub(super) fn no_rule(&self) -> &'static str {
         match () {
             () if self.args.get("grants").is_some() => {

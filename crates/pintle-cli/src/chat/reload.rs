@@ -1,4 +1,4 @@
-//! A profile that changes while a conversation goes on: checked, then put in force between two runs.
+//! Reloads a profile that changed during a conversation. It is checked first and takes effect between two runs.
 
 use std::{
     path::Path,
@@ -24,15 +24,15 @@ use crate::{
     shown::{dim, red, text, yellow},
 };
 
-/// Repeated before each run: a person who missed it would rely on a rule that is not in force.
+/// Shown before each run, so no one relies on a rule that is not in force.
 const OLD_ONE: &str = "the profile on the disk is not used (`pintle hooks lint` and `pintle trust` say why): an older version is in force";
 
-/// No file of a profile is longer.
+/// The largest size of a profile's file.
 const LONGEST: u64 = 1024 * 1024;
 
 /// The parts that every agent of this conversation shares.
 pub(super) struct Recipe {
-    /// Without a terminal there is no one to ask, and the agent says so, unless it is to wait.
+    /// Without a terminal no one can be asked, and the call is refused, unless the agent waits for `pintle approvals`.
     pub(super) terminal: Option<mpsc::UnboundedSender<PendingQuestion>>,
     pub(super) elsewhere: bool,
     pub(super) waiting: Arc<Waiting>,
@@ -87,7 +87,7 @@ impl Current {
         Ok(Self { assembled, recipe, found, seen, outdated: None, leaving: JoinSet::new() })
     }
 
-    /// Waits for everything that still runs, in order.
+    /// Waits for everything that is still running, in order.
     pub(super) async fn close(self) {
         self.leaving.join_all().await;
         self.assembled.close().await;
@@ -97,13 +97,13 @@ impl Current {
         self.recipe.extras()
     }
 
-    /// A changed profile takes effect whole; one that cannot is not in force at all, and that is said loudly.
+    /// A changed profile takes effect as a whole. If it cannot, none of it is in force, and a warning says so.
     ///
-    /// The new agent is put together first, from one reading of the files: at no moment is there none, or half of one.
+    /// The new agent is built first, from one read of the files, so there is always one complete agent.
     ///
     /// # Errors
-    /// When the operator's file changed and nothing that can be put together keeps to it: nothing may run then. It is
-    /// tried again before the next run.
+    /// When the operator's file changed and no agent can be built that obeys it. Nothing may run then. The next run tries
+    /// again.
     pub(super) async fn refresh_for_a_run(
         &mut self,
         environment: &Environment,
@@ -154,7 +154,7 @@ impl Current {
         Ok(true)
     }
 
-    /// Which profile the list of hooks is of.
+    /// Prints the profile of the list of hooks.
     pub(super) fn say_what_is_in_force(&self, environment: &Environment) {
         let in_force = self.found.in_force(environment, self.assembled.profile.as_ref());
         say!("{}", dim(text!("profile: {}", in_force)));
@@ -163,7 +163,7 @@ impl Current {
         }
     }
 
-    /// Puts the agent together again, from what the command line says now.
+    /// Builds the agent again from the current options, which `/model` may have changed.
     pub(super) async fn rebuild(
         &mut self,
         environment: &Environment,
@@ -206,7 +206,7 @@ fn changed(before: &[String], now: &[String]) -> &'static str {
     }
 }
 
-/// Everything an agent's rules are read from: the operator's file first, what is trusted, and the profile.
+/// All texts from which an agent's rules are read: the operator's file, the trusted profiles, and the profile.
 fn texts(environment: &Environment, profile: Option<&Path>) -> Vec<String> {
     // Rules are looked up for each question.
     let operators = environment.operator_text().map(|text| without_rules(&text));

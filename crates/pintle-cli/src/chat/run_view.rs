@@ -72,7 +72,7 @@ async fn next_turn(pacer: &mut Option<Pacer>) -> Option<(u32, oneshot::Sender<()
 /// The calls of a run, in the order they ended: models use an id again, and the first is meant.
 #[derive(Default)]
 struct Rejections {
-    /// Which call, and why it was refused, if it was.
+    /// The call, and the reason if it was refused.
     ended: Vec<(String, Option<String>)>,
     /// The handler that blocked the call that is being judged.
     blocked_by: Option<String>,
@@ -98,7 +98,7 @@ impl Rejections {
     }
 }
 
-/// How a run ended, as far as the person is concerned.
+/// How a run ended, for the person at the terminal.
 pub(crate) enum Ended {
     Done {
         text: String,
@@ -134,7 +134,7 @@ impl RunView {
         self
     }
 
-    /// Says no to every second attempt.
+    /// Denies every second attempt.
     pub(crate) fn declining_attempts(mut self) -> Self {
         self.declines_attempts = true;
         self
@@ -177,7 +177,7 @@ impl RunView {
         None
     }
 
-    /// Answers every question with yes, and shows that it did.
+    /// Approves every question, and shows that.
     pub(crate) fn answering_yes(mut self) -> Self {
         self.answer_yes = true;
         self
@@ -197,7 +197,7 @@ impl RunView {
         refused.as_deref()
     }
 
-    /// The session of the last run, if it came to have one.
+    /// The session of the last run, if it opened one.
     pub(super) fn session(&self) -> Option<String> {
         self.session.clone()
     }
@@ -230,7 +230,7 @@ impl RunView {
         let mut stopping = Stopping::default();
         let mut elsewhere: Vec<String> = Vec::new();
         let mut turns = interval(TURNS_EVERY);
-        // However long a person thinks about a question: nothing is made up for.
+        // Ticks missed during a long question are not made up for.
         turns.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
             tokio::select! {
@@ -260,7 +260,7 @@ impl RunView {
                                    self.session.clone_from(&event.envelope.session_id);
                                }
                                if let (RunEventKind::Done { text, outcome }, true) = (event.kind, own) {
-                                   // A person sees that it was too late, and says so again.
+                                   // The person sees that the signal came too late, and can repeat it.
                                    if stopping.stopped_nothing(outcome) && !self.input.is_typed() {
                                        self.interrupts.keep(StopSignal::Stop);
                                    }
@@ -327,7 +327,7 @@ pub(super) struct Stopping {
 }
 
 impl Stopping {
-    /// Whether it was asked for when the run was over already.
+    /// Whether the signal came after the run had ended.
     fn stopped_nothing(&self, outcome: RunOutcome) -> bool {
         self.asked && self.leaves.is_none() && outcome != RunOutcome::Aborted
     }

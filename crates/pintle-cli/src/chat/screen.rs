@@ -34,7 +34,7 @@ pub(crate) struct Screen {
     /// Progress is shown, and not only blocks.
     notes: bool,
     animated: bool,
-    /// Draws the answer; none where it goes to a file or a program.
+    /// Draws the answer; `None` when standard output is not a terminal.
     markdown: Option<Markdown>,
     waiting: Arc<Waiting>,
     calls: CallView,
@@ -82,7 +82,7 @@ impl Waiting {
         *self.lock() = Some(Handler { since: Instant::now(), point: point.to_owned(), shown });
     }
 
-    /// That another point was fired may be heard of late, when a handler of this one is at work already.
+    /// The event of another point may arrive late, when a handler of this point is already running.
     fn fired(&self, point: &str) {
         self.lock().take_if(|handler| handler.point == point);
     }
@@ -107,7 +107,7 @@ impl Screen {
         Self::new(environment, true, true)
     }
 
-    /// For one question: the answer alone is printed, by the caller; what happens on the way only for a person.
+    /// For `chat -q`: the caller prints the answer. Progress is shown only on a terminal.
     pub(crate) fn quiet(environment: &Environment) -> Self {
         Self::new(environment, false, environment.stderr_is_terminal)
     }
@@ -129,7 +129,7 @@ impl Screen {
             waited: Duration::ZERO,
             noted: BTreeSet::new(),
             last: Drawn::Nothing,
-            // For a person alone: what a program reads has no blank lines and no figures that differ.
+            // Only on a terminal: output for programs has no blank lines and no varying figures.
             is_seen: environment.stderr_is_terminal,
             shows_totals: environment.stderr_is_terminal,
         }
@@ -177,7 +177,7 @@ impl Screen {
         self.tick();
     }
 
-    /// Shows what is waited for: a hook, the tools that run, or the model.
+    /// Shows what the run is waiting for: a hook, the running tools, or the model.
     pub(super) fn tick(&self) {
         if self.animated && self.started.elapsed() >= NAMED_AFTER {
             out::spin(&self.waiting.long_enough().unwrap_or_else(|| self.doing()));
@@ -235,7 +235,7 @@ impl Screen {
         }
         for (line, blocks) in drawn {
             match blocks {
-                // R11.5: a block is shown to everybody, also where only the answer is wanted.
+                // R11.5: a block is always shown, even with `chat -q`.
                 true => out::tell_line(&line),
                 false => self.line(&line),
             }
@@ -264,7 +264,7 @@ impl Screen {
                     cost_usd: cost_usd.unwrap_or_default(),
                 });
                 if own && self.streams_text {
-                    // The model has said all it has to say for now.
+                    // The text of the model's answer is complete.
                     self.end_text();
                     out::end_line();
                 }
@@ -272,7 +272,7 @@ impl Screen {
             RunEventKind::Retry { code, message, attempt, attempts, wait_ms } => {
                 self.totals.retries += 1;
                 let what = if message.is_empty() { code } else { message };
-                // What to do about it is said when the last try has failed.
+                // The fix is shown after the last attempt has failed.
                 let what = what.split("; ").next().unwrap_or_default();
                 let next = text!("try {} of {} in {}", *attempt, *attempts, millis(*wait_ms));
                 self.line(&wrap(&text!("{} {} · {}", Glyph::Retry, what, next), width(), 2));
@@ -327,7 +327,7 @@ impl Screen {
                 if ![ToolPre::NAME, BeforeToolCall::NAME].contains(point)
                     && !AFTER_DONE.contains(point) =>
             {
-                // Also where only the answer is wanted: nothing else would say it.
+                // Shown even with `chat -q`: no other message reports it.
                 out::tell_line(&blocked(point, handler, reason));
             }
             // For one question the caller reports it.

@@ -39,11 +39,11 @@ const MOST_SESSIONS: usize = 10;
 pub(super) enum Then {
     GoOn,
     Leave,
-    /// The run that the command started ended so.
+    /// The command started a run, which ended like this.
     End(Ended),
 }
 
-/// A message, a plugin's command, and what is shown or chosen of the profile: all of it of the profile as it is now.
+/// Whether the profile is reloaded first: for messages, commands of plugins, and commands that use the profile.
 pub(super) fn goes_by_the_profile(line: &str) -> bool {
     let word = line.split_whitespace().next().unwrap_or_default();
     let is_ours = COMMANDS.iter().any(|(name, _)| *name == word) || word == "/new";

@@ -93,7 +93,7 @@ impl Totals {
     }
 }
 
-/// Whether words of a failed hook are those of a program that came to grief, and not a verdict.
+/// Whether the output of a failed hook is that of a crashed program, and not a verdict.
 pub(super) fn has_crashed(message: &str) -> bool {
     [
         "Traceback (most recent call last)",

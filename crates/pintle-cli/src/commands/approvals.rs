@@ -1,4 +1,4 @@
-//! `pintle approvals`: what waits for a person's yes, and answering it.
+//! `pintle approvals`: lists and answers open questions.
 
 mod listing;
 mod resume;
@@ -35,7 +35,7 @@ use crate::{
 
 /// How long a run that waits has to use an approval, before `pintle approvals` exits.
 const TAKES_UP_WITHIN: Duration = Duration::from_secs(5);
-/// A run that goes on may come to its next question.
+/// A run that continues may ask its next question.
 const ONE_AT_A_TIME: &str = "not asked: `pintle approvals` answers one question at a time. Ask the agent again with `pintle chat`";
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -107,8 +107,8 @@ async fn look_or_answer(environment: &Environment, approvals: Approvals) -> Resu
     let is_the_gateways = message.is_some_and(|message| {
         matches!(message.state, MessageState::Queued | MessageState::Parked)
     });
-    // A run that waits holds its session. If the session is free, the run's process is gone, and the run continues here. The message of a chat is
-    // the gateway's: it goes on with the run, now or after its next start.
+    // A waiting run holds its session. If the session is free, the run's process is gone, and the run continues here. The
+    // gateway continues runs of chats, now or after its next start.
     let claim = match is_the_gateways {
         true => None,
         false => store.try_claim(&approval.session_id).await?,
@@ -140,7 +140,7 @@ fn shows_something_else(id: &str) -> Problem {
         .fix("stop its run, or send a message in its conversation: that cancels the question")
 }
 
-/// Who the person at this command line is to the question: one of their own names, and the operator of today agrees.
+/// The name under which the person at this command line may answer: one of their names that pintle.toml lists now.
 fn answers_as(environment: &Environment, approval: &Approval) -> Result<String, Problem> {
     let today = environment.operator()?.approvers;
     let may = |name: &String| approval.may_be_answered_by(name) && today.contains(name);
@@ -277,7 +277,7 @@ impl Answering<'_> {
         let until = Instant::now() + TAKES_UP_WITHIN;
         let waits = async || {
             let now = self.store.approval(&approval.id).await?;
-            // A run that asks about its next call has heard the answer about this one.
+            // A run that asks about its next call has received the answer about this one.
             let (session_id, state) =
                 (Some(approval.session_id.clone()), Some(ApprovalState::Pending));
             let next = ApprovalFilter { session_id, state, ..ApprovalFilter::default() };
@@ -305,7 +305,7 @@ impl Answering<'_> {
         Ok(self.store.answer_approval(answer).await?)
     }
 
-    /// Why an answer did not count.
+    /// Why an answer was refused.
     fn refused(&self, approval: &Approval, result: Result<AnswerResult, Problem>) -> Problem {
         match result {
             Err(problem) => problem,

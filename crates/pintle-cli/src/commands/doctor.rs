@@ -1,4 +1,4 @@
-//! `pintle doctor`: what holds here, what does not, and what helps. It creates and changes nothing.
+//! `pintle doctor`: checks this machine and the profile, and prints a fix for each problem. It creates and changes nothing.
 
 use std::process::ExitCode;
 
@@ -25,7 +25,7 @@ use crate::{
     term::{Glyph, plural, size, width, wrap},
 };
 
-/// Where the words of a check begin.
+/// The column of a check's text.
 const INDENT: usize = 12;
 
 pub(crate) async fn run(environment: &Environment, doctor: Doctor) -> Result<ExitCode, Problem> {
@@ -58,7 +58,7 @@ async fn show_prompt(environment: &Environment, doctor: &Doctor) -> Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-/// The fate of one handler's part of the prompt.
+/// The outcome of one handler's part of the prompt.
 fn contribution(handler: &HandlerRecord) -> Shown {
     let mut line = text!("{} {}", bold(&*handler.name), handler.outcome.name());
     if !handler.won.is_empty() {
@@ -219,7 +219,7 @@ fn sandbox(assembled: &Assembled) -> Finding {
     what_helps(sandbox).into_iter().fold(finding, Finding::fix)
 }
 
-/// How many there are, and which of them would block everything.
+/// The number of hooks, and the hooks that would block every call.
 async fn hooks(environment: &Environment, assembled: &Assembled) -> Vec<Finding> {
     let list = assembled.agent.hooks().list();
     let mut points: Vec<&str> = list.iter().map(|info| info.point).collect();
@@ -301,7 +301,7 @@ async fn state(environment: &Environment, assembled: &Assembled) -> Finding {
     }
 }
 
-/// A question that no one can answer blocks, and nothing else would say why.
+/// A question that no one can answer blocks the call, and no other message reports the reason.
 fn approvers(environment: &Environment, assembled: &Assembled) -> Vec<Finding> {
     let Unheard { approvers, warnings, all } =
         profile::unheard(environment, &assembled.operator, assembled.profile.as_ref());
@@ -317,7 +317,7 @@ fn approvers(environment: &Environment, assembled: &Assembled) -> Vec<Finding> {
     findings
 }
 
-/// A channel whose token is not set is not served, and the agent works all the same.
+/// A channel without a token is not served; the agent still works.
 fn channels(environment: &Environment, assembled: &Assembled) -> Vec<Finding> {
     let unready = assembled.profile.iter().flat_map(|it| profile::unready(environment, it));
     let of_channels = unready.filter(|said| said.contains("serves the channel"));

@@ -1,4 +1,4 @@
-//! `pintle explain`: what would happen to a call, and what decides about it.
+//! `pintle explain`: shows what would happen to a call, and which steps decide.
 
 use std::process::ExitCode;
 
@@ -19,7 +19,7 @@ use crate::{
     term::{Glyph, width, wrap},
 };
 
-/// Where the words of a step begin.
+/// The column of a step's text.
 const INDENT: usize = 12;
 
 fn exit_code(verdict: CallVerdict) -> u8 {
@@ -93,7 +93,7 @@ fn call(explain: &Explain) -> Result<(String, Value), Problem> {
     Ok(("terminal".to_owned(), json!({ "command": line })))
 }
 
-/// Each step with what it does to the call. Hooks that allow are one row.
+/// Prints each step with its effect on the call. All hooks that allow share one row.
 fn print(environment: &Environment, steps: &[JudgedStep]) {
     let mut allowed = Vec::new();
     for JudgedStep { step, finding, detail, source, shadow, .. } in steps {
@@ -167,7 +167,7 @@ fn watched(assembled: &Assembled, mut steps: Vec<JudgedStep>) -> Vec<JudgedStep>
     steps
 }
 
-/// Adds what the judge does not know: where the selection of tools is written, and which tools exist.
+/// Adds facts that the judge does not have: the place of the tool selection, and the existing tools.
 fn completed(
     assembled: &Assembled,
     who: &Who,

@@ -1,4 +1,4 @@
-//! `pintle hooks fire`: one point, a payload of yours, and everything that comes of it.
+//! `pintle hooks fire`: fires one point with a given payload and prints the result.
 
 use std::{
     io::Read,
@@ -89,13 +89,13 @@ fn read(path: &Path) -> Result<Value, Problem> {
     })
 }
 
-/// Everything that does not fit about the payload's own fields, at once. The point checks the values.
+/// All mistakes in the payload's own fields. The point checks the values.
 fn unfit(point: &PointInfo, payload: &Value) -> Vec<String> {
     let Some(given) = payload.as_object() else { return Vec::new() };
     let (schema, empty) = (point.payload_schema(), Map::new());
     let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
-    // The circumstances need not be given: see `envelope`.
+    // The fields of the envelope are optional: see `envelope`.
     let own = required.filter_map(Value::as_str).filter(|name| point.fields.contains(name));
     let missing = own.filter(|name| !given.contains_key(*name));
     let mut unfit: Vec<_> = missing.map(|name| format!("missing field `{name}`")).collect();
@@ -109,7 +109,7 @@ fn unfit(point: &PointInfo, payload: &Value) -> Vec<String> {
             Some(schema) => {
                 let kinds = kinds(schema);
                 if !kinds.is_empty() && !kinds.iter().any(|kind| is_a(kind, value)) {
-                    unfit.push(format!("`{name}` is no {}: {value}", kinds.join(" or ")));
+                    unfit.push(format!("`{name}` is not a {}: {value}", kinds.join(" or ")));
                 }
             }
         }

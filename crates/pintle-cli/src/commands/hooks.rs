@@ -29,7 +29,7 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
             let dir = of_folder(&dir).unwrap_or(dir);
             let model = profile::Model::OfTheProfile;
             let stray = || profile::stray_settings(environment, &dir);
-            // Of a profile that does not load: at least what is odd about the operator's file.
+            // Even if the profile does not load, the warnings about the operator's file are shown.
             let of_operator = || {
                 let operator = environment.settings().ok().and_then(Result::ok);
                 operator.map(|operator| told(profile::unheard(environment, &operator, None)))
@@ -72,7 +72,7 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-/// Who is to answer and cannot, and what comes of it if that is everybody.
+/// The approvers who cannot answer, and the effect if that is all of them.
 fn told(unheard: profile::Unheard) -> Vec<String> {
     let mut warnings = unheard.warnings;
     warnings.extend(unheard.all.then(|| profile::NO_APPROVER.to_string()));
@@ -177,7 +177,7 @@ pub(super) fn find_point(named: &str) -> Result<PointInfo, Problem> {
 fn no_such_point(named: &str, points: impl Iterator<Item = &'static str>) -> Problem {
     let problem = Problem::not_found(format!("no hook point `{named}`"));
     let bucket = nearest(named, BUCKETS.iter().map(|it| it.name)).and_then(Bucket::named);
-    // Something like `onPromt` is a bucket; only of the rest is it asked which point is near.
+    // A name like `onPromt` is a misspelt moment of agent.json. Other names are compared with the points.
     let problem = match (bucket, nearest(named, points)) {
         (Some(bucket), near) if near.is_none() || named.starts_with("on") => {
             problem.fix(format!("`{}` in agent.json is the point `{}`", bucket.name, bucket.point))

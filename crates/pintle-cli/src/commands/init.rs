@@ -53,7 +53,7 @@ pub(crate) fn run(environment: &Environment, init: &Init) -> Result<ExitCode, Pr
             say!("{} {}", green("wrote"), init.dir.join(name).display());
         }
     }
-    // The person who had it written has accepted it. An agent's process accepts nothing, and then the person is asked.
+    // The person who ran `init` accepts the profile. A process of an agent cannot accept one; the person is then asked later.
     if let Ok(profile) = profile::load(&dir, environment) {
         let _ = in_force::accept(environment, &profile);
     }

@@ -28,7 +28,7 @@ use crate::{
 
 const DISABLED: &str = "switched off by PINTLE_DISABLE_HOOKS, or disable_hooks in pintle.toml";
 
-/// Calls are counted for so long.
+/// The period in which calls are counted.
 const COUNTED_MS: u64 = 7 * 24 * 60 * 60 * 1000;
 
 /// What to do about a hook that timed out again and again.

@@ -16,7 +16,7 @@ use crate::{
     term::{Column, Table, ago, width},
 };
 
-/// More than anybody reads.
+/// The most notes that are listed.
 const MOST: u32 = 10_000;
 
 pub(crate) async fn run(environment: &Environment, memory: Memory) -> Result<ExitCode, Problem> {

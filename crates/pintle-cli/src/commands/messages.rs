@@ -1,4 +1,4 @@
-//! `pintle messages`: what the gateway put aside.
+//! `pintle messages`: messages that the gateway put aside.
 
 use std::process::ExitCode;
 

@@ -68,7 +68,7 @@ pub(crate) async fn run(environment: &Environment, mut who: Who) -> Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-/// Only looked at: nothing is created, and a part that cannot be read is left to `doctor`.
+/// Creates nothing, and leaves out parts that cannot be read: `doctor` reports them.
 async fn here(environment: &Environment, who: &mut Who) -> Vec<String> {
     let profile = in_force::look(environment, who);
     let mut here = vec![match &profile {

@@ -1,4 +1,4 @@
-//! `pintle plugins`: what was added, what it may do, and a plugin to start from.
+//! `pintle plugins`: lists, adds, grants and creates plugins.
 
 use std::{
     fs,
@@ -247,7 +247,7 @@ fn add(environment: &Environment, dir: &Path, grant: &[String], yes: bool) -> Re
     Ok(())
 }
 
-/// What a person at the terminal grants; without one, nothing new.
+/// The capabilities that the person at the terminal grants; without a terminal, no new ones.
 fn asked(environment: &Environment, manifest: &Manifest) -> Result<Vec<Capability>, Problem> {
     if manifest.capabilities.is_empty()
         || !environment.stdin_is_terminal

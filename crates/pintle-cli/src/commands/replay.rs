@@ -56,13 +56,13 @@ struct Step {
     hook: Option<String>,
 }
 
-/// A recorded call, with what was said of it.
+/// A recorded call with its verdict.
 struct Judged {
     call: RecordedCall,
     then: Said,
 }
 
-/// A call whose verdict is another one now.
+/// A call whose verdict has changed.
 struct Changed<'a> {
     run: &'a Run,
     judged: &'a Judged,
@@ -76,7 +76,7 @@ struct Run {
     calls: Vec<Judged>,
 }
 
-/// What came of it, besides what changed.
+/// The figures of a replay.
 #[derive(Default)]
 struct Counted {
     calls: u64,
@@ -84,7 +84,7 @@ struct Counted {
     unknown: BTreeSet<String>,
     /// Command hooks that did not run.
     not_run: BTreeSet<String>,
-    /// Runs whose profile is another one now.
+    /// How many runs had another version of the profile.
     other_profile: u64,
 }
 
@@ -205,7 +205,7 @@ impl Said {
         Self { verdict, decided_by: Some(step), also: Vec::new() }
     }
 
-    /// The verdict without the rules that a person gave for the session: they ended with it.
+    /// The verdict without the session's rules, which ended with the session.
     fn without_session_rules(&self) -> &str {
         let is_rule = |step: &&Step| step.step == "approval" && step.finding == Finding::Passes;
         match self.decided_by.as_ref().filter(is_rule) {
@@ -228,7 +228,7 @@ impl Said {
     }
 }
 
-/// Answers for the programs of command hooks with what they said then. A hook that was not there then allows.
+/// Answers for the programs of command hooks with their recorded answers. A hook without a recorded answer allows.
 fn stand_in(runs: &[&Run], not_run: Arc<Mutex<BTreeSet<String>>>) -> StandIn {
     let mut said: HashMap<(String, String, String), Value> = HashMap::new();
     for run in runs {

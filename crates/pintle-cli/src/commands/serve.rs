@@ -69,7 +69,7 @@ pub(crate) async fn run(environment: &Environment, serve: Serve) -> Result<ExitC
             .register(assembled.agent.hooks())
             .map_err(Problem::new)?;
     } else {
-        let off = "`channel_safety` is off in pintle.toml: everybody who finds a channel may write";
+        let off = "`channel_safety` is off in pintle.toml: anyone who finds a channel may write to the agent";
         tell!("{}: {}", yellow("warning"), off);
         open_to_strangers.extend(served.rules.into_keys());
     }
@@ -115,7 +115,7 @@ pub(crate) async fn run(environment: &Environment, serve: Serve) -> Result<ExitC
         }
     }
     let wish = interrupts.next().await;
-    tell!("stopping; what was accepted and is not done is processed after the next start");
+    tell!("stopping; accepted messages that are not done are processed after the next start");
     stop.cancel();
     gateway.stop().await;
     let _ = listening.await;
@@ -142,7 +142,7 @@ async fn tell_trouble(mut events: broadcast::Receiver<LiveEvent>) {
     }
 }
 
-/// Questions on the page are put as `pintle chat` and `pintle approvals` put them.
+/// Words the questions of the page as `pintle chat` and `pintle approvals` do.
 fn in_words(environment: &Environment, assembled: &Assembled) -> Result<InWords, Problem> {
     let operator = environment.operator()?;
     let scrubber = secrets::scrubber(environment, &operator, assembled.profile.as_ref());
@@ -186,13 +186,13 @@ fn idle_hooks(
     Ok(untrusted.chain(disabled).map(hook).chain(silenced).collect())
 }
 
-/// One gateway for each data folder: it takes over what the one before left.
+/// Allows one gateway for each data folder: a gateway takes over the messages that the previous one left.
 async fn lock(data: &Path) -> Result<File, Problem> {
     let path = data.join("gateway.lock");
     let file = File::options().create(true).truncate(false).write(true).open(&path);
     let file = file
         .map_err(|error| Problem::new(format!("{} cannot be opened: {error}", path.display())))?;
-    // What a killed one was about to start may hold its lock for a moment longer.
+    // A process that a killed gateway was starting may hold the lock for a moment longer.
     let began = Instant::now();
     while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         if began.elapsed() > Duration::from_secs(1) {
@@ -214,8 +214,9 @@ fn token(data: &Path) -> Result<(Token, PathBuf), Problem> {
     let mut options = File::options();
     match options.write(true).create_new(true).mode(0o600).open(&path) {
         Ok(mut file) => {
-            let token = pintle_gateway::random_token()
-                .ok_or_else(|| Problem::new("the system has no randomness for a token"))?;
+            let token = pintle_gateway::random_token().ok_or_else(|| {
+                Problem::new("the system's random generator failed, so no token can be made")
+            })?;
             file.write_all(token.as_bytes()).map_err(failed)?;
         }
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}

@@ -18,7 +18,7 @@ use crate::{
     term::{Column, Glyph, Table, ago, call, count, width, wrap},
 };
 
-/// How far in the text of a message stands.
+/// The indent of a message's text.
 const INDENT: usize = 7;
 
 pub(crate) async fn run(
@@ -80,7 +80,7 @@ async fn show(environment: &Environment, store: &dyn Store, named: &str) -> Resu
     let summary = store.conversation(&session.id).await?.summary;
     for (place, StoredMessage { message, .. }) in (0_u64..).zip(store.history(&session.id).await?) {
         if let Some(summary) = summary.as_ref().filter(|summary| summary.covers == place) {
-            let stands = "the model gets this summary in place of what is above";
+            let stands = "the model gets this summary instead of the messages above";
             say!("\n{}\n       {}", dim(stands), paragraph(&summary.text, INDENT));
         }
         match message {
@@ -121,7 +121,7 @@ async fn export(store: &dyn Store, named: &str) -> Result<(), Problem> {
 
 async fn delete(environment: &Environment, store: &dyn Store, named: &str) -> Result<(), Problem> {
     let session = find(store, named).await?;
-    // Not under the feet of a run that uses it.
+    // A session in use by a run is not deleted.
     let claim = store.claim(&session).await?;
     // Its own questions are deleted with it; those of its sub-agents are withdrawn.
     store.withdraw_approvals(&claim, "its conversation was deleted").await?;

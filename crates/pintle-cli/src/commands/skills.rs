@@ -1,4 +1,4 @@
-//! `pintle skills`: runs that did real work, and wait for a person to look at them.
+//! `pintle skills`: runs that are worth learning from, for a person to review.
 
 use std::process::ExitCode;
 
@@ -18,7 +18,7 @@ use crate::{
     term::{Column, Table, ago, plural, width},
 };
 
-/// How far in the texts of a run stand.
+/// The indent of a run's texts.
 const INDENT: usize = 9;
 
 pub(crate) async fn run(environment: &Environment, skills: Skills) -> Result<ExitCode, Problem> {
@@ -59,7 +59,7 @@ async fn list(
         return say_pretty_json(&pending);
     }
     if pending.is_empty() {
-        say!("No runs wait to be looked at.");
+        say!("There are no runs to look at.");
         return Ok(());
     }
     let mut table = Table::new([

@@ -1,4 +1,4 @@
-//! `pintle stats`: what hooks cost and refuse, what models cost, and what rules in shadow mode would have said.
+//! `pintle stats`: time and refusals of hooks, cost of models, and verdicts of rules in shadow mode.
 
 use std::{collections::BTreeMap, process::ExitCode};
 

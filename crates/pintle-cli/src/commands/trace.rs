@@ -1,4 +1,4 @@
-//! `pintle trace` and `pintle runs`: a run as a waterfall, and which runs there are.
+//! `pintle trace` shows a run as a waterfall; `pintle runs` lists runs.
 
 mod axis;
 mod rows;
@@ -349,7 +349,7 @@ fn table(listed: &[(Recorded, Rows)]) -> Table {
         Column::new("COST").right().below(),
     ]);
     let now = now_ms();
-    // A sub-agent stands below its parent, which began before it.
+    // A sub-agent is below its parent, which began earlier.
     let is_child = |it: &&(Recorded, Rows)| {
         let parents = listed.iter().map(|(recorded, _)| &recorded.run.session_id);
         it.0.parent.as_ref().is_some_and(|parent| parents.clone().any(|id| id == parent))

@@ -58,7 +58,7 @@ pub(crate) fn run(environment: &Environment, trust: &Trust) -> Result<ExitCode, 
     };
     say!("profile {} · {}", bold(&profile.name), state);
     show(environment, &profile, &changed, SHOWN_LINES);
-    // A profile found in a folder is used only once its agent.json is accepted, whatever it runs.
+    // A profile that was found in a folder is used only after a person accepted its agent.json, even if it runs no programs.
     if changed.is_empty() && !trust.accept {
         return Ok(ExitCode::SUCCESS);
     }

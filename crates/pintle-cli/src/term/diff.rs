@@ -5,7 +5,7 @@ use similar::{ChangeTag, TextDiff};
 use super::{pad, plural, wrap};
 use crate::shown::{Show, Shown, dim, green, red, text};
 
-/// A line's number has room for so many digits.
+/// A line number has room for at least this many digits.
 const LEAST_DIGITS: usize = 3;
 /// The columns between the number and the text: the sign and the bar.
 const BEFORE_TEXT: usize = 5;
@@ -22,7 +22,7 @@ impl<'a> Diff<'a> {
         Self { old, new, diff: TextDiff::from_lines(old, new) }
     }
 
-    /// How many lines come and go.
+    /// How many lines are added and removed.
     pub(crate) fn changed(&self) -> (usize, usize) {
         let of = |tag| self.diff.iter_all_changes().filter(|change| change.tag() == tag).count();
         (of(ChangeTag::Insert), of(ChangeTag::Delete))
@@ -63,7 +63,7 @@ impl<'a> Diff<'a> {
         parts
     }
 
-    /// The same, each with its number, in so many columns.
+    /// The same lines with their numbers, for a terminal of this width.
     pub(crate) fn lines(&self, context: usize, first: usize, width: usize) -> Vec<Shown> {
         let last = first + self.old.lines().count().max(self.new.lines().count());
         let margin = last.to_string().len().max(LEAST_DIGITS);
@@ -86,7 +86,7 @@ pub(crate) enum DiffPart {
         number: usize,
         text: String,
     },
-    /// So many lines that did not change.
+    /// The number of unchanged lines that are left out.
     LeftOut(usize),
     Note(String),
 }

@@ -1,4 +1,4 @@
-//! The glyphs, each with one meaning, and what stands for them where only ASCII can be shown.
+//! The glyphs, each with one meaning and an ASCII replacement.
 
 use std::{
     borrow::Cow,

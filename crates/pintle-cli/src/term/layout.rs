@@ -15,7 +15,7 @@ const MORE: char = '…';
 static WIDTH: AtomicUsize = AtomicUsize::new(80);
 static OF_MESSAGES: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// The columns of a terminal, or of what stands for one.
+/// Sets the width of the terminal.
 pub(crate) fn set_width(columns: usize) {
     WIDTH.store(columns.clamp(NARROWEST, WIDEST), Ordering::Relaxed);
 }

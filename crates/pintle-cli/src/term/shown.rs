@@ -107,7 +107,7 @@ pub(crate) fn pretty_json(value: &impl Serialize) -> serde_json::Result<Shown> {
     serde_json::to_string_pretty(value).map(|text| plain_json(&text))
 }
 
-/// Characters that are not seen stand only inside of strings, where JSON has its own way to write them.
+/// Invisible characters occur only inside strings, where JSON can escape them.
 fn plain_json(json: &str) -> Shown {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {

@@ -52,7 +52,7 @@ impl Column {
     }
 }
 
-/// Which columns stand beside each other, how wide, and how far apart.
+/// The visible columns, their widths and the gap between them.
 struct Layout {
     widths: Vec<usize>,
     beside: Vec<usize>,

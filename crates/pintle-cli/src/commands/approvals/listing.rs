@@ -126,7 +126,7 @@ fn waiting(ms: u64) -> String {
     }
 }
 
-/// Whether it was approved and its run died before it acted: the call still waits, and the session is free.
+/// Whether the question was approved and its run died before the call: the call still waits, and the session is free.
 async fn was_left(store: &dyn Store, approval: &Approval) -> Result<bool, Problem> {
     if approval.state != ApprovalState::Approved || !approval.waits_for_its_run() {
         return Ok(false);
@@ -182,7 +182,7 @@ fn place(approval: &Approval) -> (String, String) {
     (origin.workspace.display().to_string(), profile)
 }
 
-/// The conversation a person knows: a sub-agent's own says nothing to anybody.
+/// The conversation that the person knows. For a sub-agent, this is the conversation that started it.
 pub(super) async fn key_of(store: &dyn Store, session_id: &str) -> Result<String, Problem> {
     let Some(mut session) = store.session(session_id).await? else {
         return Ok(session_id.to_owned());

@@ -1,4 +1,4 @@
-//! Going on with a run that stopped while it asked, and saying what became of the call that was asked about.
+//! Continues a run that stopped while it asked, and reports the outcome of the call.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `pintle approvals rules`: what runs without a question, and taking it back (R11.7).
+//! `pintle approvals rules`: lists and revokes the rules by which calls run without a question (R11.7).
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ struct Facts {
     workspace: Option<String>,
     by: Option<String>,
     since: Option<String>,
-    /// Whether the one who gave it may still approve.
+    /// Whether the person who gave the rule may still approve.
     is_valid: bool,
 }
 
@@ -67,7 +67,7 @@ pub(super) async fn list_or_revoke(
     }
 }
 
-/// Those of the file in its order, then those of the sessions that run.
+/// The rules of the file in its order, then the rules of running sessions.
 async fn all(environment: &Environment, store: &dyn Store) -> Result<Vec<Listed>, Problem> {
     let operator = environment.operator()?;
     let approvers = &operator.approvers;

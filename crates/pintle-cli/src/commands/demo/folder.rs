@@ -78,7 +78,7 @@ impl DemoFolder {
         Ok(pintle_actions::trust::accept(&self.data(), &profile)?)
     }
 
-    /// Writes what the model says, and names the model that says it.
+    /// Writes the script of the model, and returns the name of that model.
     pub(super) fn script(&self, steps: &[Step]) -> Result<String, Problem> {
         let calls = steps.iter().flat_map(|step| &step.calls);
         let mut turns: Vec<_> = (1..)

@@ -1,4 +1,4 @@
-//! The steps of the demo: what the model does in each, what proves it, and what other systems do there.
+//! The steps of the demo, each with the model's calls, the proof, and the behaviour of other systems.
 
 use serde_json::{Value, json};
 

@@ -23,7 +23,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// `waits` are the times in which a person was waited for, `busy` those in which something ran.
+    /// `waits` are the times in which the run waited for a person, `busy` the times in which something ran.
     pub(super) fn new(cells: usize, end: f64, waits: &[Span], busy: &[Span]) -> Self {
         let idle = without(&merged(waits), &merged(busy));
         let all: f64 = idle.iter().map(|(from, to)| to - from).sum();
@@ -59,7 +59,7 @@ impl Axis {
             let cells = (last.round() as usize).saturating_sub(start);
             let bar = if last - first < 0.5 { Bar::Instant } else { *bar };
             for cell in line.iter_mut().skip(start).take(cells.max(1)) {
-                // An instant does not hide what takes time.
+                // An instant does not hide a longer bar.
                 if cell.is_none() || bar != Bar::Instant {
                     *cell = Some(bar);
                 }
@@ -105,7 +105,7 @@ impl Axis {
         dim(line)
     }
 
-    /// Between two moments that are named: a round time, and room for the label.
+    /// The time between two labels: a round number, with room for the label.
     fn step(&self) -> f64 {
         let nice = (0..9).flat_map(|power| [1.0, 2.0, 5.0].map(|n| n * 10_f64.powi(power)));
         let minutes = [60_000.0, 120_000.0, 300_000.0, 600_000.0, 1_800_000.0, 3_600_000.0];

@@ -65,7 +65,7 @@ impl Row {
     }
 }
 
-/// A run's rows, and what is summed up below them.
+/// A run's rows, and the totals below them.
 #[derive(Default)]
 pub(super) struct Rows {
     pub(super) rows: Vec<Row>,
@@ -73,7 +73,7 @@ pub(super) struct Rows {
     pub(super) tier: Option<String>,
     /// How many hook calls allowed, and how long they took together.
     pub(super) allowed: (u64, f64),
-    /// Who won and who lost which key, who blocked and why, and what was ignored of an answer.
+    /// Notes: which hook won or lost a key, which blocked and why, and which part of an answer was ignored.
     pub(super) notes: Vec<String>,
     pub(super) refused: u64,
     pub(super) calls: u64,
@@ -377,7 +377,7 @@ impl Reader<'_> {
         let bar = if ran || begun < at { Bar::Tool } else { Bar::Instant };
         let mut row = Row::new(label, bar, begun, at);
         row.failed = !ok;
-        // A call that waited was not running meanwhile.
+        // A call does not run while it waits for an answer.
         if let Some(last) = waits.iter().map(|wait| wait.to).reduce(f64::max) {
             row.segments = waits;
             if ran {
