@@ -166,7 +166,7 @@ fn everything_that_does_not_fit_about_an_event_is_said_at_once() {
         "missing field `toolInput`",
         "missing field `zone`",
         "unknown field `toolInptu` (did you mean `toolInput`?)",
-        "`toolName` is no string: 3",
+        "`toolName` is not a string: 3",
     ];
     for words in unfit {
         assert!(said.err.contains(words), "{words}: {said}");
