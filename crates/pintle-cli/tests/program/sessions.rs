@@ -106,7 +106,7 @@ fn a_substantive_run_is_listed_shown_and_dropped_by_skills() {
     std::fs::create_dir_all(world.data()).unwrap();
     let file = "[consumers.skill_queue]\nmin_tool_calls = 1\n";
     std::fs::write(world.data().join("pintle.toml"), file).unwrap();
-    assert!(world.run(&["skills"]).out.contains("No runs wait"));
+    assert!(world.run(&["skills"]).out.contains("There are no runs to look at"));
     world.run(&["chat", "-q", "list ."]);
     let pending = world.run(&["skills", "pending", "--json"]).json();
     assert_eq!(
