@@ -21,7 +21,7 @@ use pintle_profile::{OPERATOR_FILE, Operator, OperatorEnv, ProfileErrors};
 use pintle_sandbox::{Launcher, Sandbox};
 
 use crate::{
-    args::{Cli, When},
+    args::{Cli, Command, When},
     out::columns_of,
     problem::Problem,
     term,
@@ -63,6 +63,11 @@ pub(crate) struct Environment {
 
 impl Environment {
     pub(crate) fn read(cli: &Cli, launcher: Launcher) -> Self {
+        let sandbox = OnceLock::new();
+        if cli.command.as_ref().is_some_and(Command::needs_sandbox) {
+            // The trial goes on while the command is prepared.
+            sandbox.get_or_init(|| Sandbox::probe(&launcher, TRIAL));
+        }
         let variables: BTreeMap<_, _> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
@@ -74,7 +79,7 @@ impl Environment {
             data,
             works_in: None,
             launcher,
-            sandbox: OnceLock::new(),
+            sandbox,
             json: cli.json,
             quiet: cli.quiet,
             verbose: cli.verbose,

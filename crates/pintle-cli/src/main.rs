@@ -29,7 +29,10 @@ use clap::{
     CommandFactory, FromArgMatches,
     error::{ContextKind, ErrorKind},
 };
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::{
+    runtime::{Builder, Runtime},
+    signal::unix::{SignalKind, signal},
+};
 
 use args::{Cli, Command, Who};
 use environment::Environment;
@@ -54,11 +57,7 @@ fn main() -> ExitCode {
     };
     let environment = Environment::read(&cli, launcher);
     environment.set_up_terminal(&cli);
-    if cli.command.as_ref().is_some_and(Command::needs_sandbox) {
-        // The trial goes on while the command is prepared.
-        drop(environment.sandbox());
-    }
-    let done = match tokio::runtime::Runtime::new() {
+    let done = match runtime(cli.command.as_ref()) {
         Err(error) => Err(Problem::io("the runtime did not start", &error)),
         Ok(runtime) => {
             let done = runtime.block_on(run_unless_told(cli, &environment));
@@ -76,6 +75,14 @@ fn main() -> ExitCode {
             out::tell!("{}", Problem::io("cannot write to standard output", &error));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// To explain a call takes a few milliseconds, in which further threads would only be started and stopped.
+fn runtime(command: Option<&Command>) -> io::Result<Runtime> {
+    match command {
+        Some(Command::Explain(_)) => Builder::new_current_thread().enable_all().build(),
+        _ => Runtime::new(),
     }
 }
 

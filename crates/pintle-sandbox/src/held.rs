@@ -11,6 +11,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::Arc,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -212,7 +213,10 @@ impl<'a> Trial<'a> {
         let tried = Plan::new(&policy, Path::new("/"), None)
             .map_err(io::Error::other)
             .and_then(|plan| self.set_up(tier, plan));
-        tried.unwrap_or_else(|error| Err(error.to_string()))
+        let mut launcher = tried.map_err(|error| error.to_string())??;
+        // It has answered; the kernel takes a while to remove its namespaces.
+        let _ = thread::Builder::new().spawn(move || launcher.wait());
+        Ok(())
     }
 
     /// Why these caches cannot be copied on write, if they cannot.
@@ -220,12 +224,17 @@ impl<'a> Trial<'a> {
         let policy = Policy { caches: caches.to_vec(), ..Policy::default() };
         let tried = take_slot(store).and_then(|(_lock, slot)| {
             let plan = Plan::new(&policy, Path::new("/"), Some(&slot)).map_err(io::Error::other)?;
-            self.set_up(tier, plan)
+            // The slot is in use until the launcher has exited.
+            match self.set_up(tier, plan)? {
+                Ok(mut launcher) => launcher.wait().map(|_| Ok(())),
+                Err(why) => Ok(Err(why)),
+            }
         });
         tried.unwrap_or_else(|error| Err(error.to_string()))
     }
 
-    fn set_up(&self, tier: Tier, plan: Plan) -> io::Result<Result<(), String>> {
+    /// The launcher after it has said that everything holds, or what it says instead.
+    fn set_up(&self, tier: Tier, plan: Plan) -> io::Result<Result<Child, String>> {
         let order = Order {
             plan,
             layers: Layers::of(tier),
@@ -236,23 +245,34 @@ impl<'a> Trial<'a> {
         let null = || File::options().read(true).write(true).open("/dev/null").map(OwnedFd::from);
         let (mut child, control) =
             start(self.launcher, &[null()?, null()?, null()?], None, |_| Ok(order))?;
+        let mut answer = Ok(None);
+        if self.waits_for(&control)? {
+            answer = Message::receive(&control);
+            // Another program may well exit with 0: the launcher says so.
+            if let Ok(Some((Message::Ready, _))) = answer {
+                return Ok(Ok(child));
+            }
+        }
         let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
-        let left = self.until.saturating_duration_since(Instant::now());
-        let left =
-            Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
-        if poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&left))? == 0 {
+        if !self.waits_for(&process)? {
             kill_process_group(Pid::from_child(&child), Signal::KILL)?;
             child.wait()?;
             return Ok(Err("the launcher took too long".into()));
         }
         let status = child.wait()?;
-        Ok(match Message::receive(&control) {
-            Ok(Some((Message::Failed(why), _))) => Err(why),
-            // Another program may well exit with 0: the launcher says so.
-            Ok(Some((Message::Ready, _))) if status.success() => Ok(()),
-            _ => Err(format!(
+        Ok(Err(match answer {
+            Ok(Some((Message::Failed(why), _))) => why,
+            _ => format!(
                 "the launcher did not answer ({status}): does `main` call `pintle_sandbox::init()` first?"
-            )),
-        })
+            ),
+        }))
+    }
+
+    /// Whether it can be read before the time is up.
+    fn waits_for(&self, file: &OwnedFd) -> io::Result<bool> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        let left =
+            Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+        Ok(poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&left))? > 0)
     }
 }

@@ -129,6 +129,7 @@ impl Findings {
 
     #[cfg(target_os = "linux")]
     fn probe(launcher: Launcher, deadline: Duration) -> Self {
+        let identity = launcher.identity();
         let tried = crate::held::Trial::new(&launcher, deadline);
         let landlock_abi = crate::launch::landlock_abi();
         let with_namespaces = if landlock_abi > 0 { Tier::Full } else { Tier::View };
@@ -148,7 +149,7 @@ impl Findings {
             Some(why) => Some(format!("{why}; this kernel has no Landlock")),
             None => Some("this kernel has no Landlock".to_owned()),
         };
-        Self::new(launcher, tier, landlock_abi, why_not)
+        Self { identity, ..Self::new(launcher, tier, landlock_abi, why_not) }
     }
 
     #[cfg(not(target_os = "linux"))]

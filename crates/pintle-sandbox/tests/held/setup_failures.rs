@@ -63,8 +63,11 @@ impl Replaceable {
         ));
     }
 
+    /// A sandbox whose trial is over.
     fn probe(&self) -> Sandbox {
-        Sandbox::probe(&Launcher::at(self.path()), LAG)
+        let sandbox = Sandbox::probe(&Launcher::at(self.path()), LAG);
+        sandbox.tier();
+        sandbox
     }
 }
 

@@ -80,6 +80,7 @@ seen.on('request', (request) => {
 await seen.goto(`${far}/login`);
 await seen.fill('#token', token);
 await seen.click('button');
+await seen.waitForURL(`${far}/`);
 // A run that goes on for as long as this test wants.
 const slow = await say('run echo begun; while [ ! -e go-on ]; do sleep 0.05; done', 'slow');
 await until('the run', async () => !(await api(`/v1/runs/${slow}`)).error);
