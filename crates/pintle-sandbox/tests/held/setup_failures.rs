@@ -66,7 +66,7 @@ impl Replaceable {
     /// A sandbox whose trial is over.
     fn probe(&self) -> Sandbox {
         let sandbox = Sandbox::probe(&Launcher::at(self.path()), LAG);
-        sandbox.tier();
+        let _ = sandbox.tier();
         sandbox
     }
 }
