@@ -1,11 +1,11 @@
-//! Calls of the Bot API, with the types of frankenstein and the HTTP client of the house.
+//! Calls of the Bot API, with the HTTP client that the crates share.
 
 use std::time::Duration;
 
-use frankenstein::response::{ErrorResponse, MethodResponse};
 use pintle_agent::{ChannelError, SendError};
 use pintle_http::reqwest::{Client, RequestBuilder, header};
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
 
 use crate::{channels::told, clock::new_id};
 
@@ -53,14 +53,18 @@ impl BotApi {
         Ok(Self { client, address })
     }
 
-    pub(super) async fn call<P: Serialize, T: DeserializeOwned>(
+    /// A call with these parameters; those that are null are left out.
+    pub(super) async fn call<T: DeserializeOwned>(
         &self,
         method: &str,
-        params: &P,
+        mut params: Value,
     ) -> Result<T, Problem> {
-        let body = serde_json::to_string(params).map_err(|it| Problem::Refused(it.to_string()))?;
+        if let Some(params) = params.as_object_mut() {
+            params.retain(|_, value| !value.is_null());
+        }
         let request = self.client.post(format!("{}/{method}", self.address));
-        answer(request.header(header::CONTENT_TYPE, "application/json").body(body)).await
+        let request = request.header(header::CONTENT_TYPE, "application/json");
+        answer(request.body(params.to_string())).await
     }
 
     /// A call with a file that is in memory.
@@ -89,6 +93,23 @@ impl BotApi {
     }
 }
 
+#[derive(Deserialize)]
+struct Success<T> {
+    result: T,
+}
+
+#[derive(Deserialize)]
+struct Failure {
+    description: String,
+    parameters: Option<FailureParameters>,
+}
+
+#[derive(Deserialize)]
+struct FailureParameters {
+    /// In seconds.
+    retry_after: Option<u64>,
+}
+
 async fn answer<T: DeserializeOwned>(request: RequestBuilder) -> Result<T, Problem> {
     let response = request.send().await.map_err(|error| {
         let is_connect = error.is_connect();
@@ -102,14 +123,14 @@ async fn answer<T: DeserializeOwned>(request: RequestBuilder) -> Result<T, Probl
     let body = response.text().await;
     let body = body.map_err(|error| Problem::Broken(told(error)))?;
     if status.is_success() {
-        let answer: Result<MethodResponse<T>, _> = serde_json::from_str(&body);
+        let answer: Result<Success<T>, _> = serde_json::from_str(&body);
         return answer.map(|answer| answer.result).map_err(|it| Problem::Broken(it.to_string()));
     }
-    let error: Option<ErrorResponse> = serde_json::from_str(&body).ok();
-    let pause = error.as_ref().and_then(|error| error.parameters?.retry_after);
+    let error: Option<Failure> = serde_json::from_str(&body).ok();
+    let pause = error.as_ref().and_then(|error| error.parameters.as_ref()?.retry_after);
     let text = error.map_or_else(|| status.to_string(), |error| error.description);
     Err(match (status.as_u16(), pause) {
-        (429, pause) => Problem::RetryAfter(Duration::from_secs(pause.unwrap_or(1).into())),
+        (429, pause) => Problem::RetryAfter(Duration::from_secs(pause.unwrap_or(1))),
         // 409: another program polls this bot.
         (409 | 500..=599, _) => Problem::Failed(text),
         _ => Problem::Refused(text),

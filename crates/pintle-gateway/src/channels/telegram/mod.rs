@@ -13,29 +13,19 @@ use axum::{
     response::{IntoResponse, Response},
     routing::post,
 };
-use frankenstein::{
-    methods::{
-        AnswerCallbackQueryParams, DeleteWebhookParams, EditMessageCaptionParams,
-        EditMessageTextParams, GetUpdatesParams, SendMessageParams, SetWebhookParams,
-    },
-    types::{
-        AllowedUpdate, ChatId, InlineKeyboardButton, InlineKeyboardMarkup, ReplyMarkup,
-        ReplyParameters, User,
-    },
-};
 use futures_util::future::{BoxFuture, FutureExt, join_all};
 use pintle_agent::{
     Attachment, Button, Channel, ChannelError, ChannelFeatures, ChannelMessage, Inbox, SendError,
 };
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use subtle::ConstantTimeEq;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::Api;
 use bot_api::{BotApi, Problem};
-use update::{Content, Update, content};
+use update::{Content, Update, User, content};
 
 const PLATFORM: &str = "telegram";
 /// The Bot API's own limits, in characters.
@@ -107,20 +97,19 @@ impl TelegramChannel {
     }
 
     async fn me(&self) -> Result<&User, Problem> {
-        self.me.get_or_try_init(|| self.api.call("getMe", &())).await
+        self.me.get_or_try_init(|| self.api.call("getMe", json!({}))).await
     }
 
     async fn poll(&self, inbox: &dyn Inbox) -> Result<(), Problem> {
-        let remove = DeleteWebhookParams::builder().build();
-        let _: bool = self.api.call("deleteWebhook", &remove).await?;
+        let _: bool = self.api.call("deleteWebhook", json!({})).await?;
         let mut offset = 0_i64;
         loop {
-            let params = GetUpdatesParams::builder()
-                .offset(offset)
-                .timeout(u32::try_from(self.poll.as_secs()).unwrap_or(50))
-                .allowed_updates(allowed())
-                .build();
-            let updates = match self.api.call::<_, Vec<Value>>("getUpdates", &params).await {
+            let params = json!({
+                "offset": offset,
+                "timeout": self.poll.as_secs(),
+                "allowed_updates": UPDATES,
+            });
+            let updates = match self.api.call::<Vec<Value>>("getUpdates", params).await {
                 Err(Problem::RetryAfter(pause)) => {
                     tokio::time::sleep(pause).await;
                     continue;
@@ -144,12 +133,9 @@ impl TelegramChannel {
             Content::Message(message) => inbox.accept(*message).await.map(drop).map_err(failed),
             Content::Press { query_id, press } => {
                 let shown = inbox.press(press).await.map_err(failed)?;
-                let params = AnswerCallbackQueryParams::builder()
-                    .callback_query_id(query_id)
-                    .text(clipped(&shown, 200))
-                    .build();
+                let params = json!({ "callback_query_id": query_id, "text": clipped(&shown, 200) });
                 // The answer is already stored. The note is optional, and Telegram refuses it for old queries.
-                let _ = self.api.call::<_, bool>("answerCallbackQuery", &params).await;
+                let _ = self.api.call::<bool>("answerCallbackQuery", params).await;
                 Ok(())
             }
             Content::Other => Ok(()),
@@ -157,14 +143,16 @@ impl TelegramChannel {
     }
 
     async fn send_text(&self, message: &ChannelMessage) -> Result<Sent, Problem> {
-        let params = SendMessageParams::builder()
-            .chat_id(chat_id(&message.chat_id))
-            .text(&message.text)
-            .maybe_message_thread_id(message.thread_id.as_ref().and_then(|id| id.parse().ok()))
-            .maybe_reply_parameters(reply_to(message))
-            .maybe_reply_markup(keyboard(&message.buttons).map(ReplyMarkup::InlineKeyboardMarkup))
-            .build();
-        self.api.call("sendMessage", &params).await
+        let reply_to = number(message.reply_to.as_deref())
+            .map(|id| json!({ "message_id": id, "allow_sending_without_reply": true }));
+        let params = json!({
+            "chat_id": chat_id(&message.chat_id),
+            "text": message.text,
+            "message_thread_id": number(message.thread_id.as_deref()),
+            "reply_parameters": reply_to,
+            "reply_markup": keyboard(&message.buttons),
+        });
+        self.api.call("sendMessage", params).await
     }
 
     /// The text is the file's caption. What does not fit there is in the file too.
@@ -186,7 +174,7 @@ impl TelegramChannel {
             fields.push(("message_thread_id", thread.clone()));
         }
         if let Some(keyboard) = keyboard(&message.buttons) {
-            fields.push(("reply_markup", serde_json::to_string(&keyboard).unwrap_or_default()));
+            fields.push(("reply_markup", keyboard.to_string()));
         }
         self.api.upload("sendDocument", &fields, &file.name, &content).await
     }
@@ -198,27 +186,24 @@ struct Sent {
     message_id: i32,
 }
 
-fn allowed() -> Vec<AllowedUpdate> {
-    vec![AllowedUpdate::Message, AllowedUpdate::EditedMessage, AllowedUpdate::CallbackQuery]
+/// The kinds of updates that Telegram sends.
+const UPDATES: [&str; 3] = ["message", "edited_message", "callback_query"];
+
+/// The id of a chat is a number; the name of a channel is not.
+fn chat_id(id: &str) -> Value {
+    id.parse::<i64>().map_or_else(|_| id.into(), Value::from)
 }
 
-fn chat_id(id: &str) -> ChatId {
-    id.parse::<i64>().map_or_else(|_| ChatId::String(id.to_string()), ChatId::Integer)
+/// The id of a message or thread.
+fn number(id: Option<&str>) -> Option<i32> {
+    id?.parse().ok()
 }
 
-fn reply_to(message: &ChannelMessage) -> Option<ReplyParameters> {
-    let id: i32 = message.reply_to.as_ref()?.parse().ok()?;
-    let parameters = ReplyParameters::builder().message_id(id);
-    Some(parameters.allow_sending_without_reply(true).build())
-}
-
-fn keyboard(buttons: &[Button]) -> Option<InlineKeyboardMarkup> {
-    let button = |button: &Button| {
-        InlineKeyboardButton::builder().text(&button.label).callback_data(&button.token).build()
-    };
+/// One row with the buttons.
+fn keyboard(buttons: &[Button]) -> Option<Value> {
+    let button = |button: &Button| json!({ "text": button.label, "callback_data": button.token });
     let row: Vec<_> = buttons.iter().map(button).collect();
-    let markup = InlineKeyboardMarkup::builder().inline_keyboard(vec![row]).build();
-    (!buttons.is_empty()).then_some(markup)
+    (!row.is_empty()).then(|| json!({ "inline_keyboard": [row] }))
 }
 
 /// At most this many characters.
@@ -256,12 +241,12 @@ impl Channel for TelegramChannel {
                 match &self.mode {
                     TelegramMode::Polling => self.poll(&*inbox).await,
                     TelegramMode::Webhook { url, secret } => {
-                        let params = SetWebhookParams::builder()
-                            .url(url)
-                            .secret_token(secret)
-                            .allowed_updates(allowed())
-                            .build();
-                        let _: bool = self.api.call("setWebhook", &params).await?;
+                        let params = json!({
+                            "url": url,
+                            "secret_token": secret,
+                            "allowed_updates": UPDATES,
+                        });
+                        let _: bool = self.api.call("setWebhook", params).await?;
                         std::future::pending().await
                     }
                 }
@@ -294,23 +279,16 @@ impl Channel for TelegramChannel {
         message_id: &str,
         text: &str,
     ) -> BoxFuture<'_, Result<(), SendError>> {
-        let (chat, text) = (chat_id(chat), text.to_string());
-        let id: Option<i32> = message_id.parse().ok();
+        let (chat, id) = (chat_id(chat), number(Some(message_id)));
+        let edit =
+            json!({ "chat_id": chat, "message_id": id, "text": clipped(text, LONGEST_TEXT) });
+        let caption =
+            json!({ "chat_id": chat, "message_id": id, "caption": clipped(text, LONGEST_CAPTION) });
         async move {
-            let edit = EditMessageTextParams::builder()
-                .chat_id(chat.clone())
-                .maybe_message_id(id)
-                .text(clipped(&text, LONGEST_TEXT))
-                .build();
-            let caption = EditMessageCaptionParams::builder()
-                .chat_id(chat)
-                .maybe_message_id(id)
-                .caption(clipped(&text, LONGEST_CAPTION))
-                .build();
             // A message with a file has a caption in place of a text.
-            match self.api.call::<_, Value>("editMessageText", &edit).await {
+            match self.api.call::<Value>("editMessageText", edit).await {
                 Err(Problem::Refused(_)) => {
-                    self.api.call::<_, Value>("editMessageCaption", &caption).await?;
+                    self.api.call::<Value>("editMessageCaption", caption).await?;
                 }
                 edited => drop(edited?),
             }
