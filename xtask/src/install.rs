@@ -6,11 +6,10 @@ use crate::step::{Failed, Step, Steps, root};
 
 /// Debian packages that the tests need, as `(command that shows it is there, package)`. Installed only if missing.
 ///
-/// A C compiler for SQLite, the shell grammar and the TLS library; Node and Python for the worker libraries and a real
+/// Node and Python for the worker libraries and a real
 /// MCP server; a browser for the web page; `prlimit`, `setsid` and `unshare` for hooks that misbehave; the rest for attacks on the sandbox and for work
 /// that has to go on in it.
-const DEBIAN_PACKAGES: [(&str, &str); 16] = [
-    ("cc", "build-essential"),
+const DEBIAN_PACKAGES: [(&str, &str); 15] = [
     ("chromium", "chromium"),
     ("git", "git"),
     ("ip", "iproute2"),
@@ -38,11 +37,22 @@ const TEST_PYTHON_FOLDER: &str = "crates/pintle-cli/tests/schemathesis";
 /// The OpenTelemetry collector that receives the traces of the tests, from PyPI.
 const COLLECTOR_FOLDER: &str = "crates/pintle-cli/tests/collector";
 
-/// What `cargo xtask test` needs.
-pub(crate) fn for_tests(steps: &mut Steps) -> Result<(), Failed> {
-    debian(&DEBIAN_PACKAGES, steps)?;
+/// What building needs: a C compiler for SQLite, the shell grammar and the TLS library.
+pub(crate) fn for_builds(steps: &mut Steps) -> Result<(), Failed> {
+    debian(&[("cc", "build-essential")], steps)?;
     if !Step::cargo(&["nextest", "--version"]).works() {
         steps.run(Step::cargo(&["install", "cargo-nextest", "--locked"]))?;
+    }
+    Ok(())
+}
+
+/// What the tests need, besides a build.
+pub(crate) fn for_tests(steps: &mut Steps) -> Result<(), Failed> {
+    debian(&DEBIAN_PACKAGES, steps)?;
+    if !Step::cargo(&["deny", "--version"]).works() {
+        // Without the advisories' database it is small, and without optimisation it is built in a minute.
+        let install = ["install", "cargo-deny", "--locked", "--debug", "--no-default-features"];
+        steps.run(Step::cargo(&install).inside(std::env::temp_dir()))?;
     }
     TEST_NPM_FOLDERS.iter().try_for_each(|folder| npm(folder, steps))?;
     python(TEST_PYTHON_FOLDER, "schemathesis", steps)?;

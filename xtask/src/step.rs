@@ -23,6 +23,11 @@ pub(crate) fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_path_buf()
 }
 
+/// Where cargo puts what it builds.
+pub(crate) fn target_folder() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
 /// One command.
 pub(crate) struct Step {
     program: String,
@@ -73,6 +78,18 @@ impl Step {
         if status.success() { Ok(()) } else { Err(Failed(format!("`{self}` failed ({status})"))) }
     }
 
+    /// Runs it and shows its output only if it fails.
+    fn keep_output(&self) -> Result<(), Failed> {
+        let output =
+            self.command().output().map_err(|error| Failed::because(format!("`{self}`"), error))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text);
+        Err(Failed(format!("`{self}` failed ({})\n{text}", output.status)))
+    }
+
     /// Runs it and returns what it wrote to stdout.
     pub(crate) fn read(&self) -> Result<String, Failed> {
         let output = self
@@ -110,14 +127,20 @@ impl fmt::Display for Step {
 #[derive(Default)]
 pub(crate) struct Steps {
     done: Vec<(String, Duration)>,
+    in_background: bool,
 }
 
 impl Steps {
+    /// Commands beside others: the output of those that pass is not shown.
+    pub(crate) fn in_background() -> Self {
+        Self { done: Vec::new(), in_background: true }
+    }
+
     /// Announces a command, runs it and times it.
     pub(crate) fn run(&mut self, step: Step) -> Result<(), Failed> {
         println!("\n▶ {step}");
         let start = Instant::now();
-        let result = step.show();
+        let result = if self.in_background { step.keep_output() } else { step.show() };
         let taken = start.elapsed();
         match &result {
             Ok(()) => println!("✔ {step} ({:.1} s)", taken.as_secs_f64()),
@@ -125,6 +148,11 @@ impl Steps {
         }
         self.done.push((step.to_string(), taken));
         result
+    }
+
+    /// Adds what was run elsewhere.
+    pub(crate) fn include(&mut self, other: Self) {
+        self.done.extend(other.done);
     }
 
     /// Says what was run and how long it took.
