@@ -3,7 +3,8 @@
 # `result` may say is what a hook may say on stdout; `null` allows.
 while IFS= read -r event; do
   id=$(printf '%s' "$event" | sed 's/^{"id":\([0-9]*\).*/\1/')
-  case "$event" in
+  # What the tool gets, without the names of the folder and the session.
+  case "${event#*'"toolInput":'}" in
     *production*) result='{"continue": false, "reason": "production is off limits"}' ;;
     *) result=null ;;
   esac

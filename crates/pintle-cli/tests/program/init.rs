@@ -113,6 +113,11 @@ fn what_it_says_of_each_action_can_be_put_to_use_as_it_stands() {
         fine["handlers"].as_array().unwrap().iter().map(|h| h["outcome"].clone()).collect();
     assert!(!fine.to_string().contains("failed") && outcomes.len() >= 3, "{fine:#}");
     assert!(call("production").out.contains("production is off limits"));
+    // The name of a session or a folder is no part of a call.
+    let named = ["--profile", "my-agent", "--session", "production", "-q", "run echo fine"];
+    let said = world.run(&[&["chat"], &named[..]].concat());
+    assert!(said.code == Some(0) && said.out.contains("fine"), "{said}");
+    assert!(!said.out.contains("off limits") && !said.err.contains("off limits"), "{said}");
 }
 
 #[test]

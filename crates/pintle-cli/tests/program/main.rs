@@ -18,6 +18,7 @@ mod demo;
 mod docs;
 mod doctor;
 mod everyday;
+mod examples;
 mod explained;
 mod floor;
 mod help;

@@ -13,14 +13,13 @@ pub(crate) const LIBRARIES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../e
 
 /// A worker of the sample files, copied into a profile as a user would.
 fn sample(profile: &Profile, file: &str) -> Worker {
+    let hooks = profile.path().join("hooks");
+    fs::create_dir_all(&hooks).unwrap();
     for entry in fs::read_dir(LIBRARIES).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_file() {
-            fs::copy(&path, profile.path().join(path.file_name().unwrap())).unwrap();
-        }
+        fs::copy(&path, hooks.join(path.file_name().unwrap())).unwrap();
     }
-    assert!(profile.path().join(file).exists());
-    Worker::new(WorkerSpec::new(profile.argv([&format!("./{file}")])))
+    Worker::new(WorkerSpec::new(profile.argv([&format!("hooks/{file}")])))
 }
 
 async fn gate(hooks: &Hooks, command: &str) -> Option<String> {
@@ -37,10 +36,22 @@ async fn no_force_push(file: &str) {
         .deadline(worker.deadline())
         .register_dyn("tool.pre", ModelKind::Gate, worker.clone())
         .unwrap();
-    assert_eq!(gate(&hooks, "git push origin main").await, None);
-    let reason = gate(&hooks, "git push -f origin main").await;
-    assert_eq!(reason.as_deref(), Some("force-pushing main rewrites what others build on"));
-    assert_eq!(gate(&hooks, "ls «ü»").await, None);
+    for forced in [
+        "git push -f origin main",
+        "git push -f origin HEAD:main",
+        "git push --force-with-lease origin HEAD:refs/heads/main",
+        "git push origin +main",
+        "git push -uf origin 'HEAD:main'; ls",
+        "cd sub && git -c a=b push origin main --force",
+    ] {
+        let reason = gate(&hooks, forced).await;
+        let expected = "force-pushing main rewrites what others build on";
+        assert_eq!(reason.as_deref(), Some(expected), "{forced}");
+    }
+    for fine in ["git push origin main", "git push -f origin fix/main-menu", "ls -f main", "ls «ü»"]
+    {
+        assert_eq!(gate(&hooks, fine).await, None, "{fine}");
+    }
     worker.shutdown().await;
     profile.nobody_left().await;
 }
