@@ -44,7 +44,10 @@ pub(crate) async fn run(
                 return Err(Problem::new(what).fix("`pintle messages dead` lists them"));
             };
             queues.retry_dead(&message.run_id).await?;
-            say!("{} is tried again by `pintle serve`", message.run_id);
+            match environment.json {
+                true => say_pretty_json(&json!({ "retried": message.run_id }))?,
+                false => say!("{} is tried again by `pintle serve`", message.run_id),
+            }
         }
         MessagesCommand::Unknown => {
             let state = Some(OutgoingState::Unknown);

@@ -1,9 +1,12 @@
 //! The reference pages of agent.json and pintle.toml are made from the schemas that validate these files, and the example of
-//! each page has every key. `PINTLE_UPDATE=1` writes the tables anew.
+//! each page has every key. The lists of commands and of providers are those of the program. `PINTLE_UPDATE=1` writes the
+//! tables anew.
 
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
 use serde_json::Value;
+
+use crate::support::World;
 
 const BEGIN: &str = "<!-- These tables are made from the schema. -->\n";
 const END: &str = "<!-- The end of the tables. -->\n";
@@ -107,20 +110,26 @@ fn without_rule(about: &str) -> String {
     }
 }
 
-/// Compares the tables of a page with the schema, and its example with the keys.
-fn check(page: &str, schema: &Value) {
+/// Compares what is between two lines of a page, or writes it, and gives what follows.
+fn made(page: &str, begin: &str, end: &str, tables: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
     let text = fs::read_to_string(&path).unwrap();
-    let (before, rest) = text.split_once(BEGIN).unwrap();
-    let (_, after) = rest.split_once(END).unwrap();
-    let mut tables = Tables { schema, text: String::new(), keys: BTreeSet::new() };
-    tables.section("The file", schema);
-    let should_be = format!("{before}{BEGIN}{}\n{END}{after}", tables.text);
+    let (before, rest) = text.split_once(begin).unwrap();
+    let (_, after) = rest.split_once(end).expect("the tables end");
+    let should_be = format!("{before}{begin}{tables}\n{end}{after}");
     if std::env::var_os("PINTLE_UPDATE").is_some_and(|value| value == "1") {
         fs::write(&path, &should_be).unwrap();
     } else {
         assert!(text == should_be, "docs/{page} is out of date (PINTLE_UPDATE=1 mends it)");
     }
+    after.to_string()
+}
+
+/// Compares the tables of a page with the schema, and its example with the keys.
+fn check(page: &str, schema: &Value) {
+    let mut tables = Tables { schema, text: String::new(), keys: BTreeSet::new() };
+    tables.section("The file", schema);
+    let after = made(page, BEGIN, END, &tables.text);
     let missing: Vec<_> = tables
         .keys
         .iter()
@@ -143,4 +152,54 @@ fn the_page_on_agent_json_has_every_key_with_an_example() {
 #[test]
 fn the_page_on_pintle_toml_has_every_key_with_an_example() {
     check("pintle-toml.md", &pintle_profile::operator_schema());
+}
+
+const CHAT: &str = "chat-and-models.md";
+const END_OF_LIST: &str = "<!-- The end of the list. -->\n";
+
+#[test]
+fn the_page_on_the_chat_has_every_command_of_help() {
+    let help = World::new().piped(&["chat"], b"/help\n");
+    let mut table = "\n| command | does |\n|---|---|\n".to_string();
+    let lines = format!("{}{}", help.out, help.err);
+    for line in lines.lines().filter_map(|line| line.strip_prefix("  /")) {
+        let (name, does) = line.split_once(' ').unwrap();
+        writeln!(table, "| `/{name}` | {} |", does.trim()).unwrap();
+    }
+    assert!(table.contains("| `/approvals` |"), "the commands are found: {help}");
+    made(CHAT, "<!-- The list of commands is that of /help. -->\n", END_OF_LIST, &table);
+}
+
+#[test]
+fn the_page_on_models_has_every_provider_with_the_variables_of_its_key_and_address() {
+    let mut table = "\n| provider | key | address |\n|---|---|---|\n".to_string();
+    for provider in pintle_llm::providers() {
+        let key =
+            pintle_llm::key_variable(provider).map_or("–".into(), |name| format!("`{name}`"));
+        writeln!(table, "| `{provider}` | {key} | `{}_BASE_URL` |", provider.to_uppercase())
+            .unwrap();
+    }
+    let begin = "<!-- The list of providers is that of the program. -->\n";
+    made(CHAT, begin, END_OF_LIST, &table);
+
+    // The address is where the program really looks.
+    let said = World::new().bare(
+        &["chat", "-q", "hi", "--model", "ollama/llama3"],
+        &[("OLLAMA_BASE_URL", "http://127.0.0.1:9")],
+    );
+    assert!(said.err.contains("127.0.0.1:9"), "{said}");
+}
+
+#[test]
+fn the_page_on_environment_variables_has_each_that_the_program_reads() {
+    let page =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(CHAT));
+    let page = page.unwrap();
+    let read = include_str!("../../src/environment.rs");
+    let named: BTreeSet<_> =
+        read.split('"').filter(|text| text.starts_with("PINTLE_") && !text.contains(' ')).collect();
+    assert!(named.len() > 5, "the variables are found: {named:?}");
+    for name in named {
+        assert!(page.contains(&format!("| `{name}` |")), "docs/{CHAT} has no `{name}`");
+    }
 }

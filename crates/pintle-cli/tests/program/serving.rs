@@ -26,7 +26,12 @@ impl Served {
     /// Without a profile, unless one is named.
     pub(crate) fn start_with(world: &World, more: &[&str]) -> Self {
         let own: &[&str] = if more.contains(&"--profile") { &[] } else { &["--no-profile"] };
-        let arguments = [&["serve", "--json", "--addr", "127.0.0.1:0"], own, more].concat();
+        Self::start_as(world, &[own, more].concat())
+    }
+
+    /// At a free port, and otherwise with these arguments alone.
+    pub(crate) fn start_as(world: &World, arguments: &[&str]) -> Self {
+        let arguments = [&["serve", "--json", "--addr", "127.0.0.1:0"], arguments].concat();
         let mut process = world.start(&arguments);
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
