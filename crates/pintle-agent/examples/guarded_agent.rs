@@ -17,27 +17,22 @@ use serde_json::json;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let hooks = Hooks::new();
-    hooks.named("no-prod").register_gate(|e: Event<ToolPre>| {
-        match e.tool_input["service"] == "production" {
-            true => Verdict::block("production is off limits; use staging"),
-            false => Verdict::allow(),
-        }
+    hooks.named("guard").register_gate(|e: Event<ToolPre>| match e.tool_input["to"].as_str() {
+        Some("production") => Verdict::block("production is off limits; use staging"),
+        _ => Verdict::allow(),
     })?;
     let spec = ToolSpec::new("deploy", "Deploys a service.", json!({ "type": "object" }));
     let deploy = tool_fn(spec.in_zone(Zone::Safe).with_paths([]), async |call, _| {
-        println!("deployed to {}", call.args()["service"]);
+        println!("deployed to {}", call.args()["to"]);
         Ok("done".to_owned())
     });
-    // In place of a provider: what the model answers, request by request.
-    let llm = ScriptedLlm::new([
-        Answer::calls([("t1", "deploy", json!({ "service": "production" }))]),
-        Answer::calls([("t2", "deploy", json!({ "service": "staging" }))]),
-        Answer::text("It is on staging."),
-    ]);
+    let call = |id, to| Answer::calls([(id, "deploy", json!({ "to": to }))]);
+    let answers = [call("t1", "production"), call("t2", "staging"), Answer::text("Deployed.")];
+    let llm = ScriptedLlm::new(answers);
     let you = Personality::new("main", PersonalityConfig::default().prompt("You deploy."))?;
     let (store, policy) = (Arc::new(MemoryStore::default()), Policy::standard("."));
     let agent = Agent::builder(hooks, llm, store, Personalities::new(you), policy);
-    let done = agent.tools([deploy]).build()?.run(RunRequest::new("demo", "deploy it")).finish();
-    println!("{}", done.await.text);
+    let run = agent.tools([deploy]).build()?.run(RunRequest::new("demo", "deploy it"));
+    println!("{}", run.finish().await.text);
     Ok(())
 }

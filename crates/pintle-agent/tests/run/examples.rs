@@ -15,7 +15,7 @@ fn run(example: &str) -> String {
 
 #[test]
 fn an_agent_with_a_guard_is_kept_from_production() {
-    assert_eq!(run("guarded_agent"), "deployed to \"staging\"\nIt is on staging.\n");
+    assert_eq!(run("guarded_agent"), "deployed to \"staging\"\nDeployed.\n");
 }
 
 #[test]

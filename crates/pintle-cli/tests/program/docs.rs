@@ -1,7 +1,8 @@
 //! The pages in docs/ are followed to the letter: files are written, commands run, and each page shows what really comes.
 //!
 //! A fenced block ` ```LANGUAGE FILE ` is a file. A block ` ```console ` has commands after `$ `, each with its output; `…` stands
-//! for any text, and on a line of its own for any lines. `PINTLE_UPDATE=1` writes anew what no longer matches.
+//! for any text, and on a line of its own for any lines. `PINTLE_UPDATE=1` writes anew what no longer matches. The blocks of other
+//! pages: `blocks`.
 
 use std::{
     collections::BTreeSet,
@@ -13,11 +14,11 @@ use serde_json::{Value, json};
 
 use crate::support::World;
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-fn pages() -> Vec<PathBuf> {
+pub(crate) fn pages() -> Vec<PathBuf> {
     let folder = fs::read_dir(root().join("docs")).unwrap();
     let mut pages: Vec<_> = folder.map(|entry| entry.unwrap().path()).collect();
     pages.retain(|path| path.extension() == Some("md".as_ref()));
@@ -31,14 +32,14 @@ enum Part {
 }
 
 /// A page, line by line, and its fenced blocks.
-struct Page {
+pub(crate) struct Page {
     path: PathBuf,
-    text: String,
+    pub(crate) text: String,
     parts: Vec<Part>,
 }
 
 impl Page {
-    fn read(path: &Path) -> Self {
+    pub(crate) fn read(path: &Path) -> Self {
         let text = fs::read_to_string(path).unwrap();
         let mut parts = Vec::new();
         let mut lines = text.lines();
@@ -55,7 +56,7 @@ impl Page {
         Self { path: path.to_path_buf(), text, parts }
     }
 
-    fn blocks(&mut self) -> impl Iterator<Item = (&str, &mut String)> {
+    pub(crate) fn blocks(&mut self) -> impl Iterator<Item = (&str, &mut String)> {
         self.parts.iter_mut().filter_map(|part| match part {
             Part::Text(_) => None,
             Part::Block { info, body } => Some((info.as_str(), body)),
@@ -254,15 +255,17 @@ fn the_page_on_run_events_shows_a_real_run_and_names_every_type() {
     page.settle();
 }
 
-/// The targets of a page's links, without those to other sites.
+/// The targets of a page's links and pictures, without those to other sites.
 fn links(page: &str) -> impl Iterator<Item = &str> {
-    let targets =
-        page.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target);
+    let between = |start: &'static str, end: char| {
+        page.split(start).skip(1).filter_map(move |rest| Some(rest.split_once(end)?.0))
+    };
+    let targets = between("](", ')').chain(between("<img src=\"", '"'));
     targets.filter(|target| !target.contains("://") && !target.starts_with('#'))
 }
 
 #[test]
-fn every_page_is_reached_from_the_readme_and_every_link_leads_somewhere() {
+fn every_file_of_docs_is_reached_from_the_readme_and_every_link_leads_somewhere() {
     let root = root();
     let mut reached = BTreeSet::new();
     let mut open = vec![root.join("README.md")];
@@ -283,7 +286,14 @@ fn every_page_is_reached_from_the_readme_and_every_link_leads_somewhere() {
             open.push(target);
         }
     }
-    for page in pages() {
-        assert!(reached.contains(&page), "no link leads to {}", page.display());
+    let mut open = vec![root.join("docs")];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => open.push(path),
+                false => assert!(reached.contains(&path), "no link leads to {}", path.display()),
+            }
+        }
     }
 }

@@ -10,6 +10,7 @@
 mod asking;
 mod background;
 mod bad_input;
+mod blocks;
 mod chat;
 mod compaction;
 mod completions;

@@ -47,12 +47,13 @@ fn the_demo_works_in_a_folder_that_is_gone() {
     assert!(said.out.contains("0 ran unjudged"), "{said}");
 }
 
+const README: &str = include_str!("../../../../README.md");
+
 // The first command of the README has to work without a key, a network or a home folder.
 #[test]
 fn the_first_command_of_the_readme_works_offline() {
-    let readme = include_str!("../../../../README.md");
     let (_, after) =
-        readme.split_once("```sh\ncargo install ").expect("it begins with the install");
+        README.split_once("```sh\ncargo install ").expect("it begins with the install");
     let typed = after.lines().nth(1).unwrap().split('#').next().unwrap().trim();
     let arguments = typed.strip_prefix("pintle ").expect(typed);
     let arguments: Vec<_> = arguments.split_whitespace().collect();
@@ -66,6 +67,46 @@ fn the_first_command_of_the_readme_works_offline() {
     for shown in ["blocked", "(--yes)", "0 ran unjudged"] {
         assert!(format!("{}{}", said.out, said.err).contains(shown), "{shown}: {said}");
     }
+}
+
+#[test]
+fn the_requests_of_the_readme_work_offline_at_once() {
+    let (_, tried) = README.split_once("works offline at once (try ").expect("it says what to try");
+    let tried = tried.split_once(')').unwrap().0;
+    let requests: Vec<_> = tried.split('`').skip(1).step_by(2).collect();
+    assert_eq!(requests, ["run ls", "write notes.txt: hello"]);
+    let world = World::new();
+    world.write("a.txt", "");
+    for (request, shown) in requests.into_iter().zip(["a.txt", "notes.txt"]) {
+        let said = world.run(&["chat", "-q", request]);
+        assert_eq!(said.code, Some(0), "{said}");
+        assert!(said.out.contains(shown), "{said}");
+    }
+    assert_eq!(std::fs::read_to_string(world.file("notes.txt")).unwrap(), "hello");
+}
+
+#[test]
+fn the_hook_of_the_readme_guards_once_it_is_allowed_and_trusted() {
+    let (_, block) = README.split_once("```json agent.json\n").expect("it shows a profile");
+    let (block, rest) = block.split_once("```").unwrap();
+    let world = World::new();
+    world.write("agent.json", block);
+    let refuse = "#!/bin/sh\ngrep -q secret || exit 0\necho 'no secrets' >&2\nexit 1\n";
+    world.executable("hooks/check.sh", refuse);
+    assert_ne!(world.pasted("pintle chat -q 'run ls'", &[]).code, Some(0));
+
+    let quoted = |start| rest.split('`').find(|text| text.starts_with(start)).expect(start);
+    let allowed = format!("{}; {}", quoted("export "), quoted("pintle trust "));
+    let does = |request: &str| {
+        let said = world.pasted(&format!("{allowed} >&2; pintle chat -q '{request}'"), &[]);
+        assert_eq!(said.code, Some(0), "{request}: {said}");
+        said.out
+    };
+    assert!(does("run ls").contains("agent.json"));
+    assert!(does("run git push origin main").contains("denied by the rule `git push *`"));
+    assert!(does("run cat secret").contains("no secrets"));
+    does("write notes.txt: hello");
+    assert!(!world.file("notes.txt").exists(), "a person is asked, and there is none");
 }
 
 #[test]
