@@ -109,6 +109,32 @@ fn the_hook_of_the_readme_guards_once_it_is_allowed_and_trusted() {
     assert!(!world.file("notes.txt").exists(), "a person is asked, and there is none");
 }
 
+// The slips of docs/others.md: each takes the guards of other agents away.
+#[test]
+fn a_slip_in_the_profile_keeps_every_tool_from_running() {
+    let guard = r#"{ "action": "approve", "tools": ["write_*"] }"#;
+    let slips = [
+        format!(r#"{{ "hooks": {{ "onToolCall": [{guard}] }} }}{{"#),
+        format!(
+            r#"{{ "hooks": {{ "onToolCall": [{}] }} }}"#,
+            guard.replace("}", r#", "timeout": "5s" }"#)
+        ),
+        format!(
+            r#"{{ "hooks": {{ "onToolCall": [{guard}, {{ "matcher": 7, "hooks": "x" }}] }} }}"#
+        ),
+    ];
+    for slip in slips {
+        let world = World::new();
+        world.write("agent.json", &slip);
+        let said = world.run(&["chat", "-q", "run touch ran", "--profile", "."]);
+        assert_eq!(said.code, Some(1), "{slip}: {said}");
+        assert!(
+            said.err.contains("does not load") && !world.file("ran").exists(),
+            "{slip}: {said}"
+        );
+    }
+}
+
 #[test]
 fn a_question_may_begin_with_a_dash() {
     let world = World::new();
