@@ -1,4 +1,4 @@
-// Write a function, get a Pintle worker hook. One file, nothing to install: copy it next to your hook, into `hooks/`.
+// Write a function, get a Pintle worker hook. One file, nothing to install: copy it next to your program (a hook: in `hooks/`).
 //
 //   import { block, serve } from "./pintle-worker.mjs";
 //
