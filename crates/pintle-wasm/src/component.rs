@@ -8,11 +8,11 @@ use pintle_plugins::{ACTIVATE, Guest, Rights};
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use wasmtime::{
-    Store, StoreLimitsBuilder,
+    Store,
     component::{ComponentExportIndex, InstancePre, TypedFunc},
 };
 
-use crate::{Limits, Log, failure::failure_of, host::State};
+use crate::{Limits, Log, failure::failure_of, host::State, memory::MemoryBudget};
 
 /// So much fuel is used between two looks at whether the call should go on: about a tenth of a millisecond.
 const FUEL_PER_TURN: u64 = 100_000;
@@ -123,13 +123,7 @@ impl Shared {
             plugin: self.plugin.clone(),
             rights: self.rights.clone(),
             limits: *limits,
-            memory: StoreLimitsBuilder::new()
-                .memory_size(limits.memory)
-                .memories(8)
-                .tables(32)
-                .table_elements(100_000)
-                .instances(64)
-                .build(),
+            memory: MemoryBudget::new(limits.memory),
             log: self.log.clone(),
             host_calls: 0,
         };

@@ -8,18 +8,18 @@ use std::{
 
 use pintle_plugins::{Capability, Rights};
 use wasmtime::{
-    Engine, StoreContextMut, StoreLimits,
+    Engine, StoreContextMut,
     component::{Linker, WasmStr},
 };
 
-use crate::{Limits, Log, failure::Flood};
+use crate::{Limits, Log, failure::Flood, memory::MemoryBudget};
 
 /// What the host keeps of one instance.
 pub(crate) struct State {
     pub(crate) plugin: String,
     pub(crate) rights: Rights,
     pub(crate) limits: Limits,
-    pub(crate) memory: StoreLimits,
+    pub(crate) memory: MemoryBudget,
     pub(crate) log: Log,
     /// Calls to the host in the call under way.
     pub(crate) host_calls: u32,

@@ -6,6 +6,7 @@
 mod component;
 mod failure;
 mod host;
+mod memory;
 
 use std::{path::Path, sync::Arc};
 
@@ -18,7 +19,7 @@ use host::State;
 /// What a plugin may use in one call, and of the program's memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// The most bytes of memory of one instance; the default is 64 MiB.
+    /// The most bytes of one instance, all its memories and tables together; the default is 64 MiB.
     pub memory: usize,
     /// The most instructions of one call, roughly; the default is 10⁹, about a second.
     pub fuel: u64,

@@ -4,6 +4,11 @@
 /// a place and a length and give the answer, and `$log`, `$now` and `$read` are the host's. The texts are at 1024, one after
 /// another, each with 4096 bytes.
 pub(crate) fn guest(texts: &[&str], activate: &str, handle: &str) -> Vec<u8> {
+    guest_with(texts, "", activate, handle)
+}
+
+/// The same with more items in its module, such as a second memory.
+pub(crate) fn guest_with(texts: &[&str], more: &str, activate: &str, handle: &str) -> Vec<u8> {
     let quoted =
         |text: &str| -> String { text.bytes().map(|byte| format!("\\{byte:02x}")).collect() };
     let data: String = texts
@@ -39,6 +44,7 @@ pub(crate) fn guest(texts: &[&str], activate: &str, handle: &str) -> Vec<u8> {
     (import "host" "now" (func $now (param i32)))
     (import "host" "read-file" (func $read (param i32 i32 i32)))
     {data}
+    {more}
     (func $answer (param i32 i32 i32) (result i32)
       (call $reset)
       (i32.store8 (i32.const 16) (local.get 0))

@@ -6,7 +6,7 @@ use pintle::{Cx, FailureKind, FireRecord, HandlerOutcome, Hooks, points::BeforeP
 use pintle_plugins::{Capability, Entry, Grants, Kind, Manifest, Plugins};
 use pintle_wasm::{Limits, WasmError, WasmHost};
 
-use crate::guest::{handling, place, says};
+use crate::guest::{guest_with, handling, place, says};
 
 const PATCH: &str = r#"{"appendSystem":"from the neighbour"}"#;
 
@@ -87,6 +87,49 @@ async fn a_memory_bomb_gets_no_more_than_its_share() {
     let (kind, why) = failure(bomb).await;
     assert_eq!(kind, FailureKind::Panicked, "{why}");
     assert!(resident() < before + 128 * 1024 * 1024, "{before} → {}", resident());
+}
+
+/// A guest whose `handle` fails with the number of pages that its instance got so far.
+fn takes_all(more: &str, grow: &str) -> Vec<u8> {
+    let body = format!(
+        "(block $end (loop $again
+          {grow}
+          (global.set $got (i32.add (global.get $got) (i32.const 1)))
+          (br $again)))
+        (i32.store8 (i32.const 600) (i32.add (i32.const 48) (i32.div_u (global.get $got) (i32.const 100))))
+        (i32.store8 (i32.const 601) (i32.add (i32.const 48) (i32.rem_u (i32.div_u (global.get $got) (i32.const 10)) (i32.const 10))))
+        (i32.store8 (i32.const 602) (i32.add (i32.const 48) (i32.rem_u (global.get $got) (i32.const 10))))
+        (call $err (i32.const 600) (i32.const 3))"
+    );
+    guest_with(
+        &["null"],
+        &format!("(global $got (mut i32) (i32.const 0)) {more}"),
+        &says("ok", 0, "null"),
+        &body,
+    )
+}
+
+// R13.2: the bound is for all memories and tables of an instance together.
+#[tokio::test]
+async fn a_second_memory_or_a_table_is_no_second_share() {
+    let both = "(if (i32.eq (memory.grow $second (i32.const 1)) (i32.const -1))
+        (then (br_if $end (i32.eq (memory.grow (i32.const 1)) (i32.const -1)))))";
+    let failed_first = "(drop (memory.grow (i32.const -1)))
+        (br_if $end (i32.eq (memory.grow (i32.const 1)) (i32.const -1)))";
+    // 8192 elements take as much as a page.
+    let tables = "(if (i32.eq (table.grow $room (ref.null func) (i32.const 8192)) (i32.const -1))
+        (then (br_if $end (i32.eq (memory.grow (i32.const 1)) (i32.const -1)))))";
+    for (more, grow) in [
+        ("", "(br_if $end (i32.eq (memory.grow (i32.const 1)) (i32.const -1)))"),
+        ("(memory $second 0)", both),
+        ("", failed_first),
+        ("(table $room 0 funcref)", tables),
+    ] {
+        let amends = Grants::only([Capability::Power("amend:prompt".into())]);
+        let (failed, _) = beside_a_neighbour(&takes_all(more, grow), amends).await;
+        // 8 MiB are 128 pages, and it began with two.
+        assert_eq!(failed.unwrap().1, "126", "{more} {grow}");
+    }
 }
 
 #[tokio::test]
