@@ -6,7 +6,7 @@ use std::{
 };
 
 use pintle_agent::{Containment, Policy};
-use pintle_plugins::Capability;
+use pintle_plugins::{Capability, InstalledPlugin};
 use pintle_policy::Zone;
 use pintle_profile::{Operator, Profile, SandboxMode, SandboxNetwork, SandboxSettings};
 use pintle_sandbox::{
@@ -139,21 +139,22 @@ impl Held {
     pub(crate) fn of_plugin(
         &self,
         environment: &Environment,
-        dir: &Path,
+        plugin: &InstalledPlugin,
         state: &Path,
-        rights: &pintle_plugins::Rights,
     ) -> Result<Confinement, Problem> {
+        let InstalledPlugin { manifest, dir, grants, .. } = plugin;
+        let rights = manifest.rights(grants);
         let mut settings = self.settings.clone();
         if let Some(data) = environment.data() {
             // The data folder is closed as a whole, and the plugin's own folder is in it.
             let data = environment.absolute(data)?;
-            let closed = protection::secret_paths(None, Some(&data), &[dir]);
+            let closed = protection::secret_paths(None, Some(&data), &[dir.as_path()]);
             let data = data.canonicalize().unwrap_or(data);
             settings.secrets.retain(|path| *path != data);
             settings.secrets.extend(closed);
         }
-        settings.protect.push(dir.to_owned());
-        settings.read.push(dir.to_owned());
+        settings.protect.push(dir.clone());
+        settings.read.push(dir.clone());
         let mut hosts = Vec::new();
         for capability in rights.iter() {
             match capability {
@@ -171,18 +172,40 @@ impl Held {
             std::fs::create_dir_all(state)?;
             settings.write.push(state.to_owned());
         }
-        self.confine(settings, rights.zone())
+        self.confine_plugin(&manifest.id, settings, rights.zone())
+    }
+
+    /// A plugin runs inside its zone or not at all, unless the operator switched the sandbox off.
+    fn confine_plugin(
+        &self,
+        id: &str,
+        mut settings: Settings,
+        zone: Zone,
+    ) -> Result<Confinement, Problem> {
+        if self.is_off() {
+            return Ok(Unconfined::by("the operator: `mode = \"off\"` in pintle.toml").into());
+        }
+        // No capability gives a plugin more than zone `network`.
+        let rights = rights_of(zone).unwrap_or(Rights::Safe);
+        settings.limits.private_memory = Some(PLUGIN_MEMORY);
+        let policy = Surroundings::new(settings).policy(rights);
+        self.sandbox.hold(policy).map(Confinement::Held).map_err(|gap| {
+            let zone = zone.name();
+            let what = format!("no sandbox here can hold the plugin `{id}` to its zone `{zone}`");
+            let helps = what_helps(&self.sandbox).into_iter();
+            let problem = helps.fold(Problem::new(what).cause(gap), Problem::fix);
+            problem.fix("or switch the sandbox off, also for commands: `mode = \"off\"` under [sandbox] in pintle.toml")
+        })
+    }
+
+    /// Whether the operator switched the sandbox off.
+    pub(crate) fn is_off(&self) -> bool {
+        self.mode == SandboxMode::Off
     }
 
     fn confine(&self, settings: Settings, zone: Zone) -> Result<Confinement, Problem> {
-        let rights = match zone {
-            Zone::Safe => Rights::Safe,
-            Zone::Workspace => Rights::Workspace,
-            Zone::Build => Rights::Build,
-            Zone::Network => Rights::Network,
-            Zone::External | Zone::Machine | Zone::Never => {
-                return Ok(Unconfined::by("the profile, as it was trusted").into());
-            }
+        let Some(rights) = rights_of(zone) else {
+            return Ok(Unconfined::by("the profile, as it was trusted").into());
         };
         if self.sandbox.tier() == Tier::None {
             return Ok(Unconfined::by("the person who trusted it: there is no sandbox here").into());
@@ -193,6 +216,20 @@ impl Held {
                 .cause(gap)
                 .fix("to run one without a sandbox: `\"sandbox\": \"none\"` on the hook, or `\"zone\": \"machine\"` on the server")
         })
+    }
+}
+
+/// The most private memory of one process of a plugin.
+const PLUGIN_MEMORY: u64 = 1024 * 1024 * 1024;
+
+/// The rights of a zone that a sandbox holds.
+fn rights_of(zone: Zone) -> Option<Rights> {
+    match zone {
+        Zone::Safe => Some(Rights::Safe),
+        Zone::Workspace => Some(Rights::Workspace),
+        Zone::Build => Some(Rights::Build),
+        Zone::Network => Some(Rights::Network),
+        Zone::External | Zone::Machine | Zone::Never => None,
     }
 }
 

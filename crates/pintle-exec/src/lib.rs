@@ -47,7 +47,7 @@ pub use answer::parse_answer;
 pub use capture::{FLOOD_LIMIT, OUTPUT_CAP};
 pub use command::CommandHook;
 pub use pintle_sandbox::TERM_GRACE;
-pub use spec::{CommandSpec, Program, Scrub, default_environment};
+pub use spec::{BeforeStart, CommandSpec, Program, Scrub, default_environment};
 pub use webhook::{
     EndpointStats, KeptWebhooks, Lookup, Posts, Webhook, WebhookError, WebhookOptions,
     WebhookQueue, WebhookSecret, WebhookSpec, kept_webhooks,

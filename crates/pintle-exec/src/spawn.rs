@@ -29,6 +29,9 @@ pub(crate) fn spawn<'a>(
     event_env: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> Result<(Process, Pipes), Failure> {
     let failed = |message: String| Failure::new(FailureKind::Spawn, message);
+    if let Some(look) = &spec.before_start {
+        look().map_err(|why| Failure::new(FailureKind::Untrusted, why))?;
+    }
     let (program, args) = match &spec.program {
         Program::Shell(line) => (PathBuf::from("/bin/sh"), vec!["-c".into(), line.into()]),
         Program::Argv(argv) => match argv.split_first() {

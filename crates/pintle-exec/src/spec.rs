@@ -13,6 +13,9 @@ use pintle_sandbox::{Confinement, Unconfined};
 /// Takes known secrets out of a text. Applied to every string that leaves the process (R10.7).
 pub type Scrub = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
+/// Looks at what is about to be started; an error says why it is not.
+pub type BeforeStart = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+
 /// What is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Program {
@@ -55,6 +58,8 @@ pub struct CommandSpec {
     pub confinement: Confinement,
     /// Takes secrets out of the context that the process gets.
     pub scrub: Option<Scrub>,
+    /// Called before each start. An error keeps the process from starting, as `Untrusted`.
+    pub before_start: Option<BeforeStart>,
 }
 
 impl CommandSpec {
@@ -69,6 +74,7 @@ impl CommandSpec {
             env: Vec::new(),
             confinement: Unconfined::by("the default of `CommandSpec`").into(),
             scrub: None,
+            before_start: None,
         }
     }
 
@@ -125,6 +131,16 @@ impl CommandSpec {
     #[must_use]
     pub fn scrub(mut self, scrub: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
         self.scrub = Some(Arc::new(scrub));
+        self
+    }
+
+    /// Looks at what is about to be started, before each start.
+    #[must_use]
+    pub fn before_each_start(
+        mut self,
+        look: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.before_start = Some(Arc::new(look));
         self
     }
 

@@ -62,6 +62,24 @@ pub struct InstalledPlugin {
     pub from: PathBuf,
     /// What it was granted.
     pub grants: Grants,
+    /// The hash of all its files.
+    content: String,
+}
+
+impl InstalledPlugin {
+    /// Looks at its files again.
+    ///
+    /// # Errors
+    /// When they are not those that it was read with.
+    pub fn is_unchanged(&self) -> Result<(), InstalledError> {
+        match content_of(&files_in(&self.dir)?)? == self.content {
+            true => Ok(()),
+            false => Err(InstalledError::Changed {
+                id: self.manifest.id.clone(),
+                from: self.from.clone(),
+            }),
+        }
+    }
 }
 
 /// Why a plugin cannot be added or used.
@@ -163,12 +181,12 @@ impl Installed {
     pub fn get(&self, id: &str) -> Result<InstalledPlugin, InstalledError> {
         let added = self.added(id)?;
         let dir = self.folder(id);
-        if content_of(&files_in(&dir)?)? != added.content {
-            return Err(InstalledError::Changed { id: id.to_owned(), from: added.from.clone() });
+        let Added { content, from, grants } = added.clone();
+        if content_of(&files_in(&dir)?)? != content {
+            return Err(InstalledError::Changed { id: id.to_owned(), from });
         }
         let manifest = Self::manifest_in(&dir)?;
-        let grants = Grants::Only(added.grants.clone());
-        Ok(InstalledPlugin { manifest, dir, from: added.from.clone(), grants })
+        Ok(InstalledPlugin { manifest, dir, from, grants: Grants::Only(grants), content })
     }
 
     fn added(&self, id: &str) -> Result<&Added, InstalledError> {

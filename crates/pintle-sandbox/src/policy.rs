@@ -70,11 +70,13 @@ pub struct Limits {
     pub open_files: u64,
     /// Bytes of address space per process.
     pub address_space: Option<u64>,
+    /// Bytes of private writable memory per process. Shared memory and reserved address space are not part of it.
+    pub private_memory: Option<u64>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { processes: 4096, open_files: 65_536, address_space: None }
+        Self { processes: 4096, open_files: 65_536, address_space: None, private_memory: None }
     }
 }
 

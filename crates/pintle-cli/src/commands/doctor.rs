@@ -261,15 +261,21 @@ async fn hooks(environment: &Environment, assembled: &Assembled) -> Vec<Finding>
 
 /// The plugins that the profile names; each was activated just now.
 fn plugins(assembled: &Assembled) -> Vec<Finding> {
+    let is_off = assembled.held.is_off();
     let said = |info: &PluginInfo| {
         let Manifest { id, version, kind, .. } = &info.manifest;
         let zone = match kind {
+            Kind::Process if is_off => ", without a sandbox".to_owned(),
             Kind::Process => format!(", zone {}", info.rights.zone().name()),
             Kind::Native | Kind::Wasm => String::new(),
         };
         let withheld: Vec<String> = info.withheld().map(ToString::to_string).collect();
         let said = format!("{id} {version} · {kind}{zone}");
         match withheld.is_empty() {
+            true if is_off && *kind == Kind::Process => {
+                Finding::warning("plugins", format!("{said} · activated"))
+                    .so("so it can do what you can do, whatever it was granted")
+            }
             true => Finding::ok("plugins", format!("{said} · activated")),
             false => Finding::warning("plugins", format!("{said} · lacks {}", withheld.join(", ")))
                 .fix(format!("pintle plugins grant {id} {}", withheld.join(" "))),

@@ -321,6 +321,83 @@ fn a_running_chat_takes_up_a_new_version_and_a_new_grant() {
     assert!(said.err.contains("no command `/version`"), "{said:?}");
 }
 
+const DIES: &str = r#"
+import os
+from pintle_worker import Plugin
+plugin = Plugin()
+
+@plugin.command("die")
+def die(text):
+    os._exit(1)
+
+plugin.serve()
+"#;
+
+const MARKS: &str = r#"
+from pintle_worker import Plugin
+open("WORKSPACE/marker", "w").write("x")
+plugin = Plugin()
+
+@plugin.command("die")
+def die(text):
+    return "alive"
+
+plugin.serve()
+"#;
+
+// R10.9: a process that died is not started again from files that changed.
+#[test]
+fn a_plugin_whose_files_changed_is_not_started_again_when_its_process_died() {
+    let command = json!({ "name": "die", "description": "ends it" });
+    let manifest = json!({ "capabilities": ["commands", "zone:workspace"], "commands": [command] });
+    let world = added(&json!({ "plugins": ["p"] }), &manifest, DIES);
+    let workspace = world.path("").canonicalize().unwrap().display().to_string();
+    let marks = MARKS.replace("WORKSPACE", workspace.trim_end_matches('/'));
+    let mut talk = world.talk(&[]);
+    talk.say("/die");
+    talk.settle("a.txt");
+    std::fs::write(world.data("plugins/p/p.py"), &marks).unwrap();
+    talk.say("/die");
+    talk.settle("b.txt");
+    let said = talk.end();
+    assert!(said.err.contains("are not those that were added"), "{said:?}");
+    assert!(said.err.contains("pintle plugins add "), "{said:?}");
+    assert!(!world.path("marker").exists());
+    let listed = world.run(&["hooks", "list", "--profile", "profile"]);
+    assert!(!listed.ok && listed.err.contains("are not those that were added"), "{listed:?}");
+    // The same files write the marker once a person added them.
+    world.write("p/p.py", &marks);
+    assert!(world.run(&["plugins", "add", "p"]).ok && world.ask("list .").ok);
+    assert!(world.path("marker").exists());
+}
+
+// R13.4
+#[test]
+fn a_handler_of_a_plugin_fires_only_for_the_personalities_that_have_the_plugin() {
+    let manifest =
+        json!({ "points": ["session_start"], "capabilities": ["observe", "zone:workspace"] });
+    let agent = json!({
+        "personality": "without",
+        "personalities": {
+            "with": { "prompt": "a", "plugins": ["p"] },
+            "without": { "prompt": "b" },
+        },
+    });
+    let world = added(&agent, &manifest, "");
+    let workspace = world.path("").canonicalize().unwrap().display().to_string();
+    world.write("p/p.py", &WRITES.replace("WORKSPACE", workspace.trim_end_matches('/')));
+    assert!(world.run(&["plugins", "add", "p"]).ok);
+    let ask = |personality: &str| {
+        let who = ["--profile", "profile", "--personality", personality];
+        let said = world.run(&[&["chat", "-q", "list ."][..], &who].concat());
+        assert!(said.ok, "{said:?}");
+    };
+    ask("without");
+    assert!(!world.path("marker").exists());
+    ask("with");
+    assert!(world.path("marker").exists());
+}
+
 #[path = "../../../pintle-wasm/tests/wasm/guest.rs"]
 #[allow(dead_code, reason = "the tests of pintle-wasm use all of it")]
 mod guest;

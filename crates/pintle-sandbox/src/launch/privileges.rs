@@ -31,6 +31,7 @@ pub(super) fn limit(limits: &Limits) -> nix::Result<()> {
     setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
     lower(Resource::RLIMIT_NPROC, limits.processes)?;
     lower(Resource::RLIMIT_NOFILE, limits.open_files)?;
+    limits.private_memory.map_or(Ok(()), |bytes| lower(Resource::RLIMIT_DATA, bytes))?;
     limits.address_space.map_or(Ok(()), |bytes| lower(Resource::RLIMIT_AS, bytes))
 }
 
