@@ -18,7 +18,7 @@ use pintle_agent::{
 };
 use pintle_gateway::{
     Gateway, GatewayApprover,
-    api::{ApiConfig, Server, Token, router},
+    api::{ApiConfig, Listing, Server, Token, router},
     channels::HttpChannel,
 };
 use tokio_util::sync::CancellationToken;
@@ -83,8 +83,7 @@ async fn main() {
         token: Token::new(TOKEN),
         operator: vec!["operator".into()],
         hosts: Vec::new(),
-        idle_hooks: Vec::new(),
-        plugins: Vec::new(),
+        listed: Listing::default().fixed(),
     };
     let stop = CancellationToken::new();
     let served =

@@ -39,7 +39,7 @@ impl Gateway {
     }
 
     async fn switch(&self, session: &Session, to: &str) -> String {
-        let agent = &self.inner.agent;
+        let agent = self.agent();
         if to.is_empty() {
             let speaks = session.personality.as_deref();
             let speaks = speaks.unwrap_or(agent.personalities().default_id());

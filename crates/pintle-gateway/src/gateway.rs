@@ -2,10 +2,11 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, RwLock},
     time::Duration,
 };
 
+use futures_util::future::BoxFuture;
 use pintle::{Cx, Envelope, Hooks, PluginFilter, points::OutboundMessage};
 use pintle_agent::{
     Agent, Channel, Personality, Session, Store,
@@ -57,6 +58,10 @@ impl Default for GatewayConfig {
     }
 }
 
+/// Gives the agent of the next run: the one of before, or another one after a change of its plugins. An error keeps the run from
+/// starting.
+pub type Renewal = Arc<dyn Fn() -> BoxFuture<'static, Result<Agent, String>> + Send + Sync>;
+
 /// A running gateway. Clones are handles to the same gateway.
 #[derive(Clone)]
 pub struct Gateway {
@@ -64,7 +69,10 @@ pub struct Gateway {
 }
 
 pub(crate) struct Inner {
-    pub(crate) agent: Agent,
+    agent: RwLock<Agent>,
+    renewal: Option<Renewal>,
+    /// One renewal at a time.
+    renewing: tokio::sync::Mutex<()>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) queues: Arc<dyn Queues>,
     pub(crate) channels: BTreeMap<String, Arc<dyn Channel>>,
@@ -99,6 +107,7 @@ pub struct GatewayBuilder {
     config: GatewayConfig,
     hub: EventHub,
     in_words: Option<InWords>,
+    renewal: Option<Renewal>,
 }
 
 impl GatewayBuilder {
@@ -130,6 +139,13 @@ impl GatewayBuilder {
         self
     }
 
+    /// With a function that is asked for the agent before each message and each run.
+    #[must_use]
+    pub fn renewed_by(mut self, renewal: Renewal) -> Self {
+        self.renewal = Some(renewal);
+        self
+    }
+
     /// Starts receiving, running and sending.
     ///
     /// # Errors
@@ -139,7 +155,9 @@ impl GatewayBuilder {
         self.queues.release_claims().await?;
         self.queues.prune(now_ms().saturating_sub(millis(KEPT))).await?;
         let inner = Inner {
-            agent: self.agent,
+            agent: RwLock::new(self.agent),
+            renewal: self.renewal,
+            renewing: tokio::sync::Mutex::default(),
             store: self.store,
             queues: self.queues,
             channels: self.channels,
@@ -187,12 +205,28 @@ impl Gateway {
             config: GatewayConfig::default(),
             hub: EventHub::default(),
             in_words: None,
+            renewal: None,
         }
     }
 
     /// The agent.
-    pub fn agent(&self) -> &Agent {
-        &self.inner.agent
+    pub fn agent(&self) -> Agent {
+        self.inner.agent.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The agent for a new run, in force from now on.
+    ///
+    /// # Errors
+    /// When there is none with the plugins of now.
+    pub(crate) async fn renewed_agent(&self) -> Result<Agent, String> {
+        let Some(renewal) = &self.inner.renewal else { return Ok(self.agent()) };
+        let _turn = self.inner.renewing.lock().await;
+        let agent = tokio::select! {
+            () = self.inner.stop.cancelled() => return Err("the gateway is stopping".into()),
+            agent = renewal() => agent?,
+        };
+        *self.inner.agent.write().unwrap_or_else(PoisonError::into_inner) = agent.clone();
+        Ok(agent)
     }
 
     /// The store of runs and approvals.
@@ -226,8 +260,8 @@ impl Gateway {
         self.inner.tasks.spawn(task);
     }
 
-    pub(crate) fn hooks(&self) -> &Hooks {
-        self.inner.agent.hooks()
+    pub(crate) fn hooks(&self) -> Hooks {
+        self.agent().hooks().clone()
     }
 
     pub(crate) fn has_settled(&self) {
@@ -274,7 +308,7 @@ impl Gateway {
     ) -> Result<Option<(Session, Personality)>, StoreError> {
         let Some(id) = session_id else { return Ok(None) };
         let Some(session) = self.inner.store.session(id).await? else { return Ok(None) };
-        let personality = self.inner.agent.personality(&session).ok();
+        let personality = self.agent().personality(&session).ok();
         Ok(personality.map(|personality| (session, personality)))
     }
 

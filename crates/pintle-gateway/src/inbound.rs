@@ -119,12 +119,14 @@ impl Gateway {
             ..NewSession::default()
         };
         let session = self.inner.store.open(new).await?;
-        let speaker = match self.inner.agent.personality(&session) {
+        // Its handlers see the message. An error is reported when the run cannot start.
+        let agent = self.renewed_agent().await.unwrap_or_else(|_| self.agent());
+        let speaker = match agent.personality(&session) {
             Ok(speaker) => speaker,
             Err(unknown) => return self.refuse(arrival, Some(&session), unknown.to_string()).await,
         };
         if let Some(asked) = &personality
-            && let Err(unknown) = self.inner.agent.personalities().get(asked)
+            && let Err(unknown) = agent.personalities().get(asked)
         {
             return self.refuse(arrival, Some(&session), unknown.to_string()).await;
         }

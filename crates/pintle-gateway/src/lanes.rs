@@ -125,10 +125,17 @@ impl Gateway {
         if self.inner.config.open_to_strangers.contains(&said.platform) {
             request = request.from_stranger(&requester);
         }
+        let agent = match self.renewed_agent().await {
+            Ok(agent) => agent,
+            Err(_) if self.inner.stop.is_cancelled() => {
+                return self.settle(claim, message, Ended::Stopping).await;
+            }
+            Err(error) => return self.settle(claim, message, Ended::Failed(error)).await,
+        };
         let resumed = message.waiting_on.clone();
         self.inner.approver.begin(&message.run_id, requester, resumed);
         self.follow(&message.run_id).await;
-        let mut run = self.inner.agent.run(request);
+        let mut run = agent.run(request);
         let canceller = run.canceller();
         let mut problem = None;
         let mut done = None;

@@ -26,7 +26,7 @@ mod safety;
 pub use approvals::{GatewayApprover, RuleBook};
 pub use clock::random_token;
 pub use events::{EventHub, HookStats, LiveEvent};
-pub use gateway::{Gateway, GatewayBuilder, GatewayConfig};
+pub use gateway::{Gateway, GatewayBuilder, GatewayConfig, Renewal};
 pub use points::{MessageScreening, Refused};
 pub use questions::{InWords, LineKind, QuestionLine, QuestionText};
 pub use safety::{ChannelSafety, PAIRING_LIFETIME, SafetyRules, new_pairing_code};

@@ -12,32 +12,40 @@ use std::{
 };
 
 use pintle_actions::trust::Trust;
-use pintle_agent::Channel;
+use pintle_agent::{Agent, Channel, Store, store::Program};
 use pintle_gateway::{
-    ChannelSafety, Gateway, GatewayConfig, InWords, LiveEvent, SafetyRules,
+    ChannelSafety, Gateway, GatewayApprover, GatewayConfig, InWords, LiveEvent, Renewal,
+    SafetyRules,
     api::{self, ApiConfig, Server, Token},
     channels::{
         ConsoleChannel, HttpChannel, TelegramChannel, TelegramConfig, TelegramMode,
         TelegramWebhook, Webhook,
     },
 };
+use pintle_plugins::PLUGINS_FILE;
 use pintle_profile::{Channels, Consumer, variable_of};
 use rustix::fs::{FlockOperation, flock};
 use tokio::{
     io::BufReader,
-    sync::broadcast::{self, error::RecvError},
+    sync::{
+        broadcast::{self, error::RecvError},
+        mpsc, oneshot,
+    },
+    task::JoinSet,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    args::Serve,
+    args::{Serve, Who},
     assembly::{Assembled, Extras},
     chat::{AskVia, Interrupts, Question},
     environment::Environment,
     out::{say, tell},
+    plugins,
     problem::Problem,
+    profile::Plan,
     secrets,
-    shown::{bold, yellow},
+    shown::{bold, dim, yellow},
     store,
 };
 
@@ -47,15 +55,9 @@ pub(crate) async fn run(environment: &Environment, serve: Serve) -> Result<ExitC
     let _only_one = lock(&data).await?;
     let (token, token_file) = token(&data)?;
     let (store, queues) = store::open_with_queues(environment).await?;
-    let approver = Arc::new(OnceLock::new());
-    let extras = Extras {
-        ask_via: AskVia { elsewhere: true, ..AskVia::default() },
-        store: Some(store.clone()),
-        gateway: Some(approver.clone()),
-        ..Extras::default()
-    };
-    let assembled = Assembled::new(environment, &serve.who, extras).await?;
-    let Some(approver) = approver.get().cloned() else {
+    let mut current = Current::new(environment, serve.who, store.clone()).await?;
+    let assembled = &current.assembled;
+    let Some(approver) = current.approver.get().cloned() else {
         return Err(Problem::new("the agent has no approver"));
     };
     let channels = match &assembled.profile {
@@ -65,9 +67,9 @@ pub(crate) async fn run(environment: &Environment, serve: Serve) -> Result<ExitC
     let served = Served::new(environment, &channels, serve.console)?;
     let mut open_to_strangers = Vec::new();
     if assembled.operator.consumers.is_on(Consumer::ChannelSafety) {
-        ChannelSafety::new(served.rules, queues.clone())
-            .register(assembled.agent.hooks())
-            .map_err(Problem::new)?;
+        let safety = ChannelSafety::new(served.rules, queues.clone());
+        safety.register(assembled.agent.hooks()).map_err(Problem::new)?;
+        current.safety = Some(safety);
     } else {
         let off = "`channel_safety` is off in pintle.toml: anyone who finds a channel may write to the agent";
         tell!("{}: {}", yellow("warning"), off);
@@ -81,23 +83,22 @@ pub(crate) async fn run(environment: &Environment, serve: Serve) -> Result<ExitC
         open_to_strangers,
         ..GatewayConfig::default()
     };
+    let (asks, mut asked) = mpsc::channel(64);
     let mut builder = Gateway::builder(assembled.agent.clone(), store, queues, approver)
         .config(config)
-        .questions_in_words(in_words(environment, &assembled)?);
+        .renewed_by(renewal(asks.clone()))
+        .questions_in_words(in_words(environment, assembled)?);
     for channel in served.channels {
         builder = builder.channel(channel);
     }
     let gateway = builder.start().await?;
     let telling = tokio::spawn(tell_trouble(gateway.events().subscribe()));
     let has_no_host = serve.hosts.is_empty();
-    let loaded: Vec<String> =
-        assembled.plugins.list().into_iter().map(|it| it.manifest.id).collect();
     let config = ApiConfig {
         token,
         operator: environment.names(),
         hosts: serve.hosts,
-        idle_hooks: idle_hooks(environment, &assembled)?,
-        plugins: super::plugins::on_page(environment, &loaded)?,
+        listed: listed(asks),
     };
     let router = api::router(gateway.clone(), config, address, served.telegram);
     let stop = CancellationToken::new();
@@ -114,14 +115,173 @@ pub(crate) async fn run(environment: &Environment, serve: Serve) -> Result<ExitC
             }
         }
     }
-    let wish = interrupts.next().await;
+    let wish = loop {
+        tokio::select! {
+            wish = interrupts.next() => break wish,
+            Some(asked) = asked.recv() => current.answer(asked).await,
+        }
+    };
     tell!("stopping; accepted messages that are not done are processed after the next start");
     stop.cancel();
     gateway.stop().await;
+    drop(asked);
     let _ = listening.await;
     telling.abort();
-    assembled.close().await;
+    current.close().await;
     Ok(wish.code().into())
+}
+
+/// A request of the gateway to the task that has the agent.
+enum Asked {
+    Agent(oneshot::Sender<Result<Agent, String>>),
+    Listing(oneshot::Sender<api::Listing>),
+}
+
+fn renewal(asks: mpsc::Sender<Asked>) -> Renewal {
+    Arc::new(move || {
+        let asks = asks.clone();
+        Box::pin(async move {
+            let (answer, answered) = oneshot::channel();
+            let _ = asks.send(Asked::Agent(answer)).await;
+            answered.await.unwrap_or_else(|_| Err("the gateway is stopping".into()))
+        })
+    })
+}
+
+fn listed(asks: mpsc::Sender<Asked>) -> api::Listed {
+    Arc::new(move || {
+        let asks = asks.clone();
+        Box::pin(async move {
+            let (answer, answered) = oneshot::channel();
+            let _ = asks.send(Asked::Listing(answer)).await;
+            answered.await.unwrap_or_default()
+        })
+    })
+}
+
+/// The agent in force: with the profile of the start and the plugins of now.
+struct Current<'a> {
+    environment: &'a Environment,
+    who: Who,
+    assembled: Assembled,
+    /// Shared by every agent of this gateway.
+    store: Arc<dyn Store>,
+    approver: Arc<OnceLock<GatewayApprover>>,
+    program: Arc<OnceLock<Program>>,
+    safety: Option<ChannelSafety>,
+    /// The text of plugins.json that the agent was built from; none after a change that no agent could be built from.
+    seen: Option<String>,
+    /// Replaced agents, each until its last run has ended.
+    leaving: JoinSet<()>,
+}
+
+impl<'a> Current<'a> {
+    async fn new(
+        environment: &'a Environment,
+        who: Who,
+        store: Arc<dyn Store>,
+    ) -> Result<Self, Problem> {
+        let seen = Some(added_plugins(environment));
+        let (approver, program) = (Arc::default(), Arc::default());
+        let extras = extras(&store, &approver, &program);
+        let assembled = Assembled::new(environment, &who, extras).await?;
+        let (safety, leaving) = (None, JoinSet::new());
+        Ok(Self { environment, who, assembled, store, approver, program, safety, seen, leaving })
+    }
+
+    async fn answer(&mut self, asked: Asked) {
+        match asked {
+            Asked::Agent(answer) => {
+                let agent = self.renew().await.map(|()| self.assembled.agent.clone());
+                let _ = answer.send(agent.map_err(|problem| plugins::in_one_line(&problem)));
+            }
+            Asked::Listing(answer) => {
+                let _ = answer.send(self.listing());
+            }
+        }
+    }
+
+    /// Builds the agent again if its plugins were changed. If none can be built, no run starts, and plugins that lost a capability are
+    /// unloaded.
+    async fn renew(&mut self) -> Result<(), Problem> {
+        let now = added_plugins(self.environment);
+        let Some(profile) = &self.assembled.profile else { return Ok(()) };
+        if self.seen.as_ref() == Some(&now) || profile.named_plugins().is_empty() {
+            return Ok(());
+        }
+        let plan = Plan::held(self.environment, profile.clone());
+        let mut extras = extras(&self.store, &self.approver, &self.program);
+        extras.webhooks = self.assembled.bound.webhooks();
+        let built = async { Assembled::of_plan(self.environment, &self.who, plan?, extras).await };
+        let new = match built.await {
+            Ok(new) => new,
+            Err(problem) => {
+                self.seen = None;
+                plugins::unload_withdrawn(self.environment, &self.assembled.plugins).await;
+                return Err(problem);
+            }
+        };
+        if let Some(safety) = &self.safety {
+            safety.register(new.agent.hooks()).map_err(Problem::new)?;
+        }
+        let mut old = std::mem::replace(&mut self.assembled, new);
+        old.bound.hand_over_webhooks();
+        self.leaving.spawn(old.close());
+        while self.leaving.try_join_next().is_some() {}
+        self.seen = Some(now);
+        tell!("{}", dim("the plugins changed: the next run has them as they are now"));
+        Ok(())
+    }
+
+    fn listing(&self) -> api::Listing {
+        let Self { environment, assembled, .. } = self;
+        let idle_hooks = idle_hooks(environment, assembled).unwrap_or_else(|problem| {
+            vec![api::IdleHook {
+                point: String::new(),
+                name: "profile".into(),
+                state: "invalid".into(),
+                note: plugins::in_one_line(&problem),
+            }]
+        });
+        let loaded = assembled.plugins.list().into_iter().map(|it| it.manifest.id);
+        let loaded: Vec<String> = loaded.collect();
+        let plugins = super::plugins::on_page(environment, &loaded).unwrap_or_else(|problem| {
+            vec![api::AddedPlugin {
+                id: PLUGINS_FILE.into(),
+                version: String::new(),
+                kind: String::new(),
+                grants: Vec::new(),
+                state: "unusable".into(),
+                notes: vec![plugins::in_one_line(&problem)],
+            }]
+        });
+        api::Listing { idle_hooks, plugins }
+    }
+
+    /// Waits for everything that still runs, in order.
+    async fn close(self) {
+        self.leaving.join_all().await;
+        self.assembled.close().await;
+    }
+}
+
+fn extras(
+    store: &Arc<dyn Store>,
+    approver: &Arc<OnceLock<GatewayApprover>>,
+    program: &Arc<OnceLock<Program>>,
+) -> Extras {
+    Extras {
+        ask_via: AskVia { elsewhere: true, program: program.clone(), ..AskVia::default() },
+        store: Some(store.clone()),
+        gateway: Some(approver.clone()),
+        ..Extras::default()
+    }
+}
+
+/// The list of added plugins and their grants, as text.
+fn added_plugins(environment: &Environment) -> String {
+    let file = environment.data().map(|data| data.join(PLUGINS_FILE));
+    file.and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default()
 }
 
 /// Prints failures of a channel or the queues; the same one only once in a row.

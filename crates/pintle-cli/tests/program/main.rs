@@ -36,6 +36,7 @@ mod otlp;
 mod page;
 mod pictures;
 mod plugins;
+mod plugins_held;
 mod provider;
 mod question;
 mod reference;

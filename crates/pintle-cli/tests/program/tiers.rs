@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, thread};
 
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
 
-use crate::support::{Said, World};
+use crate::{
+    plugins_held::{runs, with_writer},
+    support::{Said, World},
+};
 
 const UNSHARE: i64 = libc::SYS_unshare;
 const LANDLOCK: i64 = libc::SYS_landlock_create_ruleset;
@@ -103,4 +106,39 @@ fn a_sandbox_that_is_switched_off_is_said_at_every_start() {
         assert!(said.err.contains("the sandbox is switched off in pintle.toml"), "{said:?}");
     }
     assert!(world.file("../home/out").exists());
+}
+
+// R13.2, R17.3
+#[test]
+fn without_a_sandbox_a_process_plugin_does_not_start_and_one_that_is_switched_off_is_said() {
+    let world = with_writer(&["observe", "amend:prompt"]);
+    let flat = |said: &Said| {
+        format!("{} {}", said.out, said.err).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for arguments in [&["chat", "-q", "list ."][..], &["hooks", "list"], &["doctor"]] {
+        let said = run_without(&world, &[UNSHARE, LANDLOCK], arguments);
+        let told = flat(&said);
+        assert_eq!(said.code, Some(1), "{arguments:?}: {said:?}");
+        let why = "no sandbox here can hold the plugin `p` to its zone `safe`";
+        assert!(told.contains(why) && told.contains("on Ubuntu: "), "{arguments:?}: {said:?}");
+        assert!(!told.contains("activated"), "{said:?}");
+    }
+    assert_eq!(runs(&world), 0);
+    // A sandbox holds it to what it was granted.
+    for held in [
+        world.run(&["chat", "-q", "list ."]),
+        run_without(&world, &[UNSHARE], &["chat", "-q", "list ."]),
+    ] {
+        assert_eq!((held.code, runs(&world)), (Some(0), 0), "{held:?}");
+    }
+    settings(&world, "[sandbox]\nmode = \"off\"\n");
+    let warning = "nothing holds these plugins to what they were granted: `p`";
+    for count in [1, 2] {
+        let said = world.run(&["chat", "-q", "list ."]);
+        assert!(flat(&said).contains(warning), "{said:?}");
+        assert_eq!(runs(&world), count);
+    }
+    assert!(flat(&world.run(&["hooks", "list"])).contains(warning));
+    let said = flat(&world.run(&["doctor"]));
+    assert!(said.contains("! plugins p 1 · process, without a sandbox · activated"), "{said}");
 }

@@ -16,6 +16,7 @@ mod tickets;
 use std::{net::SocketAddr, sync::Arc};
 
 use axum::{Router, http::StatusCode};
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 pub use error::ApiError;
@@ -34,10 +35,28 @@ pub struct ApiConfig {
     pub operator: Vec<String>,
     /// The hosts that a request may name, besides the address that is listened on.
     pub hosts: Vec<String>,
+    /// Gives the idle hooks and the plugins of now, for each page and call that lists them.
+    pub listed: Listed,
+}
+
+/// The hooks and plugins that are listed beside the hooks of the agent.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
     /// Hooks that this process does not call.
     pub idle_hooks: Vec<IdleHook>,
     /// The plugins that were added.
     pub plugins: Vec<AddedPlugin>,
+}
+
+/// Gives the [`Listing`] of now.
+pub type Listed = Arc<dyn Fn() -> BoxFuture<'static, Listing> + Send + Sync>;
+
+impl Listing {
+    /// A listing that never changes.
+    #[must_use]
+    pub fn fixed(self) -> Listed {
+        Arc::new(move || Box::pin(std::future::ready(self.clone())))
+    }
 }
 
 /// A plugin as the page shows it.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    Api, ApiError,
+    Api, ApiError, IdleHook,
     routes::{Call, Nothing, Reply},
 };
 use crate::events::HookStats;
@@ -35,13 +35,16 @@ pub(crate) struct HookView {
 }
 
 pub(super) async fn hooks(api: Api, _: Call<Nothing>) -> Result<Reply<Vec<HookView>>, ApiError> {
-    Ok(hook_views(&api).await?.into())
+    let listing = (api.config.listed)().await;
+    Ok(hook_views(&api, listing.idle_hooks).await?.into())
 }
 
-pub(crate) async fn hook_views(api: &Api) -> Result<Vec<HookView>, StoreError> {
+pub(crate) async fn hook_views(
+    api: &Api,
+    mut idle: Vec<IdleHook>,
+) -> Result<Vec<HookView>, StoreError> {
     let stats = api.gateway.events().hook_stats();
     let fired = api.gateway.store().fired_hooks(u64::MAX).await?;
-    let mut idle = api.config.idle_hooks.clone();
     let mut views: Vec<HookView> = Vec::new();
     for hook in api.gateway.agent().hooks().list() {
         let key = (hook.point.to_string(), hook.name.to_string());

@@ -42,7 +42,8 @@ struct Page {
 pub(super) async fn all(State(api): State<Api>) -> Result<Response, Problem> {
     let shell = Shell::new(&api, "hooks").await?;
     let mut hooks: Vec<Hook> = Vec::new();
-    for view in hook_views(&api).await? {
+    let listing = (api.config.listed)().await;
+    for view in hook_views(&api, listing.idle_hooks).await? {
         let order = 1 + hooks.iter().filter(|hook| hook.view.point == view.point).count();
         hooks.push(Hook::new(view, order));
     }
@@ -62,7 +63,7 @@ pub(super) async fn all(State(api): State<Api>) -> Result<Response, Problem> {
         look => format!("{}, {look} need attention", plural(hooks.len(), "hook")),
     };
     let mut plugins: Vec<_> =
-        api.config.plugins.iter().map(|plugin| judged(plugin.clone(), &hooks)).collect();
+        listing.plugins.into_iter().map(|plugin| judged(plugin, &hooks)).collect();
     plugins.sort_by_key(|(mark, _)| !matches!(mark, Mark::Block | Mark::Fail));
     Ok(html(StatusCode::OK, &Page { shell, title, counts, hooks, plugins }))
 }

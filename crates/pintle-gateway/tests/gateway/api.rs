@@ -20,7 +20,7 @@ use pintle_agent::{
 };
 use pintle_gateway::{
     Gateway,
-    api::{ApiConfig, Server, Token, openapi, router},
+    api::{ApiConfig, Listing, Server, Token, openapi, router},
     channels::HttpChannel,
 };
 use serde_json::{Value, json};
@@ -63,8 +63,7 @@ impl Client {
             token: Token::new(TOKEN),
             operator: vec!["me".into(), "operator".into()],
             hosts: Vec::new(),
-            idle_hooks: Vec::new(),
-            plugins: Vec::new(),
+            listed: Listing::default().fixed(),
         };
         let router = router(gateway.clone(), config, HOST.parse().unwrap(), None);
         Self { router, gateway }

@@ -12,7 +12,7 @@ use pintle::{
 use pintle_agent::store::{CallEnd, Intent, NewSession, NewTicket, TicketMove};
 use pintle_gateway::{
     Gateway,
-    api::{AddedPlugin, ApiConfig, IdleHook, Token, cookie_of, router},
+    api::{AddedPlugin, ApiConfig, IdleHook, Listing, Token, cookie_of, router},
     channels::HttpChannel,
 };
 use serde_json::Value;
@@ -57,14 +57,17 @@ impl Page {
         let gateway = world.builder().channel(Arc::new(HttpChannel::new())).start().await.unwrap();
         let note = "Its file changed. Fix: pintle trust".into();
         let (name, state) = ("notify".into(), "untrusted".into());
-        let config = ApiConfig {
-            token: Token::new(TOKEN),
-            operator: vec!["me".into(), "test:boss".into()],
-            hosts: Vec::new(),
+        let listing = Listing {
             idle_hooks: vec![IdleHook { point: "agent_done".into(), name, state, note }],
             plugins: [("style", "active"), ("linter", "active"), ("today", "unusable")]
                 .map(plugin)
                 .into(),
+        };
+        let config = ApiConfig {
+            token: Token::new(TOKEN),
+            operator: vec!["me".into(), "test:boss".into()],
+            hosts: Vec::new(),
+            listed: listing.fixed(),
         };
         let router = router(gateway.clone(), config, HOST.parse().unwrap(), None);
         Self { router, gateway }

@@ -7,7 +7,7 @@ use frankenstein::{types::ReplyMarkup, updates::UpdateContent};
 use pintle_agent::store::{OutgoingFilter, OutgoingState};
 use pintle_gateway::{
     Gateway, SafetyRules,
-    api::{ApiConfig, Token, router},
+    api::{ApiConfig, Listing, Token, router},
     channels::{TelegramChannel, TelegramConfig, TelegramMode},
 };
 
@@ -219,8 +219,7 @@ async fn a_webhook_needs_its_secret_and_is_answered_after_the_message_is_stored(
         token: Token::new("t"),
         operator: vec!["operator".into()],
         hosts: vec!["bot.example".into()],
-        idle_hooks: Vec::new(),
-        plugins: Vec::new(),
+        listed: Listing::default().fixed(),
     };
     let address = "127.0.0.1:8080".parse().unwrap();
     let router = router(gateway.clone(), config, address, webhook);

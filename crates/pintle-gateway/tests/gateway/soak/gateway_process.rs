@@ -22,7 +22,7 @@ use pintle_agent::{
 };
 use pintle_gateway::{
     ChannelSafety, Gateway, GatewayApprover, GatewayConfig,
-    api::{ApiConfig, Server, Token, router},
+    api::{ApiConfig, Listing, Server, Token, router},
     channels::{HttpChannel, Webhook},
 };
 use pintle_store::SqliteStore;
@@ -84,8 +84,7 @@ pub(crate) async fn serve() {
         token: Token::new(TOKEN),
         operator: vec!["operator".into()],
         hosts: Vec::new(),
-        idle_hooks: Vec::new(),
-        plugins: Vec::new(),
+        listed: Listing::default().fixed(),
     };
     let router = router(gateway, config, address, None);
     // On a line of its own, whatever a test runner printed before.
