@@ -15,13 +15,21 @@
 mod guest;
 
 use std::{
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     time::{Duration, Instant},
 };
 
+use futures_util::StreamExt;
 use pintle::{
     Cx, DynHandler, Envelope, Event, Hooks, PluginFilter,
-    points::{BeforePromptBuild, PromptPatch},
+    points::{BeforePromptBuild, PersonalityConfig, PromptPatch},
+};
+use pintle_agent::{
+    Agent, Personalities, Personality, Policy, RunRequest,
+    testing::{Answer, MemoryStore, llm_fn},
 };
 use pintle_exec::{CommandHook, CommandSpec};
 use pintle_plugins::{Entry, Grants, GuestPlugin, Kind, Manifest, Plugins, process_plugin};
@@ -104,9 +112,9 @@ async fn main() {
     let bytes = guest::handling(&[PATCH], &guest::says("ok", 1, PATCH));
     let of_wasm = |id: &str| manifest(id, Kind::Wasm, Some(Entry::File("guest.wasm".into())));
     let wasm = || host.plugin(of_wasm("p"), &bytes, &Grants::All).unwrap();
-    let (hooks, _wasm) = with(wasm()).await;
+    let (pooled, _wasm) = with(wasm()).await;
     let measured =
-        compare(1, async || fire(&hooks, &all).await, async || fire(&native, &all).await);
+        compare(1, async || fire(&pooled, &all).await, async || fire(&native, &all).await);
     report(
         "WASM plugin, an instance from the pool",
         "a handler in the process",
@@ -128,6 +136,9 @@ async fn main() {
     };
     let measured = compare(10, async || fire(&hooks, &all).await, run).await;
     report("process plugin, ten calls in a row", "command hook", "≥ 15×", measured);
+    let measured =
+        compare(1, async || fire(&pooled, &all).await, async || fire(&hooks, &all).await).await;
+    report("WASM plugin, an instance from the pool", "process plugin", "≥ 3×", measured);
     process.shutdown().await;
 
     let (crowded, alone) = (in_process(), in_process());
@@ -150,4 +161,30 @@ async fn main() {
         "≤ 1.05×",
         measured,
     );
+    let (crowded, alone) = (agent(crowded), agent(alone));
+    let measured = compare(1, async || idle_run(&crowded).await, async || idle_run(&alone).await);
+    report(
+        "an idle run beside 100 plugins of other personalities",
+        "the same without them",
+        "≤ 1.05×",
+        measured.await,
+    );
+}
+
+/// An agent whose personality has none of the plugins, and whose model answers at once.
+fn agent(hooks: Hooks) -> Agent {
+    let config = PersonalityConfig::default().prompt("You help.").plugins(vec!["another".into()]);
+    let personality = Personality::new("main", config).unwrap();
+    let llm = llm_fn(|_| Answer::text("Done."));
+    let policy = Policy::standard(std::env::temp_dir());
+    let store = Arc::new(MemoryStore::default());
+    Agent::builder(hooks, llm, store, Personalities::new(personality), policy).build().unwrap()
+}
+
+/// A run in a new session, to its end.
+async fn idle_run(agent: &Agent) {
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    let key = format!("run {}", RUNS.fetch_add(1, Ordering::Relaxed));
+    let mut run = agent.run(RunRequest::new(key, "hello"));
+    while run.next().await.is_some() {}
 }
