@@ -98,11 +98,10 @@ fn start(
             let rights = manifest.rights(&grants);
             let state = environment.data_dir()?.join("plugin-state").join(&manifest.id);
             let confinement = held.of_plugin(environment, &dir, &state, &rights)?;
-            let mut spec = CommandSpec::argv(&dir, [""; 0])
+            let mut spec = CommandSpec::argv(&dir, [""; 0], confinement)
                 .inherit(environment.variables())
                 .env(NO_BYTECODE.0, NO_BYTECODE.1)
-                .timeout(HANDLER)
-                .confinement(confinement);
+                .timeout(HANDLER);
             if rights.zone() > pintle_policy::Zone::Safe && !held.leaves_no_trace {
                 spec = spec.state_dir(state);
             }

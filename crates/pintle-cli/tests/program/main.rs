@@ -13,6 +13,7 @@ mod bad_input;
 mod chat;
 mod compaction;
 mod completions;
+mod confined;
 mod conversation;
 mod demo;
 mod docs;
