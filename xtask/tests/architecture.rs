@@ -224,6 +224,26 @@ fn only_the_entrance_hall_prints_and_reads_the_environment() {
     );
 }
 
+/// The files that may decide that a process runs without a sandbox.
+const DECIDE_UNCONFINED: [&str; 3] = [
+    "crates/pintle-agent/src/containment.rs",
+    "crates/pintle-agent/src/run/static_checks.rs",
+    "crates/pintle-cli/src/containment.rs",
+];
+
+// R17.1
+#[test]
+fn a_process_without_a_sandbox_is_decided_in_three_files() {
+    let decides = |path: &String| {
+        path.starts_with("crates/")
+            && path.contains("/src/")
+            && !path.ends_with("/tests.rs")
+            && library_lines(&read(path)).iter().any(|(_, line)| line.contains("Unconfined::by"))
+    };
+    let found: Vec<String> = sources().filter(decides).collect();
+    assert_eq!(found, DECIDE_UNCONFINED);
+}
+
 /// A third store can be added without touching the rest of the program.
 #[test]
 fn the_program_names_its_store_in_one_file() {

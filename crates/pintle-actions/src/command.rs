@@ -162,9 +162,9 @@ impl Command {
         };
         let (host, scrubber) = (binding.host, binding.scrubber.clone());
         let state = state::folder(host.data, host.profile, binding.hook);
-        let mut spec = CommandSpec::new(&host.profile.dir, program)
+        let confinement = (host.confine)(self.sandbox.zone(), state.as_deref())?;
+        let mut spec = CommandSpec::new(&host.profile.dir, program, confinement)
             .inherit(host.variables.clone())
-            .confinement((host.confine)(self.sandbox.zone(), state.as_deref())?)
             .scrub(move |text| scrubber.scrub(text).into_owned())
             .env(NO_BYTECODE.0, NO_BYTECODE.1);
         spec.state_dir = state;

@@ -34,8 +34,8 @@ pub(crate) struct Held {
     pub(crate) leaves_no_trace: bool,
     /// Of the agent itself; a program of the profile has its own.
     surroundings: Arc<Surroundings>,
-    /// The `/tmp` of every confined process of this session.
-    _temporary: TempDir,
+    /// Holds a `/tmp` for the commands of this session, and one for each of its other programs.
+    temporary: TempDir,
 }
 
 impl Held {
@@ -56,8 +56,9 @@ impl Held {
                     .fix("choose another place with TMPDIR")
             })?;
         let data = environment.data().map(|data| environment.absolute(data)).transpose()?;
-        let settings =
+        let mut settings =
             settings(environment, &operator.sandbox, profile, workspace, data, temporary.path());
+        settings.tmp = Some(own_tmp(&temporary)?);
         let surroundings = Arc::new(Surroundings::new(settings.clone()));
         let sandbox = match mode {
             SandboxMode::Off => Sandbox::none("`mode = \"off\"` in pintle.toml"),
@@ -72,7 +73,7 @@ impl Held {
             return Err(what_helps(&sandbox).into_iter().fold(problem, Problem::fix));
         }
         let leaves_no_trace = false;
-        Ok(Self { sandbox, mode, settings, leaves_no_trace, surroundings, _temporary: temporary })
+        Ok(Self { sandbox, mode, settings, leaves_no_trace, surroundings, temporary })
     }
 
     /// Warns at every start, unless the sandbox is full (R17.3).
@@ -123,7 +124,9 @@ impl Held {
         hosts: Option<&Vec<String>>,
     ) -> Result<Confinement, Problem> {
         let mut settings = self.settings.clone();
-        settings.protect = protection::own_files(profile);
+        // The folder itself is open to its programs, and the profile's own files in it stay protected.
+        let dir = profile.dir.canonicalize().unwrap_or_else(|_| profile.dir.clone());
+        settings.protect.retain(|path| *path != dir);
         settings.write.push(profile.dir.clone());
         if let Some(state) = state.filter(|_| !self.leaves_no_trace) {
             std::fs::create_dir_all(state)?;
@@ -188,6 +191,7 @@ impl Held {
         // No capability gives a plugin more than zone `network`.
         let rights = rights_of(zone).unwrap_or(Rights::Safe);
         settings.limits.private_memory = Some(PLUGIN_MEMORY);
+        settings.tmp = Some(own_tmp(&self.temporary)?);
         let policy = Surroundings::new(settings).policy(rights);
         self.sandbox.hold(policy).map(Confinement::Held).map_err(|gap| {
             let zone = zone.name();
@@ -203,13 +207,14 @@ impl Held {
         self.mode == SandboxMode::Off
     }
 
-    fn confine(&self, settings: Settings, zone: Zone) -> Result<Confinement, Problem> {
+    fn confine(&self, mut settings: Settings, zone: Zone) -> Result<Confinement, Problem> {
         let Some(rights) = rights_of(zone) else {
             return Ok(Unconfined::by("the profile, as it was trusted").into());
         };
         if self.sandbox.tier() == Tier::None {
             return Ok(Unconfined::by("the person who trusted it: there is no sandbox here").into());
         }
+        settings.tmp = Some(own_tmp(&self.temporary)?);
         let policy = Surroundings::new(settings).policy(rights);
         self.sandbox.hold(policy).map(Confinement::Held).map_err(|gap| {
             Problem::new("the sandbox cannot hold the programs of this profile")
@@ -231,6 +236,15 @@ fn rights_of(zone: Zone) -> Option<Rights> {
         Zone::Network => Some(Rights::Network),
         Zone::External | Zone::Machine | Zone::Never => None,
     }
+}
+
+/// A folder that one program sees as its `/tmp` (R11.2).
+fn own_tmp(temporary: &TempDir) -> Result<PathBuf, Problem> {
+    let folder = tempfile::Builder::new().prefix("tmp-").tempdir_in(temporary.path());
+    folder.map(TempDir::keep).map_err(|error| {
+        let place = temporary.path().display();
+        Problem::io(format!("cannot create a temporary folder in {place}"), &error)
+    })
 }
 
 fn settings(
@@ -267,7 +281,6 @@ fn settings(
         cache_store: Some(
             data.map_or_else(|| temporary.join("caches"), |data| data.join("caches")),
         ),
-        tmp: Some(temporary.to_owned()),
         hosts: said.hosts.clone().map_or(Hosts::Public, Hosts::Only),
         direct_network: said.network == SandboxNetwork::Direct,
         home,
@@ -296,7 +309,7 @@ pub(crate) fn what_helps(sandbox: &Sandbox) -> Vec<String> {
         Tier::Full => Vec::new(),
         Tier::View => vec!["a kernel with Landlock (Linux 5.13, `lsm=landlock,…` on its command line) holds it twice".into()],
         Tier::Floor | Tier::None => vec![
-            "on Ubuntu: `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or an AppArmor profile for pintle that allows `userns`".into(),
+            "on Ubuntu: `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or an AppArmor profile for pintle that allows `userns`, as the one of bwrap does".into(),
             "in a container: `--security-opt seccomp=unconfined --security-opt apparmor=unconfined`, or run pintle outside of it".into(),
             "elsewhere: `sudo sysctl kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000`".into(),
         ],

@@ -114,11 +114,10 @@ fn start(
             let confinement = held.of_plugin(environment, &installed, &state)?;
             let rights = installed.manifest.rights(&installed.grants);
             let manifest = installed.manifest.clone();
-            let mut spec = CommandSpec::argv(&installed.dir, [""; 0])
+            let mut spec = CommandSpec::argv(&installed.dir, [""; 0], confinement)
                 .inherit(environment.variables())
                 .env(NO_BYTECODE.0, NO_BYTECODE.1)
                 .timeout(HANDLER)
-                .confinement(confinement)
                 // R10.9: a process that died is not started from files that changed.
                 .before_each_start(move || still(&installed));
             if rights.zone() > pintle_policy::Zone::Safe && !held.leaves_no_trace {

@@ -26,8 +26,8 @@ const OF_A_DATA_FOLDER: [&str; 14] = [
     "webhooks",
 ];
 
-/// The files and folders of a home folder that hold keys.
-const OF_A_HOME: [&str; 11] = [
+/// The files and folders of a home folder that hold keys. Those in the folders of toolchains are in the sandbox's own list.
+const OF_A_HOME: [&str; 17] = [
     ".ssh",
     ".gnupg",
     ".aws",
@@ -35,10 +35,16 @@ const OF_A_HOME: [&str; 11] = [
     ".config/gh",
     ".netrc",
     ".docker/config.json",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
+    ".git-credentials",
     ".npmrc",
+    ".yarnrc.yml",
     ".pypirc",
+    ".pip/pip.conf",
+    ".config/pip/pip.conf",
+    ".config/pypoetry/auth.toml",
+    ".config/composer/auth.json",
+    ".bundle/config",
+    ".local/share/gem/credentials",
 ];
 
 /// The files that decide what the agent may do.

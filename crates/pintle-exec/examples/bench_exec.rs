@@ -16,7 +16,8 @@ use std::{
 
 use pintle::{DynEvent, DynHandler, Envelope, ModelKind};
 use pintle_exec::{
-    CommandHook, CommandSpec, WebhookOptions, WebhookQueue, WebhookSpec, Worker, WorkerSpec,
+    CommandHook, CommandSpec, Unconfined, WebhookOptions, WebhookQueue, WebhookSpec, Worker,
+    WorkerSpec,
 };
 use serde_json::json;
 
@@ -86,7 +87,9 @@ fn report(row: &str, against: &str, hold: &str, (time, base): (Duration, Duratio
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let spec = |line: &str| {
-        CommandSpec::shell("/", line).env("PATH", "/usr/bin:/bin").timeout(Duration::from_secs(60))
+        CommandSpec::shell("/", line, Unconfined::by("this benchmark"))
+            .env("PATH", "/usr/bin:/bin")
+            .timeout(Duration::from_secs(60))
     };
     let hook = CommandHook::new(spec("true"));
     report("command hook", "bare sh -c true", "≤ 1.25×", compare(|| call(&hook), bare).await);
@@ -98,7 +101,11 @@ async fn main() {
     drop(resident);
 
     let workers = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workers");
-    let python = CommandSpec::argv(workers, ["python3", "-B", "no_force_push.py"]);
+    let python = CommandSpec::argv(
+        workers,
+        ["python3", "-B", "no_force_push.py"],
+        Unconfined::by("this benchmark"),
+    );
     let worker = Worker::new(WorkerSpec::new(python.inherit(std::env::vars_os())));
     // Ten at a time: a worker is for those who ask often.
     let ten = async || {

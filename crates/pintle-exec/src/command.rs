@@ -6,7 +6,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use pintle::{DynEvent, DynHandler, Failure, FailureKind, ModelKind};
-use pintle_sandbox::{Confinement, Process, Report, TERM_GRACE, find_refusals};
+use pintle_sandbox::{Process, TERM_GRACE};
 use serde_json::Value;
 use tokio::{
     io::{AsyncWrite, AsyncWriteExt},
@@ -41,10 +41,12 @@ const VERDICT_GRACE: Duration = Duration::from_millis(800);
 ///
 /// ```
 /// use pintle::{Hooks, ModelKind};
-/// use pintle_exec::{CommandHook, CommandSpec};
+/// use pintle_exec::{CommandHook, CommandSpec, Unconfined};
 ///
 /// let hooks = Hooks::new();
-/// let hook = CommandHook::new(CommandSpec::argv("/srv/profile", ["./hooks/no-prod.sh"]));
+/// let confinement = Unconfined::by("this example");
+/// let spec = CommandSpec::argv("/srv/profile", ["./hooks/no-prod.sh"], confinement);
+/// let hook = CommandHook::new(spec);
 /// hooks.named("no-prod").deadline(hook.deadline()).register_dyn("tool.pre", ModelKind::Gate, hook)?;
 /// # Ok::<(), pintle::RegisterError>(())
 /// ```
@@ -79,11 +81,11 @@ async fn run(spec: &CommandSpec, event: &DynEvent) -> Result<Value, Failure> {
     let (mut process, pipes) =
         spawn(spec, [("PINTLE_EVENT", event.point), ("PINTLE_SESSION_ID", session)])?;
     let said = timeout(spec.timeout, converse(&mut process, pipes, &context, event.model)).await;
-    let report = process.report();
+    let mut report = process.report();
     let mut stderr = String::new();
     let answer = match said {
         Ok(Ok(said)) => {
-            process.exited().await;
+            report = process.exited().await;
             stderr = String::from_utf8_lossy(&said.stderr.kept).into_owned();
             said.answer(event.model)
         }
@@ -96,23 +98,8 @@ async fn run(spec: &CommandSpec, event: &DynEvent) -> Result<Value, Failure> {
     // R17.7: a failure names the hosts that were refused.
     let unnamed = report.hosts.iter().filter(|host| host.allowed || answer.is_ok());
     unnamed.for_each(|host| event.note(host.to_string()));
-    answer.map_err(|failure| refused(spec, &stderr, &report, failure))
-}
-
-/// Names what the kernel refused a hook that failed, and the field that would allow it (R8.8).
-fn refused(spec: &CommandSpec, stderr: &str, report: &Report, mut failure: Failure) -> Failure {
-    let Confinement::Held(held) = &spec.confinement else { return failure };
-    let refused: Vec<String> = find_refusals(held, spec.folder(), stderr, report)
-        .iter()
-        .map(ToString::to_string)
-        .collect();
-    if !refused.is_empty() {
-        failure.message.push_str(&format!(
-            " (its sandbox did not let it {}; `\"sandbox\": \"network\"` or `\"none\"` on the hook widens that)",
-            refused.join(", or ")
-        ));
-    }
-    failure
+    report.changed.iter().for_each(|change| event.note(change.to_string()));
+    answer.map_err(|failure| spec.with_refusals(failure, &stderr, &report))
 }
 
 /// What a command that has exited leaves to judge.

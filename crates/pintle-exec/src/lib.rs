@@ -17,10 +17,11 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use pintle::{Cx, Envelope, Hooks, ModelKind, PluginFilter, points::ToolPre};
-//! use pintle_exec::{CommandHook, CommandSpec};
+//! use pintle_exec::{CommandHook, CommandSpec, Unconfined};
 //! use serde_json::json;
 //!
-//! let hook = CommandHook::new(CommandSpec::shell("/", "echo 'not on a Friday' >&2; exit 1"));
+//! let line = "echo 'not on a Friday' >&2; exit 1";
+//! let hook = CommandHook::new(CommandSpec::shell("/", line, Unconfined::by("this example")));
 //! let hooks = Hooks::new();
 //! hooks.named("fridays").deadline(hook.deadline()).register_dyn("tool.pre", ModelKind::Gate, hook)?;
 //!
@@ -46,7 +47,7 @@ mod worker;
 pub use answer::parse_answer;
 pub use capture::{FLOOD_LIMIT, OUTPUT_CAP};
 pub use command::CommandHook;
-pub use pintle_sandbox::TERM_GRACE;
+pub use pintle_sandbox::{Confinement, TERM_GRACE, Unconfined};
 pub use spec::{BeforeStart, CommandSpec, Program, Scrub, default_environment};
 pub use webhook::{
     EndpointStats, KeptWebhooks, Lookup, Posts, Webhook, WebhookError, WebhookOptions,

@@ -8,7 +8,8 @@ use std::{
     time::Duration,
 };
 
-use pintle_sandbox::{Confinement, Unconfined};
+use pintle::Failure;
+use pintle_sandbox::{Confinement, Report};
 
 /// Takes known secrets out of a text. Applied to every string that leaves the process (R10.7).
 pub type Scrub = Arc<dyn Fn(&str) -> String + Send + Sync>;
@@ -34,9 +35,10 @@ pub enum Program {
 ///
 /// ```
 /// use std::time::Duration;
-/// use pintle_exec::CommandSpec;
+/// use pintle_exec::{CommandSpec, Unconfined};
 ///
-/// let spec = CommandSpec::argv("/srv/profile", ["./hooks/no-prod.sh", "--strict"])
+/// let confinement = Unconfined::by("the operator of this example");
+/// let spec = CommandSpec::argv("/srv/profile", ["./hooks/no-prod.sh", "--strict"], confinement)
 ///     .inherit([("PATH".into(), "/usr/bin:/bin".into()), ("AWS_SECRET_ACCESS_KEY".into(), "hunter2".into())])
 ///     .env("TEAM", "payments")
 ///     .timeout(Duration::from_secs(2));
@@ -54,8 +56,10 @@ pub struct CommandSpec {
     pub state_dir: Option<PathBuf>,
     /// The whole environment, but for the `PINTLE_` variables that are added for each event.
     pub env: Vec<(OsString, OsString)>,
-    /// How its process is held. By default it is not.
+    /// How its process is held.
     pub confinement: Confinement,
+    /// What widens that, for the reason of a failure: the field of a hook, unless another program is run.
+    pub widened_by: String,
     /// Takes secrets out of the context that the process gets.
     pub scrub: Option<Scrub>,
     /// Called before each start. An error keeps the process from starting, as `Untrusted`.
@@ -63,8 +67,12 @@ pub struct CommandSpec {
 }
 
 impl CommandSpec {
-    /// Runs this program in the profile's folder.
-    pub fn new(profile_dir: impl Into<PathBuf>, program: Program) -> Self {
+    /// Runs this program in the profile's folder, held like this.
+    pub fn new(
+        profile_dir: impl Into<PathBuf>,
+        program: Program,
+        confinement: impl Into<Confinement>,
+    ) -> Self {
         let dir: PathBuf = profile_dir.into();
         Self {
             program,
@@ -72,24 +80,34 @@ impl CommandSpec {
             profile_dir: std::path::absolute(&dir).unwrap_or(dir),
             state_dir: None,
             env: Vec::new(),
-            confinement: Unconfined::by("the default of `CommandSpec`").into(),
+            confinement: confinement.into(),
+            widened_by: "`\"sandbox\": \"network\"` or `\"none\"` on the hook".to_owned(),
             scrub: None,
             before_start: None,
         }
     }
 
     /// Runs a program with arguments, without a shell.
-    pub fn argv<I>(profile_dir: impl Into<PathBuf>, argv: I) -> Self
+    pub fn argv<I>(
+        profile_dir: impl Into<PathBuf>,
+        argv: I,
+        confinement: impl Into<Confinement>,
+    ) -> Self
     where
         I: IntoIterator,
         I::Item: Into<OsString>,
     {
-        Self::new(profile_dir, Program::Argv(argv.into_iter().map(Into::into).collect()))
+        let argv = argv.into_iter().map(Into::into).collect();
+        Self::new(profile_dir, Program::Argv(argv), confinement)
     }
 
     /// Runs a line of shell.
-    pub fn shell(profile_dir: impl Into<PathBuf>, line: impl Into<String>) -> Self {
-        Self::new(profile_dir, Program::Shell(line.into()))
+    pub fn shell(
+        profile_dir: impl Into<PathBuf>,
+        line: impl Into<String>,
+        confinement: impl Into<Confinement>,
+    ) -> Self {
+        Self::new(profile_dir, Program::Shell(line.into()), confinement)
     }
 
     /// Lets the allowlisted variables of this environment in (R8.6), such as `std::env::vars_os()`.
@@ -120,13 +138,6 @@ impl CommandSpec {
         self
     }
 
-    /// How its process is held.
-    #[must_use]
-    pub fn confinement(mut self, confinement: impl Into<Confinement>) -> Self {
-        self.confinement = confinement.into();
-        self
-    }
-
     /// Takes secrets out of the context that the process gets.
     #[must_use]
     pub fn scrub(mut self, scrub: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
@@ -142,6 +153,22 @@ impl CommandSpec {
     ) -> Self {
         self.before_start = Some(Arc::new(look));
         self
+    }
+
+    /// Names what the kernel refused a process that failed, and the field that would allow it (R8.8).
+    pub(crate) fn with_refusals(
+        &self,
+        mut failure: Failure,
+        output: &str,
+        report: &Report,
+    ) -> Failure {
+        if let Some(refused) = self.confinement.refused_in_words(self.folder(), output, report) {
+            let Self { widened_by, .. } = self;
+            failure
+                .message
+                .push_str(&format!(" (its sandbox {refused}; {widened_by} widens that)"));
+        }
+        failure
     }
 
     pub(crate) fn path(&self) -> Option<&OsStr> {

@@ -27,6 +27,7 @@ pub fn process_plugin(manifest: Manifest, mut spec: CommandSpec) -> GuestPlugin 
         .points
         .iter()
         .filter_map(|it| Some((it.point.clone(), Duration::from_millis(it.timeout_ms?))));
+    spec.widened_by = format!("`pintle plugins grant {}`", manifest.id);
     let tier = spec.confinement.tier().name();
     let worker = Worker::new(WorkerSpec::new(spec));
     let process = Process { timeouts: timeouts.collect(), worker, tier };

@@ -43,44 +43,45 @@ pub(crate) const SYSTEM: [&str; 20] = [
 /// Where a system keeps its own keys and passwords, among much else.
 const SYSTEM_SETTINGS: &str = "/etc";
 
-/// The parts of a home folder that toolchains live in. The rest of it is closed.
-const HOME_TOOLS: [&str; 36] = [
-    ".asdf",
-    ".bun",
-    ".cabal",
-    ".cache",
-    ".cargo",
-    ".composer",
-    ".config/git",
-    ".deno",
-    ".elan",
-    ".fnm",
-    ".gem",
-    ".ghcup",
-    ".gitconfig",
-    ".gitignore",
-    ".gradle",
-    ".juliaup",
-    ".local/bin",
-    ".local/lib",
-    ".local/pipx",
-    ".local/share/pnpm",
-    ".local/share/uv",
-    ".m2",
-    ".nix-profile",
-    ".npm",
-    ".nvm",
-    ".opam",
-    ".pnpm-store",
-    ".pyenv",
-    ".rbenv",
-    ".rustup",
-    ".rvm",
-    ".sdkman",
-    ".stack",
-    ".volta",
-    ".yarn",
-    "go",
+/// The parts of a home folder that toolchains live in, each with what in it holds passwords or tokens and stays closed (R11.2). The
+/// rest of the home folder is closed.
+const HOME_TOOLS: [(&str, &[&str]); 36] = [
+    (".asdf", &[]),
+    (".bun", &[]),
+    (".cabal", &[]),
+    (".cache", &["huggingface/stored_tokens", "huggingface/token"]),
+    (".cargo", &["credentials", "credentials.toml"]),
+    (".composer", &["auth.json"]),
+    (".config/git", &["credentials"]),
+    (".deno", &[]),
+    (".elan", &[]),
+    (".fnm", &[]),
+    (".gem", &["credentials"]),
+    (".ghcup", &[]),
+    (".gitconfig", &[]),
+    (".gitignore", &[]),
+    (".gradle", &["gradle.properties"]),
+    (".juliaup", &[]),
+    (".local/bin", &[]),
+    (".local/lib", &[]),
+    (".local/pipx", &[]),
+    (".local/share/pnpm", &[]),
+    (".local/share/uv", &["credentials"]),
+    (".m2", &["settings.xml", "settings-security.xml"]),
+    (".nix-profile", &[]),
+    (".npm", &[]),
+    (".nvm", &[]),
+    (".opam", &[]),
+    (".pnpm-store", &[]),
+    (".pyenv", &[]),
+    (".rbenv", &[]),
+    (".rustup", &[]),
+    (".rvm", &[]),
+    (".sdkman", &[]),
+    (".stack", &["upload"]),
+    (".volta", &[]),
+    (".yarn", &[]),
+    ("go", &[]),
 ];
 
 /// The caches that builds write to, copied on write unless the operator names others.
@@ -181,7 +182,7 @@ impl Surroundings {
             home.iter().flat_map(|home| names.iter().map(move |name| home.join(name))).collect()
         };
         let mut read: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
-        read.extend(in_home(&HOME_TOOLS));
+        read.extend(in_home(&HOME_TOOLS.map(|(tool, _)| tool)));
         read.extend(toolchains(settings.path.as_ref(), home));
         read.extend(settings.read.iter().cloned());
         let repository = Repository::around(workspace, home);
@@ -208,6 +209,7 @@ impl Surroundings {
 
         let mut hide = Vec::new();
         closed_to_others(Path::new(SYSTEM_SETTINGS), &mut hide);
+        hide.extend(home.into_iter().flat_map(secrets_of_tools));
         hide.extend(settings.secrets.iter().cloned());
         let caches = settings.caches.clone().unwrap_or_else(|| in_home(&HOME_CACHES));
         let mut hasher = DefaultHasher::new();
@@ -287,6 +289,13 @@ impl Surroundings {
         }
         rules
     }
+}
+
+fn secrets_of_tools(home: &Path) -> impl Iterator<Item = PathBuf> {
+    HOME_TOOLS.iter().flat_map(move |(tool, secrets)| {
+        let tool = home.join(tool);
+        secrets.iter().map(move |secret| tool.join(secret))
+    })
 }
 
 fn rules_of(git_folder: &Path) -> impl Iterator<Item = PathBuf> {

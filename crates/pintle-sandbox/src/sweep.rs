@@ -3,6 +3,9 @@
 //! Folders are held by the kernel in the tiers with namespaces. A protected *file* can lose its mount when the host itself
 //! replaces it meanwhile, a path that did not exist could not be mounted on, and without namespaces nothing is held: these
 //! are compared, and what changed is put right where its old content is known.
+//!
+//! Without namespaces, a sweep that begins while another one is under way takes over what that one knows: the disk may have
+//! what the other process wrote.
 
 mod folder;
 
@@ -11,6 +14,7 @@ use std::{
     fmt, fs, io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError, Weak},
 };
 
 use rustix::fs::{FileType, Stat};
@@ -67,9 +71,19 @@ impl fmt::Display for ProtectedChange {
     }
 }
 
+/// What the sweeps know that are under way without namespaces.
+static UNDER_WAY: Mutex<Vec<Weak<Before>>> = Mutex::new(Vec::new());
+
 /// Protected paths as they were before a process.
 #[derive(Debug, Default)]
 pub struct Sweep {
+    before: Arc<Before>,
+    /// Whether a person may have replaced protected files in the time of the process, which had mounts on them.
+    leaves_files: bool,
+}
+
+#[derive(Debug, Default)]
+struct Before {
     /// The writable trees. Nothing below them is reached through a symlink.
     trees: Vec<PathBuf>,
     files: BTreeMap<PathBuf, File>,
@@ -80,20 +94,20 @@ pub struct Sweep {
     covered: Vec<(PathBuf, u64)>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct File {
     before: Stat,
     content: Option<Content>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Content {
     Bytes(Vec<u8>),
     Link(PathBuf),
 }
 
 /// A protected path that does not exist.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Absent {
     path: PathBuf,
     /// Whether it would be in a folder of git's or the agent's, where no person asks for it.
@@ -118,21 +132,56 @@ impl Sweep {
         let Ok(plan) = Plan::new(held.policy(), Path::new("/"), None) else {
             return Self::default();
         };
+        let has_namespaces = held.tier().has_namespaces();
+        if has_namespaces {
+            return Self::of(Before::new(held, plan, &[]));
+        }
+        let mut under_way = UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner);
+        under_way.retain(|before| before.strong_count() > 0);
+        let others: Vec<Arc<Before>> = under_way.iter().filter_map(Weak::upgrade).collect();
+        let sweep = Self::of(Before::new(held, plan, &others));
+        under_way.push(Arc::downgrade(&sweep.before));
+        sweep
+    }
+
+    fn of(before: Before) -> Self {
+        Self { before: Arc::new(before), leaves_files: false }
+    }
+
+    /// For a process that lives for long: a protected file that a person may have changed meanwhile is not put back. Without
+    /// namespaces the process may have changed it as well, so it is.
+    pub(crate) fn leave_files(&mut self, held: &Held) {
+        self.leaves_files = held.tier().has_namespaces();
+    }
+
+    /// What changed since, put right as far as possible.
+    #[must_use]
+    pub fn after(self) -> Vec<ProtectedChange> {
+        self.before.compare(self.leaves_files)
+    }
+}
+
+impl Before {
+    fn new(held: &Held, plan: Plan, others: &[Arc<Self>]) -> Self {
         let trees = plan.writable().cloned().collect();
-        let mut sweep = Self { trees, ..Self::default() };
+        let mut before = Self { trees, ..Self::default() };
         let has_namespaces = held.tier().has_namespaces();
         let mut room = MOST_TOGETHER;
         for path in plan.protect {
             match (path.is_dir(), has_namespaces) {
+                _ if others.iter().any(|other| before.take_over(&path, other)) => {}
                 (true, true) => {}
-                (true, false) => sweep.add_folder(path, &mut room),
-                (false, _) => sweep.add_file(path, &mut room),
+                (true, false) => before.add_folder(path, &mut room),
+                (false, _) => before.add_file(path, &mut room),
             }
         }
         for path in plan.absent {
-            let parent = path.parent().filter(|parent| !sweep.trees.iter().any(|t| t == parent));
+            if others.iter().any(|other| before.take_over(&path, other)) {
+                continue;
+            }
+            let parent = path.parent().filter(|parent| !before.trees.iter().any(|t| t == parent));
             let is_inside = parent.is_some_and(Path::is_dir);
-            sweep.absent.push(Absent { path, is_inside });
+            before.absent.push(Absent { path, is_inside });
         }
         let has_landlock = held.tier().has_landlock();
         // Landlock's rights on a process's own /tmp reach to what is mounted in it.
@@ -140,14 +189,28 @@ impl Sweep {
             has_namespaces && ["/tmp", "/var/tmp"].iter().any(|own| path.starts_with(own))
         };
         let is_covered_only =
-            |path: &PathBuf| !has_landlock || is_in_own(path) || sweep.tree_of(path).is_some();
+            |path: &PathBuf| !has_landlock || is_in_own(path) || before.tree_of(path).is_some();
         let hidden = plan.hide.into_iter().filter(is_covered_only);
         let files = hidden.filter_map(|path| Some((path.metadata().ok()?, path)));
-        sweep.covered = files
+        before.covered = files
             .filter(|(found, _)| found.is_file())
             .map(|(found, path)| (path, found.ino()))
             .collect();
-        sweep
+        before
+    }
+
+    /// Takes what another sweep knows of this path and of what is in it, if it knows the path.
+    fn take_over(&mut self, path: &Path, other: &Self) -> bool {
+        let absent = other.absent.iter().find(|absent| absent.path == path);
+        if absent.is_none() && !other.files.contains_key(path) && !other.folders.contains(path) {
+            return false;
+        }
+        self.absent.extend(absent.cloned());
+        let inside = |it: &Path| it.starts_with(path);
+        let files = other.files.iter().filter(|(it, _)| inside(it));
+        self.files.extend(files.map(|(path, file)| (path.clone(), file.clone())));
+        self.folders.extend(other.folders.iter().filter(|it| inside(it)).cloned());
+        true
     }
 
     fn tree_of(&self, path: &Path) -> Option<&Path> {
@@ -180,9 +243,7 @@ impl Sweep {
         self.files.insert(path, File { before, content });
     }
 
-    /// What changed since, put right as far as possible.
-    #[must_use]
-    pub fn after(self) -> Vec<ProtectedChange> {
+    fn compare(&self, leaves_files: bool) -> Vec<ProtectedChange> {
         let mut changes = Vec::new();
         let mut add = |path: &Path, kind| {
             changes.push(ProtectedChange { path: path.to_owned(), kind });
@@ -192,8 +253,12 @@ impl Sweep {
             Err(_) => ProtectedChangeKind::Changed,
         };
         for (path, file) in &self.files {
-            if !self.is_as_before(path, file) {
-                add(path, put_right(self.restore(path, file)));
+            match self.is_as_before(path, file) {
+                true => {}
+                // A mount holds on a file that is still the same one and has no other name.
+                false if leaves_files && self.is_still_there(path, file) => {}
+                false if leaves_files => add(path, ProtectedChangeKind::Changed),
+                false => add(path, put_right(self.restore(path, file))),
             }
         }
         for path in &self.folders {
@@ -226,16 +291,21 @@ impl Sweep {
         changes
     }
 
-    /// Whether it was not written, or is the same file with the same content again.
+    /// Whether it was not written, or has the same content again: another sweep may have put it right.
     fn is_as_before(&self, path: &Path, file: &File) -> bool {
         let Some((folder, name)) = self.locate(path, false) else { return false };
         let Ok(found) = folder.look(name) else { return false };
         is_untouched(&file.before, &found)
-            || is_same_file(&file.before, &found)
-                && file.before.st_mode == found.st_mode
+            || file.before.st_mode == found.st_mode
+                && file.before.st_uid == found.st_uid
                 && file.before.st_nlink == found.st_nlink
                 && file.content.is_some()
                 && folder.content(name).ok() == file.content
+    }
+
+    fn is_still_there(&self, path: &Path, file: &File) -> bool {
+        let found = self.locate(path, false).and_then(|(folder, name)| folder.look(name).ok());
+        found.is_some_and(|found| is_same_file(&file.before, &found) && found.st_nlink == 1)
     }
 
     fn restore(&self, path: &Path, file: &File) -> io::Result<()> {

@@ -20,7 +20,7 @@ mod tool;
 use std::{collections::HashSet, io, path::PathBuf, sync::Arc, time::Duration};
 
 use pintle_agent::Tool;
-use pintle_sandbox::Confinement;
+use pintle_sandbox::{Confinement, HostLog};
 use tokio::sync::Mutex;
 
 use connection::Connection;
@@ -146,7 +146,7 @@ impl McpServer {
         let connection = Connection::open(&name, &transport, limits.connect).await?;
         let listed = connection.list_tools(limits.connect).await?;
         let state = Mutex::new(State::Up(Arc::new(connection)));
-        let shared = Arc::new(Shared { name, transport, limits, state });
+        let shared = Arc::new(Shared { name, transport, limits, state, hosts: HostLog::default() });
         let mut taken = HashSet::new();
         let tools = listed
             .into_iter()
@@ -180,6 +180,8 @@ struct Shared {
     transport: McpTransport,
     limits: McpLimits,
     state: Mutex<State>,
+    /// The hosts that its process asked for and no record has yet.
+    hosts: HostLog,
 }
 
 enum State {

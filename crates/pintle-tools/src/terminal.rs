@@ -11,7 +11,9 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use pintle_agent::{PermittedCall, Progress, SandboxLog, Tool, ToolCx, ToolError, ToolSpec};
+use pintle_agent::{
+    PermittedCall, Progress, SandboxLog, SandboxUse, Tool, ToolCx, ToolError, ToolSpec,
+};
 use pintle_policy::{Reach, Zone};
 use pintle_sandbox::{Command, Confinement, Folder, HeadTail, Output, Process, Refused, Stdin};
 use serde_json::{Value, json};
@@ -243,7 +245,6 @@ async fn execute(
     cx: Watch,
 ) -> Result<String, ToolError> {
     let deadline = Instant::now() + job.timeout;
-    let sweep = how.sweep();
     let (mut process, stdout) = start(env, &how.confinement, &job)?;
     let mut output = Printed {
         pipe: Some(stdout),
@@ -268,25 +269,17 @@ async fn execute(
         }
     };
     let (complete, report) = match end {
-        End::Exited(_) => {
-            let complete = output.rest(LINGER).await;
-            let report = process.report();
-            process.exited().await;
-            (complete, report)
-        }
-        End::TimedOut | End::Cancelled => {
-            let report = process.report();
-            (tokio::join!(output.rest(LINGER), process.end()).0, report)
-        }
+        End::Exited(_) => (output.rest(LINGER).await, process.exited().await),
+        End::TimedOut | End::Cancelled => tokio::join!(output.rest(LINGER), process.end()),
     };
     let text = output.kept.text();
     let has_failed = !matches!(end, End::Exited(status) if status.success());
-    let seen = how.look(&job.cwd, &text, has_failed, &report, sweep);
+    let seen = how.look(&job.cwd, &text, has_failed, &report);
     cx.sandbox.record(seen.clone());
     if let Some(why) = report.not_run {
         return Err(failed(format!("terminal: nothing was run: {why}")));
     }
-    let text = seen.changed_in_words().map_or(text.clone(), |changed| with_note(&text, &changed));
+    let text = with_changes(text, &seen);
     match end {
         End::TimedOut => Err(ToolError::TimedOut(with_note(
             &text,
@@ -389,6 +382,14 @@ impl Printed {
             }
         }
         true
+    }
+}
+
+/// What a command printed, with the protected paths that changed.
+fn with_changes(text: String, seen: &SandboxUse) -> String {
+    match seen.changed_in_words() {
+        Some(changed) => with_note(&text, &changed),
+        None => text,
     }
 }
 

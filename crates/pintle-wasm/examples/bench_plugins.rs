@@ -31,7 +31,7 @@ use pintle_agent::{
     Agent, Personalities, Personality, Policy, RunRequest,
     testing::{Answer, MemoryStore, llm_fn},
 };
-use pintle_exec::{CommandHook, CommandSpec};
+use pintle_exec::{CommandHook, CommandSpec, Unconfined};
 use pintle_plugins::{Entry, Grants, GuestPlugin, Kind, Manifest, Plugins, process_plugin};
 use pintle_wasm::{Limits, WasmHost};
 use serde_json::json;
@@ -125,10 +125,14 @@ async fn main() {
     let workers = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workers");
     let source = "from pintle_worker import Plugin\np = Plugin()\np.on('before_prompt_build')(lambda e: {'appendSystem': 'Be brief.'})\np.serve()\n";
     let argv = ["python3", "-B", "-c", source].map(String::from).to_vec();
-    let spec = CommandSpec::argv(workers, ["true"]).inherit(std::env::vars_os());
+    let spec = CommandSpec::argv(workers, ["true"], Unconfined::by("this benchmark"))
+        .inherit(std::env::vars_os());
     let (hooks, process) =
         with(process_plugin(manifest("p", Kind::Process, Some(Entry::Argv(argv))), spec)).await;
-    let command = CommandHook::new(CommandSpec::shell("/", "true").env("PATH", "/usr/bin:/bin"));
+    let command = CommandHook::new(
+        CommandSpec::shell("/", "true", Unconfined::by("this benchmark"))
+            .env("PATH", "/usr/bin:/bin"),
+    );
     let run = async || {
         let (kind, json) = (pintle::ModelKind::Void, json!({ "resumed": false }));
         let event = pintle::DynEvent::new("session_start", kind, pintle::Envelope::default(), json);

@@ -7,7 +7,7 @@ use pintle_actions::{trust::Trust, undelivered_webhooks};
 use pintle_agent::{PreviewError, PromptPreview};
 use pintle_exec::KeptWebhooks;
 use pintle_plugins::{Kind, Manifest, PluginInfo};
-use pintle_profile::SandboxMode;
+use pintle_profile::{Profile, SandboxMode};
 use pintle_sandbox::Tier;
 use serde_json::{Value, json};
 
@@ -211,9 +211,10 @@ fn sandbox(assembled: &Assembled) -> Finding {
             return Finding::ok("sandbox", format!("{said} · tried just now"));
         }
         Tier::View => Finding::warning("sandbox", said),
-        Tier::Floor => {
-            Finding::warning("sandbox", said).so("so the network of a command cannot be filtered")
-        }
+        Tier::Floor => Finding::warning("sandbox", said).so(
+            "so the network of a command cannot be filtered, and protected paths are compared after each command and put right: \
+             do not edit them while one runs",
+        ),
         Tier::None => Finding::failed("sandbox", said).so(asked),
     };
     what_helps(sandbox).into_iter().fold(finding, Finding::fix)
@@ -245,6 +246,11 @@ async fn hooks(environment: &Environment, assembled: &Assembled) -> Vec<Finding>
             format!("`{}` at {} is failing: its newest calls timed out", info.name, info.point);
         let failing = Finding::failed("hooks", said).so("so it blocks at once");
         findings.push(failing.fix(FAILING_FIX));
+    }
+    let runs_programs = assembled.profile.as_ref().is_some_and(Profile::runs_programs);
+    if runs_programs && assembled.held.sandbox.tier() == Tier::None {
+        let said = "without a sandbox: trusted hooks and servers run with all rights of their user";
+        findings.push(Finding::warning("hooks", said));
     }
     let off = assembled.bound.disabled.len() as u64;
     if off > 0 {

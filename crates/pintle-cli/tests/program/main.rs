@@ -14,6 +14,7 @@ mod blocks;
 mod chat;
 mod compaction;
 mod completions;
+mod confined;
 mod conversation;
 mod demo;
 mod docs;

@@ -7,7 +7,10 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{Said, World};
+use crate::{
+    confined::{call, server, trust, world_of},
+    support::{Said, World},
+};
 
 const PUBLIC: &str = "93.184.216.34";
 const CLIENT: &str = "93.184.216.1";
@@ -100,6 +103,60 @@ fn no_private_address_is_reached_whatever_the_list_says() {
     let events = fetch(&world, "http://[::ffff:127.0.0.1]:80/hello.txt", settings);
     assert_eq!(of(&events, "tool.end")["ok"], false, "{events:?}");
     assert_eq!(of(&events, "sandbox")["hosts"][0]["allowed"], false, "{events:?}");
+}
+
+/// Plays these calls beside the server with this profile, and gives the hosts that are recorded of each.
+fn hosts_of(world: &World, mut calls: Vec<Value>) -> Vec<Value> {
+    world.write("site/hello.txt", "hello from outside\n");
+    calls.push(json!({ "text": "done" }));
+    let model = world.script("script.json", &json!(calls));
+    let said = beside_a_server(world, &format!("pintle chat --json -q go --model {model}"));
+    let recorded: Vec<Value> =
+        events(&said.out).into_iter().filter(|event| event["type"] == "sandbox").collect();
+    assert!(!recorded.is_empty(), "{said:?}");
+    recorded
+        .iter()
+        .filter(|it| !it["hosts"].is_null())
+        .map(|it| json!([it["toolCallId"], it["hosts"]]))
+        .collect()
+}
+
+#[test]
+fn the_hosts_of_a_server_of_the_profile_are_recorded_with_each_call() {
+    let served = json!({ "command": "python3", "args": ["hooks/serve.py"] });
+    let world = world_of(&json!({ "name": "clerk", "mcpServers": { "marker": served } }), "");
+    let get = format!("return urlopen('http://{PUBLIC}/hello.txt', timeout=10).read()");
+    world.write("hooks/serve.py", server(&get));
+    trust(&world);
+    let mark = |id| call(id, "mcp__marker__mark", &json!({}));
+    let public = asked_for(PUBLIC, true);
+    let recorded = hosts_of(&world, vec![mark("t1"), mark("t2")]);
+    assert_eq!(recorded, [json!(["t1", public]), json!(["t2", public])]);
+}
+
+#[test]
+fn the_hosts_of_a_background_command_are_recorded_when_it_is_looked_at_or_stopped() {
+    let world = world_of(&json!({ "name": "clerk" }), "level = \"permissive\"\n");
+    trust(&world);
+    let get = |file: &str| {
+        format!(
+            "until [ -e {file} ]; do sleep 0.02; done; python3 -c \"import urllib.request as u; u.urlopen('http://{PUBLIC}/hello.txt', timeout=10)\"; touch {file}.done; "
+        )
+    };
+    let serve = format!("{}{}exec sleep 60", get("first"), get("second"));
+    let start =
+        json!({ "command": serve, "background": true, "zone": "network", "why": "the test" });
+    let wait = |file: &str| json!({ "command": format!("touch {file}; until [ -e {file}.done ]; do sleep 0.02; done") });
+    let look = |action: &str| json!({ "action": action, "number": 1 });
+    let calls = vec![
+        call("start", "terminal", &start),
+        call("w1", "terminal", &wait("first")),
+        call("output", "processes", &look("output")),
+        call("w2", "terminal", &wait("second")),
+        call("stop", "processes", &look("stop")),
+    ];
+    let public = asked_for(PUBLIC, true);
+    assert_eq!(hosts_of(&world, calls), [json!(["output", public]), json!(["stop", public])]);
 }
 
 const PLUGIN: &str = r#"

@@ -4,8 +4,10 @@
 use std::{collections::BTreeMap, thread};
 
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
+use serde_json::{Value, json};
 
 use crate::{
+    confined::{call, trust, world_of},
     plugins_held::{runs, with_writer},
     support::{Said, World},
 };
@@ -95,6 +97,103 @@ fn without_namespaces_commands_run_and_what_is_protected_is_put_right() {
     settings(&world, "level = \"permissive\"\n");
     let said = run_without(&world, &[UNSHARE], &["chat", "-q", "run curl https://example.org"]);
     assert!(said.out.contains("cannot filter hosts"), "{said:?}");
+}
+
+/// Plays these calls without namespaces, and gives the events.
+fn play_at_floor(world: &World, mut calls: Vec<Value>) -> Vec<Value> {
+    calls.push(json!({ "text": "done" }));
+    let model = world.script("script.json", &json!(calls));
+    let said = run_without(world, &[UNSHARE], &["chat", "--json", "-q", "go", "--model", &model]);
+    said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+const SPOIL: &str = "echo evil > .git/hooks/new; echo evil > .git/hooks/old; echo evil >> .git/config; touch marker";
+
+/// A workspace that git knows, with this trusted profile.
+fn repository(agent: &Value) -> World {
+    let world = world_of(agent, "");
+    world.write(".git/hooks/old", "old\n");
+    world.write(".git/config", "[core]\n");
+    trust(&world);
+    world
+}
+
+fn is_as_before(world: &World) -> bool {
+    let read = |name: &str| std::fs::read_to_string(world.file(name)).ok();
+    assert!(world.file("marker").exists(), "nothing ran");
+    read(".git/hooks/new").is_none()
+        && read(".git/hooks/old").as_deref() == Some("old\n")
+        && read(".git/config").as_deref() == Some("[core]\n")
+}
+
+#[test]
+fn without_namespaces_what_a_background_command_changed_is_put_right_when_it_ends() {
+    let command = format!("{SPOIL}; exec sleep 60");
+    let start = || call("t1", "terminal", &json!({ "command": command, "background": true }));
+    let stop = || call("t2", "processes", &json!({ "action": "stop", "number": 1 }));
+    for calls in [vec![start(), stop()], vec![start()]] {
+        let world = repository(&json!({ "name": "clerk" }));
+        let is_stopped = calls.len() > 1;
+        let events = play_at_floor(&world, calls);
+        assert!(is_as_before(&world), "{events:?}");
+        let said =
+            |event: &Value| event.to_string().contains("is protected: the change was undone");
+        assert_eq!(events.iter().any(said), is_stopped, "{events:?}");
+    }
+}
+
+#[test]
+fn without_namespaces_what_a_hook_changed_is_put_right_and_recorded() {
+    let worker = "import json, os, sys\nfor line in sys.stdin:\n    os.system('sh hooks/spoil.sh')\n    print(json.dumps({'id': json.loads(line)['id'], 'result': None}), flush=True)\n";
+    for hook in [
+        json!({ "action": "command", "argv": ["sh", "hooks/spoil.sh"], "tools": ["write_file"] }),
+        json!({ "action": "command", "argv": ["python3", "hooks/worker.py"], "worker": true, "tools": ["write_file"] }),
+    ] {
+        let world = repository(&json!({ "name": "clerk", "hooks": { "onToolCall": [hook] } }));
+        world.write("hooks/spoil.sh", SPOIL);
+        world.write("hooks/worker.py", worker);
+        trust(&world);
+        let write = call("t1", "write_file", &json!({ "path": "a.txt", "content": "x" }));
+        let events = play_at_floor(&world, vec![write]);
+        assert!(world.file("a.txt").exists() && is_as_before(&world), "{events:?}");
+        let fired = events.iter().filter(|event| event["type"] == "hook.fired");
+        let notes: Vec<String> = fired.map(|event| event["handlers"].to_string()).collect();
+        assert!(notes.join(" ").contains("is protected: the change was undone"), "{events:?}");
+    }
+}
+
+// R11.2: with namespaces the kernel holds what exists; what comes to be is reported.
+#[test]
+fn a_protected_file_that_a_background_command_creates_is_reported() {
+    let world = World::new();
+    let command = "echo evil > .envrc; exec sleep 60";
+    let calls = json!([
+        call("t1", "terminal", &json!({ "command": command, "background": true })),
+        call("t2", "processes", &json!({ "action": "stop", "number": 1 })),
+        { "text": "done" },
+    ]);
+    let model = world.script("script.json", &calls);
+    let said = world.run(&["chat", "--json", "-q", "go", "--model", &model]);
+    let ends: Vec<&str> = said.out.lines().filter(|line| line.contains("tool.end")).collect();
+    assert!(ends[1].contains(".envrc is protected and was created"), "{said:?}");
+}
+
+// R8.8, R17.3
+#[test]
+fn doctor_says_that_hooks_run_without_a_sandbox_and_what_the_floor_puts_right() {
+    let hook = json!({ "action": "command", "command": "true", "tools": ["write_file"] });
+    let world = repository(&json!({ "name": "clerk", "hooks": { "onToolCall": [hook] } }));
+    let without = "without a sandbox: trusted hooks and servers run with all rights of their user";
+    let words = |said: Said| said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = words(run_without(&world, &[UNSHARE, LANDLOCK], &["doctor"]));
+    assert!(said.contains(without), "{said}");
+    let said = words(run_without(&world, &[UNSHARE], &["doctor"]));
+    assert!(
+        said.contains("protected paths are compared after each command and put right"),
+        "{said}"
+    );
+    assert!(said.contains("as the one of bwrap does") && !said.contains(without), "{said}");
+    assert!(!words(world.run(&["doctor"])).contains(without));
 }
 
 #[test]

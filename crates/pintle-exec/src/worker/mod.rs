@@ -16,7 +16,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use pintle::{DynEvent, DynHandler, Failure, FailureKind};
-use pintle_sandbox::{HostLog, HostUse, TERM_GRACE};
+use pintle_sandbox::{HostLog, HostUse, Report, Sweep, TERM_GRACE};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::{
@@ -194,6 +194,7 @@ impl Inner {
         let context = Context { event, scrub: spec.scrub.as_ref() };
         let mut line = serde_json::to_vec(&Asked { id, event: event.point, context })?;
         line.push(b'\n');
+        let sweep = spec.confinement.sweep_of_a_call();
         let gone = || Failure::new(FailureKind::Gone, "the worker's supervisor ended");
         let (answer, answered) = oneshot::channel();
         let oddity = Arc::new(OnceLock::new());
@@ -213,7 +214,13 @@ impl Inner {
         if event.is_recorded() {
             self.hosts.take().iter().for_each(|host| event.note(host.to_string()));
         }
-        answer
+        let changed = sweep.map(Sweep::after).unwrap_or_default();
+        changed.iter().for_each(|change| event.note(change.to_string()));
+        answer.map_err(|failure| {
+            // The hosts are in the notes.
+            let said = failure.message.clone();
+            spec.with_refusals(failure, &said, &Report::default())
+        })
     }
 }
 

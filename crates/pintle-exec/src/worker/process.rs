@@ -39,7 +39,8 @@ pub(super) struct WorkerProcess {
 
 impl WorkerProcess {
     pub(super) fn start(spec: &CommandSpec, hosts: HostLog) -> Result<Self, Failure> {
-        let (process, pipes) = spawn(spec, [])?;
+        let (mut process, pipes) = spawn(spec, [])?;
+        process.serves_calls();
         Ok(Self { process, pipes, state: State::default(), hosts })
     }
 

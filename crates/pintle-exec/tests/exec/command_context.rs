@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, ffi::OsString, fs, time::Duration};
 
 use pintle::{Cx, DynOutcome, FailureKind::Spawn, Hooks, ModelKind};
-use pintle_exec::{CommandHook, CommandSpec, default_environment};
+use pintle_exec::{CommandHook, CommandSpec, Unconfined, default_environment};
 use serde_json::{Value, json};
 
 use crate::support::{Profile, cx};
@@ -42,9 +42,10 @@ async fn the_environment_is_an_allowlist_plus_what_the_operator_adds() {
         ("PINTLE_ALLOW_COMMAND_HOOKS", "1"),
     ];
     let host = host.map(|(name, value)| (OsString::from(name), OsString::from(value)));
-    let spec = CommandSpec::shell(profile.path(), "env > env; pwd > pwd")
-        .inherit(host)
-        .env("TEAM", "payments");
+    let spec =
+        CommandSpec::shell(profile.path(), "env > env; pwd > pwd", Unconfined::by("this test"))
+            .inherit(host)
+            .env("TEAM", "payments");
     profile.judge(spec).await.allowed(); // R8.6
     let read = |name: &str| fs::read_to_string(profile.path().join(name)).unwrap();
     let text = read("env");
@@ -105,7 +106,8 @@ async fn argv_is_no_shell() {
 async fn a_relative_folder_on_the_path_finds_nothing() {
     let profile = Profile::new();
     profile.script("innocent", "#!/bin/sh\nexit 0\n");
-    let spec = CommandSpec::argv(profile.path(), ["innocent"]).env("PATH", ".::");
+    let spec = CommandSpec::argv(profile.path(), ["innocent"], Unconfined::by("this test"))
+        .env("PATH", ".::");
     assert!(!profile.judge(spec).await.tool_ran);
 }
 
@@ -159,7 +161,7 @@ async fn no_shell_of_a_hook_is_a_login_shell() {
 // R8.3, R4.10
 #[test]
 fn a_hook_has_five_seconds_unless_told_otherwise() {
-    let spec = CommandSpec::shell("/", "true");
+    let spec = CommandSpec::shell("/", "true", Unconfined::by("this test"));
     assert_eq!(spec.timeout, Duration::from_secs(5));
     let hook = CommandHook::new(spec);
     let hooks = Hooks::new();

@@ -15,7 +15,7 @@ use pintle::{
     Cx, DynEvent, DynHandler, Envelope, Failure, FailureKind, FireRecord, HandlerVerdict, Hooks,
     ModelKind, PluginFilter, RecordSink, points::ToolPre,
 };
-use pintle_exec::{CommandHook, CommandSpec, Program, TERM_GRACE, Worker, WorkerSpec};
+use pintle_exec::{CommandHook, CommandSpec, Program, TERM_GRACE, Unconfined, Worker, WorkerSpec};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -97,7 +97,7 @@ impl Profile {
     }
 
     pub(crate) fn spec(&self, program: Program) -> CommandSpec {
-        CommandSpec::new(self.path(), program)
+        CommandSpec::new(self.path(), program, Unconfined::by("this test"))
             .inherit(std::env::vars_os())
             .env(MARK, &self.mark)
             .timeout(Duration::from_secs(20))

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use pintle::{Cx, Hooks, points::BeforePromptBuild};
-use pintle_exec::CommandSpec;
+use pintle_exec::{CommandSpec, Unconfined};
 use pintle_plugins::{
     CommandDeclaration, Entry, Grants, Kind, Manifest, Plugin, Plugins, process_plugin,
     testing::{Behaviour, Does, KindUnderTest},
@@ -19,7 +19,7 @@ fn libraries() -> PathBuf {
 fn spec() -> CommandSpec {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/plugins");
     let path = std::env::var_os("PATH").unwrap();
-    CommandSpec::argv(dir, ["true"])
+    CommandSpec::argv(dir, ["true"], Unconfined::by("this test"))
         .env("PATH", path)
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .timeout(Duration::from_secs(20))

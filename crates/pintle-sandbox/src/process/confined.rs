@@ -39,11 +39,12 @@ pub(super) struct Confined {
     _slot: Option<File>,
 }
 
-/// Starts it. Without a pid namespace, what it leaves behind is searched for.
+/// Starts it. Without a pid namespace, what it leaves behind is searched for. `before` is called before the program starts.
 pub(super) fn start(
     held: &Held,
     command: &Command,
     streams: [OwnedFd; 3],
+    before: impl FnOnce(),
 ) -> io::Result<(Child, Option<Search>, Confined)> {
     let tag = ProcessTag::new();
     let needs_search = !held.tier().has_namespaces();
@@ -59,7 +60,10 @@ pub(super) fn start(
         env,
         folder: command.folder.path(),
         streams,
-        before_order: |pid| tag.put_on(pid),
+        before_order: |pid| {
+            tag.put_on(pid);
+            before();
+        },
     })?;
     let pid = Pid::from_child(&launched.child);
     let child = Child::of(pid)?;

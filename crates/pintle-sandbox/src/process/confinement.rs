@@ -1,6 +1,8 @@
 //! How a process is held.
 
-use crate::{Held, Tier};
+use std::path::Path;
+
+use crate::{Held, Report, Sweep, Tier, find_refusals};
 
 /// How a process is held. Code that starts a process must say which.
 #[derive(Debug, Clone)]
@@ -18,6 +20,26 @@ impl Confinement {
         match self {
             Self::Held(held) => held.tier(),
             Self::Unconfined(_) => Tier::None,
+        }
+    }
+
+    /// What was refused to a process that failed, as the end of a sentence about it. `output` is what it printed; `folder` is where
+    /// it ran.
+    #[must_use]
+    pub fn refused_in_words(&self, folder: &Path, output: &str, report: &Report) -> Option<String> {
+        let Self::Held(held) = self else { return None };
+        let refused = find_refusals(held, folder, output, report);
+        let refused: Vec<String> = refused.iter().map(ToString::to_string).collect();
+        (!refused.is_empty()).then(|| format!("did not let it {}", refused.join(", or ")))
+    }
+
+    /// For one call of a process that [serves many](crate::Process::serves_calls): looks at protected paths where the kernel does
+    /// not hold them.
+    #[must_use]
+    pub fn sweep_of_a_call(&self) -> Option<Sweep> {
+        match self {
+            Self::Held(held) if !held.tier().has_namespaces() => Some(Sweep::before(held)),
+            Self::Held(_) | Self::Unconfined(_) => None,
         }
     }
 }

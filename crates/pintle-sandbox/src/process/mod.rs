@@ -17,7 +17,7 @@ use std::{
 
 use tokio::runtime::Handle;
 
-use crate::HostUse;
+use crate::{HostUse, ProtectedChange, sweep::Sweep};
 
 pub use command::{Command, DEFAULT_PATH, Folder, Output, Stdin, find_program, is_executable};
 use confined::Confined;
@@ -33,6 +33,8 @@ pub struct Report {
     pub not_run: Option<String>,
     /// The hosts that it asked for, in order.
     pub hosts: Vec<HostUse>,
+    /// The protected paths that are not as they were, once all of the process has ended (R17.2).
+    pub changed: Vec<ProtectedChange>,
 }
 
 /// A running process with everything it started.
@@ -40,10 +42,15 @@ pub struct Report {
 /// Dropping it ends them all: TERM now, KILL after [`TERM_GRACE`], in the background; without a runtime to wait in, KILL
 /// at once. A process that has left the group (a daemon) is searched for and killed. When the host itself is killed, a
 /// watchdog does the same.
+///
+/// However a confined process ends, the paths that its policy protects are then compared, and put right where the kernel did not
+/// hold them ([`Sweep`](crate::Sweep)).
 pub struct Process {
     /// `None` once another owner ends it.
     group: Option<ProcessGroup>,
     confined: Option<Confined>,
+    /// What protected paths were before it.
+    sweep: Option<Sweep>,
 }
 
 impl Process {
@@ -60,9 +67,11 @@ impl Process {
         }
         let (streams, theirs) = Streams::open(command)?;
         let output = streams.output_handles()?;
+        let mut sweep = None;
         let (child, search, confined) = match confinement {
             Confinement::Held(held) => {
-                let (child, search, confined) = confined::start(held, command, theirs)?;
+                let before = || sweep = Some(Sweep::before(held));
+                let (child, search, confined) = confined::start(held, command, theirs, before)?;
                 (child, search, Some(confined))
             }
             Confinement::Unconfined(_) => {
@@ -71,7 +80,21 @@ impl Process {
             }
         };
         let group = ProcessGroup::new(child, search, output)?;
-        Ok((Self { group: Some(group), confined }, streams))
+        Ok((Self { group: Some(group), confined, sweep }, streams))
+    }
+
+    /// For a process that goes on while a person works: a protected file that the person may have replaced is reported and not put
+    /// back. Without namespaces it is put back.
+    pub fn goes_on(&mut self, confinement: &Confinement) {
+        if let (Some(sweep), Confinement::Held(held)) = (&mut self.sweep, confinement) {
+            sweep.leave_files(held);
+        }
+    }
+
+    /// For a process that serves many calls: its caller compares the protected paths after each of them, with a
+    /// [`Sweep`](crate::Sweep) of its own. At the end of the process they may have been changed by a person.
+    pub fn serves_calls(&mut self) {
+        self.sweep = None;
     }
 
     /// Its PID, until its end is known.
@@ -88,12 +111,13 @@ impl Process {
         Ok(self.confined.as_ref().map_or(status, |confined| confined.status(status)))
     }
 
-    /// What the sandbox saw of a process that has exited.
+    /// What the sandbox saw of a process until now. What changed is known at its end.
     pub fn report(&self) -> Report {
         let confined = self.confined.as_ref();
         Report {
             not_run: confined.and_then(Confined::refusal),
             hosts: confined.map(|confined| confined.hosts().entries()).unwrap_or_default(),
+            changed: Vec::new(),
         }
     }
 
@@ -117,24 +141,30 @@ impl Process {
     }
 
     /// The process has exited: kills at once what it left behind, and waits for that.
-    pub async fn exited(mut self) {
-        Ending(self.group.take()).kill_rest().await;
+    pub async fn exited(mut self) -> Report {
+        let changed = self.ending().exited().await;
+        Report { changed, ..self.report() }
     }
 
     /// As dropping it, and waits until all of it is gone.
-    pub async fn end(mut self) {
-        if let Some(group) = self.group.take() {
-            group.terminate();
-            Ending(Some(group)).run().await;
-        }
+    pub async fn end(mut self) -> Report {
+        self.terminate();
+        let changed = self.ending().run().await;
+        Report { changed, ..self.report() }
+    }
+
+    fn ending(&mut self) -> Ending {
+        Ending { group: self.group.take(), sweep: self.sweep.take() }
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        let Some(group) = self.group.take() else { return };
-        group.terminate();
-        let ending = Ending(Some(group));
+        if self.group.is_none() {
+            return;
+        }
+        self.terminate();
+        let ending = self.ending();
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(ending.run());
         }

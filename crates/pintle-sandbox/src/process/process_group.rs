@@ -6,6 +6,7 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::time::{self, Instant};
 
 use super::{orphan_search::Search, spawn::Child};
+use crate::{ProtectedChange, sweep::Sweep};
 
 /// How long a process group has between TERM and KILL.
 pub const TERM_GRACE: Duration = Duration::from_millis(300);
@@ -15,6 +16,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(15);
 
 /// How long the kernel has to report the end of a killed process.
 const REAP_LIMIT: Duration = Duration::from_secs(5);
+/// How long a killed process may finish what it writes before protected paths are compared.
+const KILL_LIMIT: Duration = Duration::from_millis(100);
 
 /// A process that leads a group of its own.
 pub(super) struct ProcessGroup {
@@ -59,27 +62,46 @@ impl ProcessGroup {
     }
 }
 
-/// A group that was asked to end. Dropping it kills it at once: a runtime that shuts down leaves no time for a grace.
-pub(super) struct Ending(pub(super) Option<ProcessGroup>);
+/// A group that was asked to end, and what is compared then. Dropping it kills the group at once: a runtime that shuts down
+/// leaves no time for a grace.
+pub(super) struct Ending {
+    pub(super) group: Option<ProcessGroup>,
+    pub(super) sweep: Option<Sweep>,
+}
 
 impl Ending {
     /// Waits until the group is gone, at most [`TERM_GRACE`], then kills what is left.
-    pub(super) async fn run(mut self) {
+    pub(super) async fn run(mut self) -> Vec<ProtectedChange> {
         let deadline = Instant::now() + TERM_GRACE;
-        while let Some(group) = &mut self.0
+        while let Some(group) = &mut self.group
             && group.is_alive()
             && Instant::now() < deadline
         {
             time::sleep(POLL_INTERVAL).await;
         }
-        if let Some(mut group) = self.kill_rest().await {
+        self.kill_rest().await;
+        if let Some(group) = &mut self.group {
             let _ = time::timeout(REAP_LIMIT, group.child.wait()).await;
         }
+        self.compared()
     }
 
-    /// Kills what is left, and gives back the group, which now has nothing left to kill.
-    pub(super) async fn kill_rest(mut self) -> Option<ProcessGroup> {
-        let group = self.0.as_ref()?;
+    /// Kills at once what a process that has exited left behind.
+    pub(super) async fn exited(mut self) -> Vec<ProtectedChange> {
+        self.kill_rest().await;
+        let deadline = Instant::now() + KILL_LIMIT;
+        while let Some(group) = &mut self.group
+            && self.sweep.is_some()
+            && group.is_alive()
+            && Instant::now() < deadline
+        {
+            time::sleep(Duration::from_millis(1)).await;
+        }
+        self.compared()
+    }
+
+    async fn kill_rest(&mut self) {
+        let Some(group) = &self.group else { return };
         group.kill();
         match group.search {
             // A long search must not block a thread of the runtime.
@@ -89,15 +111,25 @@ impl Ending {
             }
             _ => group.kill_orphans(),
         }
-        self.0.take()
+    }
+
+    /// Nothing is left that could change a protected path.
+    fn compared(mut self) -> Vec<ProtectedChange> {
+        self.group = None;
+        self.sweep.take().map(Sweep::after).unwrap_or_default()
     }
 }
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        if let Some(group) = self.0.take() {
+        if let Some(mut group) = self.group.take() {
             group.kill();
             group.kill_orphans();
+            let killed = std::time::Instant::now();
+            while self.sweep.is_some() && group.is_alive() && killed.elapsed() < KILL_LIMIT {
+                std::thread::sleep(Duration::from_millis(1));
+            }
         }
+        let _ = self.sweep.take().map(Sweep::after);
     }
 }

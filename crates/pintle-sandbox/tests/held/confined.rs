@@ -105,8 +105,7 @@ pub(crate) async fn confined(held: Held, command: &Command) -> std::io::Result<O
         }
     });
     let status = ended.await.expect("the process ends");
-    let report = process.report();
-    process.exited().await;
+    let report = process.exited().await;
     streams.stdout.read_to_end(&mut output).await?;
     let output = String::from_utf8_lossy(&output).into_owned();
     Ok(Outcome { code: code(status), output, report })

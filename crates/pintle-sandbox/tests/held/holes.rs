@@ -8,7 +8,7 @@ use std::{
 
 use pintle_sandbox::{
     Confinement, Gap, Process, ProtectedChange, ProtectedChangeKind, Rights, Settings,
-    Surroundings, Sweep, Tier,
+    Surroundings, Tier,
 };
 
 use crate::{
@@ -103,14 +103,13 @@ fn a_protected_file_that_the_host_replaces_meanwhile_is_put_right() {
                 let world = World::new();
                 let rules = world.workspace().join("agent.json");
                 let held = world.held(tier, Rights::Build);
-                let sweep = Sweep::before(&held);
                 let host = || replace(&rules, "by the host");
                 let outcome =
                     world.run_halves(&held, "", host, "echo evil > agent.json; cat agent.json");
                 assert!(outcome.output.contains("evil"), "the hole itself, {tier:?}: {outcome:?}");
-                let changes = sweep.after();
+                let changes = &outcome.report.changed;
                 assert_eq!(
-                    kinds(&changes),
+                    kinds(changes),
                     [ProtectedChangeKind::PutRight],
                     "{tier:?}: {changes:?}"
                 );
@@ -145,15 +144,14 @@ fn a_hidden_file_that_the_host_replaces_meanwhile_stays_hidden() {
         let mut settings = world.settings();
         settings.secrets.push(key.clone());
         let held = held(tier, settings).unwrap();
-        let sweep = Sweep::before(&held);
         let host = || replace(&key, SECRET);
         let outcome = world.run_halves(&held, "", host, "cat $ROOT/tools/readme $ROOT/tools/key");
-        let changes = sweep.after();
+        let changes = &outcome.report.changed;
         assert!(outcome.output.contains("for everyone"), "{tier:?}: {outcome:?}");
         // The rights on a process's own /tmp reach to what is mounted in it.
         let only_covered = tier == Tier::View || tier == Tier::Full && place.starts_with("/tmp");
         match only_covered {
-            true => assert_eq!(kinds(&changes), [ProtectedChangeKind::Uncovered]),
+            true => assert_eq!(kinds(changes), [ProtectedChangeKind::Uncovered]),
             false => assert!(!outcome.output.contains(SECRET), "{tier:?}: {}", outcome.output),
         }
     }
@@ -168,11 +166,10 @@ fn a_hidden_file_in_the_workspace_that_the_host_replaces_meanwhile_is_reported()
         let mut settings = world.settings();
         settings.secrets.push(key.clone());
         let held = held(tier, settings).unwrap();
-        let sweep = Sweep::before(&held);
         let outcome = world.run_halves(&held, "cat inner/keys/key", || replace(&key, "new"), "");
         assert!(!outcome.output.contains(SECRET), "{outcome:?}");
-        let changes = sweep.after();
-        assert_eq!(kinds(&changes), [ProtectedChangeKind::Uncovered], "{tier:?}: {changes:?}");
+        let changes = &outcome.report.changed;
+        assert_eq!(kinds(changes), [ProtectedChangeKind::Uncovered], "{tier:?}: {changes:?}");
     }
 }
 
@@ -226,13 +223,11 @@ fn what_is_protected_and_secret_stays_so_in_a_writable_folder_that_lies_in_a_sec
             settings.secrets.push(world.workspace().join("inner/keys"));
         }
         let held = held(tier, settings).unwrap();
-        let sweep = Sweep::before(&held);
         let script = "echo x > made; echo evil > agent.json; mv .git old; echo > .git/commondir
             echo evil > hooks/gate.sh; mv inner outer; cat ~/.ssh/id_key ~/letters/plan.txt; ls ~";
         let outcome = world.run(&held, script);
         assert!(!outcome.output.contains(SECRET), "{tier:?}: {outcome:?}");
         assert!(!outcome.output.contains("letters\n"), "{tier:?}: {outcome:?}");
-        let _ = sweep.after();
         assert_eq!(world.protected(), before, "{tier:?}: {outcome:?}");
         assert!(world.workspace().join("made").exists());
         let keys = world.run(&held, "cat inner/keys/key outer/keys/key");
@@ -298,9 +293,9 @@ fn the_sweep_never_follows_a_link_that_a_command_has_planted() {
                 let world = World::new();
                 let (before, protected) = (world.outside(), world.protected());
                 let held = world.held(Tier::Floor, Rights::Build);
-                let sweep = Sweep::before(&held);
-                assert_eq!(world.run(&held, attack).code, 0, "{attack}");
-                let changes = sweep.after();
+                let outcome = world.run(&held, attack);
+                assert_eq!(outcome.code, 0, "{attack}");
+                let changes = outcome.report.changed;
                 assert!(!changes.is_empty(), "{attack}");
                 assert!(world.outside() == before, "{attack}: {changes:?}");
                 assert_eq!(world.protected(), protected, "{attack}: {changes:?}");

@@ -9,7 +9,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pintle_sandbox::{Confinement, Held, Launcher, Process, Rights, Sandbox, Streams, Tier};
+use pintle_sandbox::{
+    Confinement, Held, Launcher, Process, ProtectedChange, ProtectedChangeKind, Rights, Sandbox,
+    Streams, Tier,
+};
 use tokio::io::AsyncReadExt;
 
 use crate::{
@@ -283,4 +286,89 @@ fn a_copy_of_the_caches_is_not_given_away_while_its_process_still_ends() {
         let (mut process, _streams) = start(&world, &held, other);
         assert!(process.wait().await.unwrap().success(), "it found the first one's cache");
     });
+}
+
+fn kinds(changes: &[ProtectedChange]) -> Vec<ProtectedChangeKind> {
+    changes.iter().map(|change| change.kind).collect()
+}
+
+/// Waits until a script in the background has made this file.
+async fn made(path: &Path) {
+    let asked = Instant::now();
+    while !path.exists() {
+        assert!(asked.elapsed() < LAG, "{} was not made", path.display());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+// R17.2: however a process ends.
+#[test]
+fn without_namespaces_a_dropped_process_leaves_protected_paths_as_they_were() {
+    let world = World::new();
+    let protected = world.protected();
+    let held = Confinement::Held(world.held(Tier::Floor, Rights::Build));
+    let script = "echo evil > hooks/new.sh; echo evil > agent.json; : > done; exec sleep 60";
+    let command = shell(script, &world.workspace(), &world.variables());
+    runtime().block_on(async {
+        let process = Process::start(&command, &held).unwrap();
+        made(&world.workspace().join("done")).await;
+        assert_ne!(world.protected(), protected, "nothing holds it while it runs");
+        drop(process);
+    });
+    assert_eq!(world.protected(), protected);
+}
+
+// R17.2: what the second one finds on the disk, the first one wrote.
+#[test]
+fn without_namespaces_what_one_process_changed_is_not_put_back_by_another() {
+    let world = World::new();
+    let protected = world.protected();
+    let held = Confinement::Held(world.held(Tier::Floor, Rights::Build));
+    let command = |script| shell(script, &world.workspace(), &world.variables());
+    let attack =
+        "echo evil > hooks/new.sh; echo evil > agent.json; : > .codex; : > done; exec sleep 60";
+    runtime().block_on(async {
+        let (mut first, _output) = Process::start(&command(attack), &held).unwrap();
+        first.goes_on(&held);
+        made(&world.workspace().join("done")).await;
+        let (second, _output) = Process::start(&command("exec sleep 60"), &held).unwrap();
+        let changed = first.end().await.changed;
+        assert_eq!(changed.len(), 3, "{changed:?}");
+        let changed = second.end().await.changed;
+        assert_eq!(kinds(&changed), [ProtectedChangeKind::Created], "{changed:?}");
+    });
+    fs::remove_file(world.workspace().join(".codex")).unwrap();
+    assert_eq!(world.protected(), protected);
+}
+
+// A server in the background runs for hours, and its user goes on working.
+#[test]
+fn what_a_person_changed_while_a_process_went_on_stays() {
+    for tier in NAMESPACES {
+        let world = World::new();
+        let (rules, settings) =
+            (world.workspace().join("agent.json"), world.workspace().join(".git/config"));
+        let held = Confinement::Held(world.held(tier, Rights::Build));
+        let script = "echo evil > agent.json; : > .codex; : > done; exec sleep 60";
+        let command = shell(script, &world.workspace(), &world.variables());
+        let changed = runtime().block_on(async {
+            let (mut process, _output) = Process::start(&command, &held).unwrap();
+            process.goes_on(&held);
+            made(&world.workspace().join("done")).await;
+            assert_eq!(fs::read_to_string(&rules).unwrap(), "before", "{tier:?}");
+            fs::write(&rules, "by a person").unwrap();
+            let fresh = settings.with_extension("new");
+            fs::write(&fresh, "by a person's git").unwrap();
+            fs::rename(&fresh, &settings).unwrap();
+            process.end().await.changed
+        });
+        let expected = [ProtectedChangeKind::Changed, ProtectedChangeKind::Created];
+        assert_eq!(kinds(&changed), expected, "{tier:?}: {changed:?}");
+        assert_eq!(
+            changed[0].path, settings,
+            "its mount fell off: the process may have changed it"
+        );
+        assert_eq!(fs::read_to_string(&rules).unwrap(), "by a person");
+        assert_eq!(fs::read_to_string(&settings).unwrap(), "by a person's git");
+    }
 }

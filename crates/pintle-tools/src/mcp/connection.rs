@@ -6,6 +6,7 @@ use std::{
 };
 
 use pintle_http::reqwest::Url;
+use pintle_sandbox::HostUse;
 use rmcp::{
     RoleClient, ServiceError, ServiceExt,
     model::{
@@ -146,6 +147,17 @@ impl Connection {
             FarEnd::Http { .. } => true,
         };
         running && !self.service.is_transport_closed()
+    }
+
+    /// The hosts that its process asked for since they were last taken.
+    pub(super) fn take_hosts(&self) -> Vec<HostUse> {
+        match &self.far_end {
+            FarEnd::Process { process, .. } => {
+                let process = process.lock().unwrap_or_else(PoisonError::into_inner);
+                process.as_ref().map(ServerProcess::take_hosts).unwrap_or_default()
+            }
+            FarEnd::Http { .. } => Vec::new(),
+        }
     }
 
     /// Whether this error means that the connection is of no use any more.

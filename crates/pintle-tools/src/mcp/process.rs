@@ -9,7 +9,8 @@ use std::{
 };
 
 use pintle_sandbox::{
-    Command, Confinement, DEFAULT_PATH, Folder, HeadTail, Output, Process, Stdin, find_program,
+    Command, Confinement, DEFAULT_PATH, Folder, HeadTail, HostUse, Output, Process, Stdin,
+    find_program,
 };
 use rustix::io::Errno;
 use tokio::{
@@ -48,7 +49,8 @@ impl ServerProcess {
             stdin: Stdin::Piped,
             output: Output::Separate,
         };
-        let (process, streams) = Process::start(&command, confinement)?;
+        let (mut process, streams) = Process::start(&command, confinement)?;
+        process.serves_calls();
         let (Some(stdin), Some(stderr)) = (streams.stdin, streams.stderr) else {
             return Err(io::Error::other("the process has no pipes"));
         };
@@ -68,12 +70,17 @@ impl ServerProcess {
         self.stderr.clone()
     }
 
+    /// The hosts that it asked for since they were last taken.
+    pub(super) fn take_hosts(&self) -> Vec<HostUse> {
+        self.process.take_hosts()
+    }
+
     /// Waits a moment for it to leave by itself, as it should once its input has ended; then ends it.
     pub(super) async fn stop(mut self) {
         match timeout(LEAVE, self.process.wait()).await {
             Ok(_) => self.process.exited().await,
             Err(_) => self.process.end().await,
-        }
+        };
     }
 }
 

@@ -1,14 +1,16 @@
 //! One tool of an MCP server.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, path::Path, sync::Arc};
 
 use futures_util::future::BoxFuture;
-use pintle_agent::{PermittedCall, Tool, ToolCx, ToolError, ToolSpec};
+use pintle_agent::{PermittedCall, SandboxLog, SandboxUse, Tool, ToolCx, ToolError, ToolSpec};
+use pintle_policy::Zone;
+use pintle_sandbox::{Confinement, HostUse, Report, Sweep};
 use rmcp::ServiceError;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{Shared, content, error_text, naming::tool_name};
+use super::{McpTransport, Shared, content, error_text, naming::tool_name};
 use crate::{
     args::failed,
     capture::{KEPT_HALF, cut},
@@ -53,7 +55,61 @@ impl Tool for McpTool {
         cx: ToolCx,
     ) -> BoxFuture<'static, Result<String, ToolError>> {
         let (shared, theirs) = (self.shared.clone(), self.theirs.clone());
-        Box::pin(async move { execute(&shared, &theirs, call.args(), cx).await })
+        Box::pin(async move {
+            let held = HeldCall::begin(&shared.transport, call.zone());
+            let log = cx.sandbox.clone();
+            let result = execute(&shared, &theirs, call.args(), cx).await;
+            match held {
+                Some(held) => held.end(result, shared.hosts.take(), &log),
+                None => result,
+            }
+        })
+    }
+}
+
+/// A call of a server that is a process of ours.
+struct HeldCall<'a> {
+    confinement: &'a Confinement,
+    folder: &'a Path,
+    zone: Zone,
+    sweep: Option<Sweep>,
+}
+
+impl<'a> HeldCall<'a> {
+    fn begin(transport: &'a McpTransport, zone: Zone) -> Option<Self> {
+        let McpTransport::Stdio { confinement, cwd, .. } = transport else { return None };
+        let sweep = confinement.sweep_of_a_call();
+        Some(Self { confinement, folder: cwd, zone, sweep })
+    }
+
+    /// Records what the sandbox saw (R17.7), and names what it refused a call that failed, with the field that would allow it (R8.8).
+    fn end(
+        self,
+        result: Result<String, ToolError>,
+        hosts: Vec<HostUse>,
+        log: &SandboxLog,
+    ) -> Result<String, ToolError> {
+        let Self { confinement, folder, zone, sweep } = self;
+        let report = Report { hosts, ..Report::default() };
+        let result = result.map_err(|error| match error {
+            ToolError::Failed(said) => {
+                let refused = confinement.refused_in_words(folder, &said, &report);
+                failed(refused.map_or(said.clone(), |refused| {
+                    format!(
+                        "{said} (the server's sandbox {refused}; a wider `zone` of the server allows more)"
+                    )
+                }))
+            }
+            other => other,
+        });
+        log.record(SandboxUse {
+            zone: zone.name(),
+            tier: confinement.tier().name(),
+            hosts: report.hosts,
+            changed: sweep.map(Sweep::after).unwrap_or_default(),
+            ..SandboxUse::default()
+        });
+        result
     }
 }
 
@@ -80,7 +136,9 @@ async fn call(shared: &Shared, tool: &str, args: &Value) -> Result<String, ToolE
     };
     let connection = shared.connection().await.map_err(|error| failed(error.to_string()))?;
     let limit = shared.limits.call;
-    let answer = match timeout(limit, connection.call(tool, arguments)).await {
+    let answered = timeout(limit, connection.call(tool, arguments)).await;
+    connection.take_hosts().into_iter().for_each(|host| shared.hosts.add(host));
+    let answer = match answered {
         Ok(answer) => answer,
         Err(_) => {
             return Err(ToolError::TimedOut(format!(

@@ -2,18 +2,19 @@
 
 use std::{
     collections::BTreeMap,
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use futures_util::future::BoxFuture;
-use pintle_agent::{PermittedCall, Tool, ToolCx, ToolError, ToolSpec};
+use pintle_agent::{PermittedCall, SandboxUse, Tool, ToolCx, ToolError, ToolSpec};
 use pintle_policy::Zone;
 use pintle_sandbox::{HeadTail, Process, Report};
 use serde_json::json;
 use tokio::{io::AsyncReadExt, net::unix::pipe::Receiver, task::AbortHandle, time::timeout};
 
-use super::{Hold, Job, ending, start};
+use super::{Hold, Job, ending, start, with_changes};
 use crate::{
     args::{Args, failed, schema},
     capture::{KEPT_HALF, with_note},
@@ -38,9 +39,10 @@ struct Jobs {
 struct Running {
     session: Arc<str>,
     command: String,
-    /// Whether it may print what others wrote.
-    reaches_others: bool,
-    process: Process,
+    how: Hold,
+    cwd: PathBuf,
+    /// Until its end was seen.
+    process: Option<Process>,
     printed: Arc<Mutex<HeadTail>>,
     reading: AbortHandle,
 }
@@ -48,10 +50,23 @@ struct Running {
 impl Running {
     /// What it has printed.
     fn read(&self, cx: &ToolCx) -> String {
-        if self.reaches_others {
+        if self.how.zone >= Zone::Network {
             cx.outside.set();
         }
         text_of(&self.printed)
+    }
+
+    fn has_exited(&mut self) -> bool {
+        self.process.as_mut().is_none_or(Process::has_exited)
+    }
+
+    /// Records what the sandbox saw since this was last asked (R17.7).
+    fn record(&self, cx: &ToolCx, report: &Report) -> SandboxUse {
+        let seen = self.how.look(&self.cwd, "", false, report);
+        if !seen.hosts.is_empty() || !seen.changed.is_empty() {
+            cx.sandbox.record(seen.clone());
+        }
+        seen
     }
 }
 
@@ -88,28 +103,31 @@ impl Background {
             )));
         }
         let (mut process, stdout) = start(env, &how.confinement, &job)?;
+        process.goes_on(&how.confinement);
         let printed = Arc::new(Mutex::new(HeadTail::new(KEPT_HALF, KEPT_HALF)));
         let reading = tokio::spawn(read(stdout, printed.clone())).abort_handle();
-        let early = timeout(WATCHED, process.wait()).await;
-        let report = process.report();
-        let text = text_of(&printed);
-        cx.sandbox.record(how.look(&job.cwd, &text, early.is_ok(), &report, None));
-        if let Report { not_run: Some(why), .. } = report {
-            return Err(failed(format!("terminal: nothing was run: {why}")));
-        }
-        if let Ok(status) = early {
+        if let Ok(status) = timeout(WATCHED, process.wait()).await {
+            let report = process.exited().await;
+            let text = text_of(&printed);
+            let seen = how.look(&job.cwd, &text, true, &report);
+            cx.sandbox.record(seen.clone());
+            if let Report { not_run: Some(why), .. } = report {
+                return Err(failed(format!("terminal: nothing was run: {why}")));
+            }
             let status = status.map_err(|error| failed(format!("terminal: {error}")))?;
+            let text = with_changes(text, &seen);
             return Err(failed(with_note(&text, &format!("it ended at once: {}", ending(status)))));
         }
+        let text = text_of(&printed);
+        let report = Report { hosts: process.take_hosts(), ..Report::default() };
+        cx.sandbox.record(how.look(&job.cwd, &text, false, &report));
         let (session, command) = (cx.session_id.clone(), job.command);
-        let reaches_others = how.zone >= Zone::Network;
+        let process = Some(process);
+        let running = Running { session, command, how, cwd: job.cwd, process, printed, reading };
         let mut jobs = self.lock();
         jobs.last += 1;
         let number = jobs.last;
-        jobs.running.insert(
-            number,
-            Running { session, command, reaches_others, process, printed, reading },
-        );
+        jobs.running.insert(number, running);
         let note = format!("it goes on in the background as number {number}");
         Ok(with_note(&text, &note))
     }
@@ -170,7 +188,7 @@ impl Tool for Processes {
             args.done()?;
             match (action, number) {
                 ("list", _) => Ok(background.list(&cx.session_id)),
-                ("output", Some(number)) => background.output(&cx, number),
+                ("output", Some(number)) => background.output(&cx, number).await,
                 ("stop", Some(number)) => background.stop(&cx, number).await,
                 ("output" | "stop", None) => {
                     Err(failed(format!("processes: `{action}` needs the argument `number`")))
@@ -186,7 +204,7 @@ impl Background {
         let mut jobs = self.lock();
         let mut lines = Vec::new();
         for (number, running) in jobs.running.iter_mut().filter(|(_, it)| &*it.session == session) {
-            let state = if running.process.has_exited() { "ended" } else { "running" };
+            let state = if running.has_exited() { "ended" } else { "running" };
             lines.push(format!("{number} {state}: {}", running.command));
         }
         match lines.is_empty() {
@@ -195,24 +213,48 @@ impl Background {
         }
     }
 
-    fn output(&self, cx: &ToolCx, number: u64) -> Result<String, ToolError> {
-        let jobs = self.lock();
-        let running = jobs.running.get(&number).filter(|running| running.session == cx.session_id);
-        running.map(|running| running.read(cx)).ok_or_else(|| unknown(number))
+    async fn output(&self, cx: &ToolCx, number: u64) -> Result<String, ToolError> {
+        let ended = {
+            let mut jobs = self.lock();
+            let running = jobs.of_session(cx, number)?;
+            match running.has_exited() {
+                true => running.process.take(),
+                false => None,
+            }
+        };
+        let ended = match ended {
+            Some(process) => Some(process.exited().await),
+            None => None,
+        };
+        let mut jobs = self.lock();
+        let running = jobs.of_session(cx, number)?;
+        let report = ended.unwrap_or_else(|| Report {
+            hosts: running.process.as_ref().map(Process::take_hosts).unwrap_or_default(),
+            ..Report::default()
+        });
+        let seen = running.record(cx, &report);
+        Ok(with_changes(running.read(cx), &seen))
     }
 
     async fn stop(&self, cx: &ToolCx, number: u64) -> Result<String, ToolError> {
         let mut running = {
             let mut jobs = self.lock();
-            match jobs.running.get(&number).is_some_and(|it| it.session == cx.session_id) {
-                true => jobs.running.remove(&number),
-                false => None,
-            }
-            .ok_or_else(|| unknown(number))?
+            jobs.of_session(cx, number)?;
+            jobs.running.remove(&number).ok_or_else(|| unknown(number))?
         };
-        running.process.terminate();
-        let _ = timeout(pintle_sandbox::TERM_GRACE, running.process.wait()).await;
-        Ok(with_note(&running.read(cx), "stopped"))
+        let seen = match running.process.take() {
+            // The log has the hosts that were not recorded yet.
+            Some(process) => running.record(cx, &process.end().await),
+            None => SandboxUse::default(),
+        };
+        Ok(with_note(&with_changes(running.read(cx), &seen), "stopped"))
+    }
+}
+
+impl Jobs {
+    fn of_session(&mut self, cx: &ToolCx, number: u64) -> Result<&mut Running, ToolError> {
+        let running = self.running.get_mut(&number);
+        running.filter(|it| it.session == cx.session_id).ok_or_else(|| unknown(number))
     }
 }
 

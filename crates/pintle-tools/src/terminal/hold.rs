@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pintle_agent::SandboxUse;
 use pintle_policy::Zone;
-use pintle_sandbox::{Confinement, Report, Sweep, find_refusals};
+use pintle_sandbox::{Confinement, Report, find_refusals};
 
 /// The zone of a command, and what holds it there.
 pub(super) struct Hold {
@@ -13,14 +13,6 @@ pub(super) struct Hold {
 }
 
 impl Hold {
-    /// Looks at what the command must not change.
-    pub(super) fn sweep(&self) -> Option<Sweep> {
-        match &self.confinement {
-            Confinement::Held(held) => Some(Sweep::before(held)),
-            Confinement::Unconfined(_) => None,
-        }
-    }
-
     /// What the sandbox saw of a command that has ended.
     pub(super) fn look(
         &self,
@@ -28,7 +20,6 @@ impl Hold {
         output: &str,
         has_failed: bool,
         report: &Report,
-        sweep: Option<Sweep>,
     ) -> SandboxUse {
         let (tier, refused) = match &self.confinement {
             Confinement::Held(held) => {
@@ -40,14 +31,8 @@ impl Hold {
             }
             Confinement::Unconfined(_) => ("none", Vec::new()),
         };
-        let (zone, hosts) = (self.zone.name(), report.hosts.clone());
-        SandboxUse {
-            zone,
-            tier,
-            hosts,
-            refused,
-            changed: sweep.map(Sweep::after).unwrap_or_default(),
-        }
+        let Report { hosts, changed, .. } = report.clone();
+        SandboxUse { zone: self.zone.name(), tier, hosts, refused, changed }
     }
 
     /// What was refused, and how to ask for more, for the model (R11.8).

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use pintle_sandbox::Refused;
+use pintle_sandbox::{ProtectedChange, Refused};
 use serde_json::Value;
 
 use super::axis::Span;
@@ -85,6 +85,8 @@ pub(super) struct Rows {
 struct Call {
     tool: String,
     args: Value,
+    /// The zone that its process ran in.
+    zone: Option<String>,
     started: Option<f64>,
     waits: Vec<Segment>,
     children: Vec<Row>,
@@ -324,6 +326,12 @@ impl Reader<'_> {
             |key: &str| event.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
         self.out.tier = event.get("tier").and_then(Value::as_str).map(str::to_owned);
         let call = self.calls.entry(id.to_owned()).or_default();
+        call.zone = event.get("zone").and_then(Value::as_str).map(str::to_owned);
+        let changed = list("changed").into_iter().filter_map(|it| serde_json::from_value(it).ok());
+        for changed in changed.collect::<Vec<ProtectedChange>>() {
+            let label = red(text!("{}", changed.to_string()));
+            call.children.push(Row { failed: true, ..Row::new(label, Bar::Instant, at, at) });
+        }
         let refused = list("refused").into_iter().filter_map(|it| serde_json::from_value(it).ok());
         for refused in refused.collect::<Vec<Refused>>() {
             self.out.refused += 1;
@@ -347,7 +355,7 @@ impl Reader<'_> {
         let word = |key: &str| event.get(key).and_then(Value::as_str).unwrap_or_default();
         self.out.calls += 1;
         self.call(id, event);
-        let Call { tool, args, started, waits, mut children } =
+        let Call { tool, args, zone, started, waits, mut children } =
             self.calls.remove(id).unwrap_or_default();
         if event.get("untrusted").is_some() {
             let label = dim("the result came from outside");
@@ -370,6 +378,10 @@ impl Reader<'_> {
         let label = match exit_code(word("error")) {
             Some(code) => text!("{} {}  exit {}", glyph, named, code),
             None => text!("{} {}", glyph, named),
+        };
+        let label = match zone.as_deref() {
+            None | Some("") => label,
+            Some(zone) => text!("{}  {}", label, dim(text!("zone {}", zone))),
         };
         // A call that did not run has the time that its hooks took.
         let judged = || children.iter().map(Row::from).fold(at, f64::min);

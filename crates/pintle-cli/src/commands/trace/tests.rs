@@ -67,8 +67,10 @@ fn fixing_the_tax_bug() -> (Recorded, Vec<Recorded>) {
             {"name": "lang", "outcome": "patched", "durationMs": 0.5, "lost": ["appendSystem"]},
         ]}))
         .model(1800, 1800, 9100)
-        .call("t1", "terminal", json!({"command": "cargo test"}), 1800, 3900, Some("FAILED\n[exit code 101]"))
+        .then(1800, json!({"type": "tool.start", "toolCallId": "t1", "toolName": "terminal", "args": {"command": "cargo test"}}))
         .then(3900, json!({"type": "sandbox", "toolCallId": "t1", "zone": "build", "tier": "full"}))
+        .then(3900, json!({"type": "tool.end", "toolCallId": "t1", "toolName": "terminal", "ok": false, "outcome": "failed",
+            "error": "FAILED\n[exit code 101]"}))
         .model(6200, 2300, 9600)
         .call("t2", "delegate", json!({"task": "find callers"}), 6200, 9800, None)
         .then(9800, json!({"type": "tool.calls", "calls": [{"toolCallId": "t3", "toolName": "edit_file", "args": edit}]}))
@@ -162,6 +164,7 @@ fn a_hook_is_drawn_below_the_call_that_it_was_about() {
 #[test]
 fn what_the_kernel_refused_and_the_question_about_it_belong_to_their_call() {
     let refused = json!({"type": "sandbox", "toolCallId": "t1", "zone": "build", "tier": "full",
+        "changed": [{ "path": ".envrc", "kind": "created" }],
         "refused": [pintle_sandbox::Refused::Outside("/home/ana/bin/shop".into())]});
     let recorded = run("k7qm", "p2vx", None, 0, 1000)
         .then(0, json!({"type": "tool.start", "toolCallId": "t1", "toolName": "terminal", "args": {"command": "make install"}}))
@@ -171,8 +174,9 @@ fn what_the_kernel_refused_and_the_question_about_it_belong_to_their_call() {
         .then(1000, json!({"type": "tool.end", "toolCallId": "t1", "toolName": "terminal", "ok": true, "outcome": "ok"}));
     let lines = waterfall(&recorded, &[], 0, 80);
     let labels: Vec<String> =
-        lines.iter().map(|line| strip_str(line.as_str()).to_string()).skip(4).take(3).collect();
-    assert!(labels[0].starts_with("✓ $ make install"), "{labels:?}");
-    assert!(labels[1].starts_with("│ kernel refused: "), "{labels:?}");
-    assert!(labels[2].starts_with("└ asked ana · yes"), "{labels:?}");
+        lines.iter().map(|line| strip_str(line.as_str()).to_string()).skip(4).take(4).collect();
+    assert!(labels[0].starts_with("✓ $ make install  zone build"), "{labels:?}");
+    assert!(labels[1].starts_with("│ .envrc is protected"), "{labels:?}");
+    assert!(labels[2].starts_with("│ kernel refused: "), "{labels:?}");
+    assert!(labels[3].starts_with("└ asked ana · yes"), "{labels:?}");
 }

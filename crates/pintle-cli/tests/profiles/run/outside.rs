@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
 use pintle::{DynHandler, ModelKind};
-use pintle_exec::{CommandHook, CommandSpec, Program, Worker, WorkerSpec};
+use pintle_exec::{CommandHook, CommandSpec, Program, Unconfined, Worker, WorkerSpec};
 use serde_json::json;
 
 use super::real;
@@ -32,7 +32,9 @@ fn script(folder: &Path, name: &str, text: &str, mode: u32) {
 fn spec(folder: &Path) -> impl Fn(&str) -> CommandSpec {
     let path = std::env::var_os("PATH").unwrap();
     move |line| {
-        CommandSpec::shell(folder, line).inherit([("PATH".into(), path.clone())]).timeout(PATIENT)
+        CommandSpec::shell(folder, line, Unconfined::by("this test"))
+            .inherit([("PATH".into(), path.clone())])
+            .timeout(PATIENT)
     }
 }
 
@@ -54,14 +56,19 @@ async fn no_failure_of_a_real_command_lets_a_real_tool_run() {
     script(folder.path(), "no-interpreter", "#!/no/such/thing\n", 0o755);
     script(folder.path(), "no-run-bit", "#!/bin/sh\n", 0o644);
     script(folder.path(), "no-program", "just text\n", 0o755);
-    let argv = |name: &str| CommandSpec::argv(folder.path(), [name]).timeout(PATIENT);
+    let argv = |name: &str| {
+        CommandSpec::argv(folder.path(), [name], Unconfined::by("this test")).timeout(PATIENT)
+    };
     let short = Duration::from_millis(300);
     let table = [
         (argv("./missing"), "could not be started"),
         (argv("./no-interpreter"), "could not be started"),
         (argv("./no-run-bit"), "could not be started"),
         (argv("./no-program"), "could not be started"),
-        (CommandSpec::shell("/no/such/folder", "exit 0"), "could not be started"),
+        (
+            CommandSpec::shell("/no/such/folder", "exit 0", Unconfined::by("this test")),
+            "could not be started",
+        ),
         (shell("exit 1"), "exited with code 1"),
         (shell("echo no >&2; exit 2"), "no"),
         (shell("exit 126"), "exited with code 126"),

@@ -16,7 +16,7 @@ use std::{
     thread,
 };
 
-use pintle_sandbox::{Rights, Sandbox, Settings, Surroundings, Sweep, Tier};
+use pintle_sandbox::{Rights, Sandbox, Settings, Surroundings, Tier};
 
 use crate::{
     confined::{Outcome, SANDBOX, TIERS, bare, confined, runtime, shell},
@@ -131,10 +131,10 @@ fn attempt(attack: &Attack, script: &str, ground: Ground) -> Result<(), String> 
     let settings = (attack.settings)(&world);
     let mut host = Host::new(&world, attack.script);
     let (outside, protected) = (world.outside(), world.protected());
-    let (outcome, sweep) = match ground {
+    let outcome = match ground {
         Ground::Bare => {
             host.serve_naive_proxy(attack.rights >= Rights::Network);
-            (bare(&script, &world.workspace(), &host.variables), None)
+            bare(&script, &world.workspace(), &host.variables)
         }
         Ground::Held(tier) => {
             let policy = Surroundings::new(settings).policy(attack.rights);
@@ -144,18 +144,15 @@ fn attempt(attack: &Attack, script: &str, ground: Ground) -> Result<(), String> 
                 Err(_) if tier == Tier::Floor => return Ok(()),
                 Err(gap) => return Err(format!("not held: {gap}")),
             };
-            let sweep = Sweep::before(&held);
             let command = shell(&script, &world.workspace(), &host.variables);
-            let outcome =
-                runtime().block_on(confined(held, &command)).map_err(|e| e.to_string())?;
-            (outcome, Some(sweep))
+            runtime().block_on(confined(held, &command)).map_err(|e| e.to_string())?
         }
     };
     let Outcome { code, output, report } = outcome;
     if !output.contains(BEGUN) {
         return Err(format!("it did not begin ({code}): {report:?} {output}"));
     }
-    let changes = sweep.map(Sweep::after).unwrap_or_default();
+    let changes = report.changed;
     let scene = Scene { world: &world, host: &host, outside, protected, output };
     let succeeds = (attack.witness)(&scene);
     let expected = match ground {

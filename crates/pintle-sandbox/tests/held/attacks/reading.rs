@@ -2,14 +2,53 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use pintle_sandbox::Settings;
+use pintle_sandbox::{Rights, Settings};
 
 use super::{ATTACK, Attack, By, Scene, says_secret, says_token, withstand};
-use crate::world::{SECRET, World, program};
+use crate::{
+    confined::{TIERS, bare},
+    world::{SECRET, World, program},
+};
 
 #[test]
 fn secrets_cannot_be_read() {
     withstand("attacks::reading::secrets_cannot_be_read", prepare, &[FILES, PROCESSES, STOPPED]);
+}
+
+/// What package managers keep in the folders that a command reads.
+const OF_PACKAGE_MANAGERS: [(&str, &str); 12] = [
+    (".cache", "huggingface/stored_tokens"),
+    (".cache", "huggingface/token"),
+    (".cargo", "credentials"),
+    (".cargo", "credentials.toml"),
+    (".composer", "auth.json"),
+    (".config/git", "credentials"),
+    (".gem", "credentials"),
+    (".gradle", "gradle.properties"),
+    (".local/share/uv", "credentials/credentials.toml"),
+    (".m2", "settings-security.xml"),
+    (".m2", "settings.xml"),
+    (".stack", "upload/credentials.json"),
+];
+
+// R11.2
+#[test]
+fn the_credentials_of_package_managers_cannot_be_read_and_what_lies_beside_them_can() {
+    let world = World::new();
+    for (tool, file) in OF_PACKAGE_MANAGERS {
+        world.write(&format!("home/{tool}/{file}"), SECRET);
+        world.write(&format!("home/{tool}/beside.txt"), "for everyone");
+    }
+    for (tool, file) in OF_PACKAGE_MANAGERS {
+        let script = format!("cd ~/{tool}; cat {file} beside.txt");
+        let bare = bare(&script, &world.workspace(), &world.variables());
+        assert!(bare.output.contains(SECRET), "{tool}/{file}: {bare:?}");
+        for tier in TIERS {
+            let outcome = world.run(&world.held(tier, Rights::Build), &script);
+            assert!(!outcome.output.contains(SECRET), "{tier:?} {tool}/{file}: {outcome:?}");
+            assert!(outcome.output.contains("for everyone"), "{tier:?} {tool}: {outcome:?}");
+        }
+    }
 }
 
 /// A program that is root's whoever runs it, and a file that only root can read.
