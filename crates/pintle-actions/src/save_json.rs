@@ -16,9 +16,7 @@ use cap_std::{
 };
 use pintle::{DynEvent, Failure};
 use pintle_policy::{normal, resolve};
-use pintle_profile::{
-    ActionCheck, HOOKS_FOLDER, Hook, Node, Problem, Profile, bad_inner_path, pattern,
-};
+use pintle_profile::{ActionCheck, HOOKS_FOLDER, Hook, Node, Problem, Profile, bad_inner_path};
 use rustix::fs::OFlags;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -31,15 +29,8 @@ use crate::{Action, BindError, Binding, Scrubber};
 #[serde(deny_unknown_fields)]
 pub(crate) struct SaveJson {
     /// The file, relative to the profile's folder and inside it.
-    #[schemars(extend("format" = "line", "pattern" = path_pattern()))]
+    #[schemars(extend("format" = "line"))]
     path: String,
-}
-
-/// Named like a list of events; no folder, no name longer than any file's, nothing of git's or of the profile itself.
-fn path_pattern() -> String {
-    let own = r"[Aa][Gg][Ee][Nn][Tt]\.[Jj][Ss][Oo][Nn](/|$)|[Pp][Ee][Rr][Ss][Oo][Nn][Aa][Ll][Ii][Tt][Ii][Ee][Ss]/";
-    let not = format!(r"(?!.*\.\.)(.*[^/]{{256}}|(.*/)?\.[Gg][Ii][Tt](/|$)|(\./+)*({own}))");
-    format!(r"^(?=.*\.(jsonl?|ndjson|log|txt)$)(?!.*/$)(?!{not}){}", pattern::inner_path())
 }
 
 impl Action for SaveJson {

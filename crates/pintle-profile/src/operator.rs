@@ -14,7 +14,7 @@ pub use sandbox::{SandboxMode, SandboxNetwork, SandboxOfServer, SandboxSettings}
 
 use crate::document::{Field, Node};
 use crate::report::{Problem, place};
-use crate::webhook::{WebhookAllowlist, allowlist_entry, is_loopback};
+use crate::webhook::{WebhookAllowlist, allowlist_entry};
 use crate::{AGENT_FILE, Limits, Profile, ProfileErrors, Uses, Warning, Written};
 use pintle::similar::nearest;
 use pintle_policy::{Level, ToolSpec, Zone};
@@ -181,8 +181,8 @@ impl Operator {
             return self.webhooks.allows(url);
         }
         match url.host() {
-            Some(Host::Ipv4(v4)) => is_loopback(v4.into()),
-            Some(Host::Ipv6(v6)) => is_loopback(v6.into()),
+            Some(Host::Ipv4(v4)) => v4.is_loopback(),
+            Some(Host::Ipv6(v6)) => v6.to_canonical().is_loopback(),
             Some(Host::Domain(name)) => name == "localhost",
             None => false,
         }

@@ -31,7 +31,7 @@ use self::{
 use crate::spec::Scrub;
 
 pub use self::{
-    address::Lookup,
+    address::{Lookup, webhook_url},
     journal::{KeptWebhooks, kept_webhooks},
 };
 
