@@ -50,6 +50,6 @@ pub use pintle_sandbox::TERM_GRACE;
 pub use spec::{BeforeStart, CommandSpec, Program, Scrub, default_environment};
 pub use webhook::{
     EndpointStats, KeptWebhooks, Lookup, Posts, Webhook, WebhookError, WebhookOptions,
-    WebhookQueue, WebhookSecret, WebhookSpec, kept_webhooks, webhook_url,
+    WebhookQueue, WebhookSecret, WebhookSpec, event_body, kept_webhooks, webhook_url,
 };
 pub use worker::{Worker, WorkerSpec};

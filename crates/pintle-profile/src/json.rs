@@ -327,7 +327,11 @@ fn problem_of(text: &str, error: &ParseError) -> Problem {
             Some((_, meant)) => {
                 let span = start..start.saturating_add(word.len());
                 let what = format!("`{word}` is not a JSON value");
-                not_json(span, &what, "expected true, false or a value", &format!("write {meant}"))
+                let help = match *meant {
+                    "null" => "leave the field out to say nothing".to_owned(),
+                    meant => format!("write {meant}"),
+                };
+                not_json(span, &what, "expected true, false or a value", &help)
             }
             None => {
                 unquoted(text, start..start.saturating_add(word.len()), "this string has no quotes")

@@ -1,6 +1,6 @@
 //! Where the operator lets webhooks go (R10.5). Addresses that none may go to are refused where they are sent.
 
-use url::Url;
+use url::{Host, Url};
 
 /// The operator's list of where webhooks may go: origins, each with a path that covers what is below it.
 #[derive(Debug, Clone, Default)]
@@ -44,9 +44,16 @@ impl WebhookAllowlist {
 /// One entry of the operator's list.
 pub(crate) fn allowlist_entry(entry: &str) -> Result<Url, String> {
     match Url::parse(entry.trim()) {
-        Ok(url) if !is_plain(&url) || !matches!(url.scheme(), "https" | "http") => Err(format!(
-            "`{entry}`: write a URL like https://hooks.example.com/, without a user name or password"
-        )),
+        Ok(url) if !is_plain(&url) => {
+            Err(format!("`{entry}`: an entry has no user name or password"))
+        }
+        Ok(url)
+            if url.scheme() != "https" && !(url.scheme() == "http" && is_this_machine(&url)) =>
+        {
+            Err(format!(
+                "`{entry}`: use https; plain http is only for this machine (localhost, 127.0.0.1, [::1])"
+            ))
+        }
         Ok(url) if url.query().is_some() || url.fragment().is_some() => {
             Err(format!("`{entry}`: an entry has no `?` or `#`: write an origin and a path"))
         }
@@ -65,6 +72,16 @@ pub(crate) fn allowlist_entry(entry: &str) -> Result<Url, String> {
         Err(error) => Err(format!(
             "`{entry}`: it is not a URL ({error}): write one like https://hooks.example.com/"
         )),
+    }
+}
+
+/// Whether the URL says that it stays on this machine.
+pub(crate) fn is_this_machine(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(v4)) => v4.is_loopback(),
+        Some(Host::Ipv6(v6)) => v6.to_canonical().is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
     }
 }
 

@@ -32,6 +32,7 @@ use crate::spec::Scrub;
 
 pub use self::{
     address::{Lookup, webhook_url},
+    event_body::event_body,
     journal::{KeptWebhooks, kept_webhooks},
 };
 
