@@ -6,7 +6,6 @@ use std::{
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt};
@@ -15,31 +14,23 @@ use cap_std::{
     fs::{Dir, OpenOptions, OpenOptionsExt},
 };
 use pintle::{DynEvent, Failure};
+use pintle_exec::{Scrub, event_body};
 use pintle_policy::{normal, resolve};
-use pintle_profile::{
-    ActionCheck, HOOKS_FOLDER, Hook, Node, Problem, Profile, bad_inner_path, pattern,
-};
+use pintle_profile::{ActionCheck, HOOKS_FOLDER, Hook, Node, Problem, Profile, bad_inner_path};
 use rustix::fs::OFlags;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::{Action, BindError, Binding, Scrubber};
+use crate::{Action, BindError, Binding};
 
 /// Appends the event to a file, one JSON line each.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SaveJson {
     /// The file, relative to the profile's folder and inside it.
-    #[schemars(extend("format" = "line", "pattern" = path_pattern()))]
+    #[schemars(extend("format" = "line"))]
     path: String,
-}
-
-/// Named like a list of events; no folder, no name longer than any file's, nothing of git's or of the profile itself.
-fn path_pattern() -> String {
-    let own = r"[Aa][Gg][Ee][Nn][Tt]\.[Jj][Ss][Oo][Nn](/|$)|[Pp][Ee][Rr][Ss][Oo][Nn][Aa][Ll][Ii][Tt][Ii][Ee][Ss]/";
-    let not = format!(r"(?!.*\.\.)(.*[^/]{{256}}|(.*/)?\.[Gg][Ii][Tt](/|$)|(\./+)*({own}))");
-    format!(r"^(?=.*\.(jsonl?|ndjson|log|txt)$)(?!.*/$)(?!{not}){}", pattern::inner_path())
 }
 
 impl Action for SaveJson {
@@ -63,8 +54,9 @@ impl Action for SaveJson {
     }
 
     fn bind(self, binding: &mut Binding<'_>) -> Result<(), BindError> {
-        let (profile, scrubber) = (binding.host.profile, binding.scrubber.clone());
-        let file = EventFile::new(profile, &normal(&self.path), scrubber)
+        let scrubber = binding.scrubber.clone();
+        let scrub: Scrub = Arc::new(move |text| scrubber.scrub(text).into_owned());
+        let file = EventFile::new(binding.host.profile, &normal(&self.path), scrub)
             .map_err(|error| binding.error(error))?;
         binding.register(move |event| file.clone().append(event))
     }
@@ -182,18 +174,18 @@ struct Inner {
     dir: Dir,
     path: PathBuf,
     profile: String,
-    scrubber: Arc<Scrubber>,
+    scrub: Scrub,
     /// One line at a time: lines of concurrent runs never interleave.
     turn: Mutex<()>,
 }
 
 impl EventFile {
-    fn new(profile: &Profile, path: &str, scrubber: Arc<Scrubber>) -> std::io::Result<Self> {
+    fn new(profile: &Profile, path: &str, scrub: Scrub) -> std::io::Result<Self> {
         Ok(Self(Arc::new(Inner {
             dir: Dir::open_ambient_dir(&profile.dir, ambient_authority())?,
             path: Path::new(path).components().collect(),
             profile: profile.name.clone(),
-            scrubber,
+            scrub,
             turn: Mutex::default(),
         })))
     }
@@ -210,7 +202,7 @@ impl EventFile {
 
 impl Inner {
     fn append(&self, event: &DynEvent) -> std::io::Result<()> {
-        let mut line = format!("{}\n", self.line(event));
+        let mut line = format!("{}\n", event_body(event, &self.profile, Some(&self.scrub)));
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let mut file = self.open()?;
         // Another process may append to the same file: the lock keeps its lines whole too.
@@ -223,17 +215,6 @@ impl Inner {
             // A half line is worse than none, and if this fails too the next one still begins a line of its own.
             drop(file.set_len(length));
         })
-    }
-
-    /// The object that a webhook posts (R10.5): a reader of one can read the other.
-    fn line(&self, event: &DynEvent) -> Value {
-        let mut context = Value::clone(&event.json);
-        if let Some(fields) = context.as_object_mut() {
-            fields.insert("event".into(), event.point.into());
-        }
-        self.scrubber.scrub_json(&mut context);
-        let ts = if event.envelope.ts > 0 { event.envelope.ts } else { now_ms() };
-        json!({ "v": 1, "ts": ts, "profile": self.profile, "event": event.point, "context": context })
     }
 
     /// Opened anew each time, part by part below the folder's own handle: no link, also one made since, can lead to another
@@ -283,9 +264,4 @@ fn is_whole(file: &mut File, length: u64) -> std::io::Result<bool> {
     file.seek(SeekFrom::Start(last))?;
     file.read_exact(&mut end)?;
     Ok(end == *b"\n")
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pintle_exec::{WebhookOptions, WebhookQueue, WebhookSecret, WebhookSpec};
-use pintle_profile::{ActionCheck, Hook, Node, Written, pattern::FORBIDDEN_HOST, webhook_url};
+use pintle_exec::{WebhookOptions, WebhookQueue, WebhookSecret, WebhookSpec, webhook_url};
+use pintle_profile::{ActionCheck, Hook, Node, Written};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -14,21 +14,11 @@ use crate::{Action, BindError, Binding, undelivered};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Webhook {
     /// Where to: https, or http to this machine.
-    #[schemars(extend("format" = "line", "pattern" = url_pattern()))]
+    #[schemars(extend("format" = "line"))]
     url: String,
     /// The environment variable that holds the key to sign with (HMAC-SHA256).
     #[schemars(extend("format" = "env-name"))]
     secret_env: Option<String>,
-}
-
-/// Plain http to what may be this machine: a name that ends in `localhost`, or an address. No password of anybody's.
-fn url_pattern() -> String {
-    let local =
-        r"[^/?#]*[Ll][Oo][Cc][Aa][Ll][Hh][Oo][Ss][Tt]\.?|[0-9][0-9A-Fa-fXx.]*|\[[0-9A-Fa-f:.]+\]";
-    let http = format!(r"://({local})(:[0-9]*)?([/?#]|$)");
-    format!(
-        r"^(?![^:]*:/+[^/?#\\@:][^/?#\\]*@)(?![^:]*://{FORBIDDEN_HOST})[Hh][Tt][Tt][Pp]([Ss]://[^/]|{http})"
-    )
 }
 
 impl Action for Webhook {

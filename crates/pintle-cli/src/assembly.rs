@@ -451,7 +451,7 @@ async fn connect_servers(
             .cause(why)
             .fix(trust.way_out())
     };
-    let seen = trust.look().map_err(doubted)?;
+    trust.check().map_err(doubted)?;
     for (name, server) in &profile.mcp_servers {
         let transport = match (&server.command, &server.url) {
             (Some(command), _) => {
@@ -483,7 +483,6 @@ async fn connect_servers(
         };
         servers.push(connected.map_err(Problem::new)?);
     }
-    trust.still(&seen).map_err(doubted)?;
     Ok(servers)
 }
 

@@ -8,7 +8,7 @@ use std::{
 use pintle::points::PersonalityConfig;
 use pintle_actions::{
     BUILT_IN, in_profiles,
-    trust::{FileHashes, Fingerprint, content_hash},
+    trust::{Fingerprint, content_hash},
 };
 use pintle_agent::{Limits, Personalities, Personality, Policy, ToolSpec};
 use pintle_plugins::Installed;
@@ -307,7 +307,7 @@ pub(crate) fn does_not_load(dir: &Path, errors: &ProfileErrors) -> Problem {
 
 /// The hash of everything in a profile that decides about calls; none when a file of it cannot be read.
 pub(crate) fn hash(profile: &Profile) -> Option<String> {
-    let fingerprint = Fingerprint::of(profile, &mut FileHashes::default()).ok()?;
+    let fingerprint = Fingerprint::of(profile).ok()?;
     let personalities = serde_json::to_string(&profile.personalities).ok()?;
     let whole: Vec<&str> = fingerprint.hashes().chain([personalities.as_str()]).collect();
     Some(content_hash(whole.join("\n").as_bytes()))

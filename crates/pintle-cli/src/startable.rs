@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use pintle_policy::shell::{SimpleCommand, simple_commands};
 use pintle_profile::{HOOKS_FOLDER, Hook, Operator, Profile, Run};
 use rustix::fs::{Access, access};
 
@@ -28,7 +27,8 @@ pub(crate) fn unstartable(
 
 fn why_not(run: &Run, folder: &Path, places: &[PathBuf]) -> Option<String> {
     let may_run = |file: &Path| file.is_file() && access(file, Access::EXEC_OK).is_ok();
-    let (programs, words) = parts(run);
+    // What a line for the shell starts is the shell's to find.
+    let Run::Argv(words) = run else { return None };
     let bad_program = |name: &String| {
         let file = folder.join(name);
         if !name.contains('/') {
@@ -47,26 +47,5 @@ fn why_not(run: &Run, folder: &Path, places: &[PathBuf]) -> Option<String> {
         let is_missing = Path::new(word).starts_with(HOOKS_FOLDER) && !folder.join(word).exists();
         is_missing.then(|| format!("there is no script `{word}`"))
     };
-    programs.iter().find_map(bad_program).or_else(|| words.iter().find_map(missing_script))
-}
-
-/// The programs that are surely started, and the words they get. Of a shell's line only paths are programs for sure: a name may
-/// be one of the shell's own.
-fn parts(run: &Run) -> (Vec<String>, Vec<String>) {
-    match run {
-        Run::Argv(argv) => (argv.iter().take(1).cloned().collect(), argv.clone()),
-        Run::Shell(line) => {
-            let commands = simple_commands(line).unwrap_or_default();
-            let texts = |command: &SimpleCommand| -> Vec<String> {
-                let words = std::iter::once(&command.name).chain(&command.args);
-                words.filter_map(|word| word.literal().map(str::to_owned)).collect()
-            };
-            let name = |command: &SimpleCommand| command.name.literal().map(str::to_owned);
-            let paths = commands.iter().filter_map(name).filter(|name| name.contains('/'));
-            // `cd hooks && …` starts elsewhere.
-            let stays = !commands.iter().any(|command| command.program() == Some("cd"));
-            let words = commands.iter().filter(|_| stays).flat_map(texts);
-            (paths.collect(), words.collect())
-        }
-    }
+    words.first().and_then(bad_program).or_else(|| words.iter().find_map(missing_script))
 }

@@ -51,6 +51,6 @@ pub use pintle_sandbox::{Confinement, TERM_GRACE, Unconfined};
 pub use spec::{BeforeStart, CommandSpec, Program, Scrub, default_environment};
 pub use webhook::{
     EndpointStats, KeptWebhooks, Lookup, Posts, Webhook, WebhookError, WebhookOptions,
-    WebhookQueue, WebhookSecret, WebhookSpec, kept_webhooks,
+    WebhookQueue, WebhookSecret, WebhookSpec, event_body, kept_webhooks, webhook_url,
 };
 pub use worker::{Worker, WorkerSpec};

@@ -10,7 +10,7 @@ const USUAL_PATH_FIELDS: &[&str] = &["path", "file_path", "filePath", "cwd"];
 /// A tool's declaration, written once, where the tool is.
 ///
 /// A model sees the name, the description and the schema. The rest is for guards and zones. What a tool does not declare
-/// is taken for the worst: it acts elsewhere, and any text in its input may be a path.
+/// is taken for the worst: it acts elsewhere, and the arguments that usually name a path do.
 ///
 /// ```
 /// use pintle_policy::{ToolSpec, Zone};
@@ -100,13 +100,6 @@ impl ToolSpec {
         self.runs_commands = true;
         self.starts_processes = true;
         self.with_paths(["cwd"])
-    }
-
-    /// It starts processes.
-    #[must_use]
-    pub fn starting_processes(mut self) -> Self {
-        self.starts_processes = true;
-        self
     }
 
     /// It changes nothing, so a call that a crash interrupted is run again.

@@ -57,7 +57,7 @@ pub struct HttpChannel {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ChannelWebhook {
     /// The address.
-    #[schemars(extend("format" = "webhook-url"))]
+    #[schemars(extend("format" = "http-url"))]
     pub url: String,
     /// The secret, as `${NAME}`.
     #[schemars(extend("format" = "non-empty"))]

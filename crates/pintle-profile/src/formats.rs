@@ -1,11 +1,11 @@
 //! Checks on single texts, by the `format` their field has in the schema.
 
 use super::report::Problem;
-use crate::webhook::forbidden_host;
 use pintle_policy::guard::glob_of_names;
 use pintle_policy::is_inside;
 use std::ops::Range;
 use std::path::Path;
+use url::{Host, Url};
 
 /// What is wrong with `text` as a `format`, if anything.
 pub(crate) fn check(
@@ -67,7 +67,7 @@ pub(crate) fn only_one_answer(slips: &mut Vec<Problem>, found: &mut Vec<Problem>
         |it: &Problem| it.span.is_empty() && slips.iter().any(|slip| slip.span == it.span);
     found.retain(|it| !is_missing(it));
     let within = |slip: &Problem, it: &Problem| {
-        it.label == HIDDEN && it.span.start < slip.span.start && slip.span.end < it.span.end
+        it.label == HIDDEN && it.span.start <= slip.span.start && slip.span.end < it.span.end
     };
     slips.retain(|slip| !found.iter().any(|it| within(slip, it)));
 }
@@ -87,9 +87,10 @@ fn bad_glob(text: &str, span: Range<usize>) -> Option<Problem> {
 }
 
 fn bad_http_url(text: &str, span: Range<usize>) -> Option<Problem> {
-    let parsed = url::Url::parse(text);
-    if let Some(what) = parsed.as_ref().ok().and_then(forbidden_host) {
-        let problem = Problem::new(span, format!("this is {what}: nothing may go there"));
+    let parsed = Url::parse(text);
+    if parsed.as_ref().is_ok_and(is_never_served) {
+        let problem =
+            Problem::new(span, "this is the address of no machine, or of a metadata service");
         return Some(problem.help("write one like https://example.com/path"));
     }
     let problem = match parsed {
@@ -102,11 +103,20 @@ fn bad_http_url(text: &str, span: Range<usize>) -> Option<Problem> {
     Some(problem.label("expected http or https").help("write one like https://example.com/path"))
 }
 
+/// `0.0.0.0` and link-local addresses: what answers there hands out the machine's own credentials.
+fn is_never_served(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(v4)) => v4.is_unspecified() || v4.is_link_local(),
+        Some(Host::Ipv6(v6)) => v6.is_unspecified() || v6.is_unicast_link_local(),
+        _ => false,
+    }
+}
+
 fn bad_proxy(text: &str, span: Range<usize>) -> Option<Problem> {
-    let is_one = |url: url::Url| {
-        matches!(url.scheme(), "http" | "https") && url.has_host() && forbidden_host(&url).is_none()
+    let is_one = |url: Url| {
+        matches!(url.scheme(), "http" | "https") && url.has_host() && !is_never_served(&url)
     };
-    let is_bad = !url::Url::parse(text).is_ok_and(is_one);
+    let is_bad = !Url::parse(text).is_ok_and(is_one);
     let message = format!("`{text}` is not the address of a proxy");
     let help = "write one like http://proxy.example.com:3128";
     is_bad.then(|| Problem::at(span, message, "expected http or https", help))

@@ -89,12 +89,10 @@ fn of_its_tools(policy: &Node, tools: &Tools<'_>) -> Vec<String> {
                 [] => return found,
                 names => listed(names),
             };
-            if has_allow {
-                found.push(format!(
-                    "the guard cannot tell which fields of {whose} are paths: it lets a call through only if every text in it \
-                     is an allowed path"
-                ));
-            }
+            found.push(format!(
+                "of {whose} a path guard sees only `path`, `file_path`, `filePath` and `cwd`: guard other fields by \
+                 `kind: \"json\"`"
+            ));
             found
         }
         Some("json") if has_allow => {

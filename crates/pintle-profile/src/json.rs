@@ -1,46 +1,73 @@
-//! Reads JSON with the place of everything in it. After a slip it reads on: each slip is reported with how to write it, and the
-//! rest of the file is checked as it was meant.
-
-mod text;
+//! Reads JSON with comments, with the place of everything in it. `jsonc-parser` reads it leniently; what strict JSON does not have
+//! is reported, and the rest of the file is checked as it was meant.
 
 use super::AGENT_FILE;
 use super::document::{Field, Kind, Node, Parsed};
-use super::report::{Problem, ProfileErrors, place};
-use std::collections::HashSet;
+use super::report::{Problem, ProfileErrors};
+use jsonc_parser::ast::Value;
+use jsonc_parser::common::Ranged;
+use jsonc_parser::errors::{ParseError, ParseErrorKind};
+use jsonc_parser::tokens::Token;
+use jsonc_parser::{ParseStringErrorKind, Scanner, ScannerOptions, parse_to_ast};
 use std::ops::Range;
-use text::{in_quotes, is_quote};
 
 const MAX_DEPTH: usize = 64;
 /// More entries than a person writes; checking them would take longer than a person waits.
 const MAX_ENTRIES: usize = 256;
-/// A person does not forget more brackets.
-const MOST_MISSING: usize = 16;
+/// Each repair reads the file once more, and a person makes no more of these slips.
+const MOST_REPAIRS: usize = 16;
+
+/// What other languages write, and JSON: of the same length, so that every place stays.
+const MEANT: [(&str, &str); 5] =
+    [(";", ","), ("=", ":"), ("True", "true"), ("False", "false"), ("None", "null")];
 
 /// Parses strict JSON; only comments are allowed on top, so that a profile can explain itself.
 pub(crate) fn parse(source: &str) -> Parsed {
-    let attempt = |brackets| {
-        let mut reader = Reader { source, brackets, line: 1, balanced: true, ..Reader::default() };
-        let document = reader.file();
-        (reader, document)
-    };
-    let mut found = attempt(Brackets::AsWritten);
-    if !found.0.balanced {
-        found = attempt(Brackets::Added);
+    let (mut text, mut problems) = (source.to_owned(), Vec::new());
+    if source.starts_with('\u{feff}') {
+        text.replace_range(..3, "   ");
+        let help = "save it as UTF-8 without one (in editors: `UTF-8`, not `UTF-8 with BOM`)";
+        let message = "the file begins with a byte order mark";
+        problems.push(Problem::at(0..3, message, "JSON has none", help));
     }
-    if !found.0.balanced {
-        let swapped = attempt(Brackets::Swapped);
-        found = if swapped.0.balanced { swapped } else { found };
+    for attempt in 0..=MOST_REPAIRS {
+        let error = match parse_to_ast(&text, &Default::default(), &Default::default()) {
+            Ok(read) => {
+                let empty = || Problem::at(0..0, "the file is empty", "", "write at least `{}`");
+                let document = read.value.ok_or_else(empty).and_then(|value| node(&value, 0));
+                return match document {
+                    Ok(document) => {
+                        problems.extend(slips(&text).into_iter().map(|(slip, _)| slip));
+                        Parsed { document: Some(document), problems }
+                    }
+                    Err(problem) => Parsed { document: None, problems: vec![problem] },
+                };
+            }
+            Err(error) => error,
+        };
+        let problem = problem_of(&text, &error);
+        let repair = repair(&text, &error, &problem.span).filter(|_| attempt < MOST_REPAIRS);
+        if let Some((span, meant)) = repair {
+            text.replace_range(span, &meant);
+            problems.push(problem);
+            continue;
+        }
+        let mut derailed = false;
+        for (slip, derails) in slips(&text) {
+            let gap = text.get(slip.span.end..problem.span.start).unwrap_or_default();
+            let is_same = slip.span.is_empty() && gap.trim().is_empty();
+            if !derailed && !is_same && slip.span.start < problem.span.start {
+                problems.push(slip);
+                derailed = derails;
+            }
+        }
+        problems.extend((!derailed).then_some(problem));
+        let help = "the rest of the file was not checked: fix this first";
+        let last = problems.pop().map(|last| last.help(help));
+        problems.extend(last);
+        break;
     }
-    let (Reader { mut problems, comments, stop, .. }, document) = found;
-    if problems.is_empty() && stop.is_none() {
-        problems.extend(refused(source, &comments));
-    }
-    // A comma that is missing behind two brackets is found at both.
-    let mut seen = HashSet::new();
-    problems.retain(|problem| seen.insert((problem.span.clone(), problem.message.clone())));
-    let document = document.filter(|_| stop.is_none());
-    problems.extend(stop);
-    Parsed { document, problems }
+    Parsed { document: None, problems }
 }
 
 /// The value of a string in JSON with comments, as agent.json is read.
@@ -57,433 +84,296 @@ pub fn read_json(source: &str) -> Result<serde_json::Value, ProfileErrors> {
     }
 }
 
-/// What a parser that forgives nothing says of the file: reading on must never let anything pass.
-fn refused(source: &str, comments: &[Range<usize>]) -> Option<Problem> {
-    let mut plain = source.as_bytes().to_vec();
-    for comment in comments {
-        let inside = plain.get_mut(comment.clone())?.iter_mut();
-        inside.filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+fn node(value: &Value<'_>, depth: usize) -> Result<Node, Problem> {
+    let place = value.range();
+    let head = place.start..place.start.saturating_add(1);
+    if depth > MAX_DEPTH {
+        return Err(too_deep(head));
     }
-    let error = serde_json::from_slice::<serde_json::Value>(&plain).err()?;
-    let line = source.split_inclusive('\n').take(error.line().saturating_sub(1));
-    let at = line.map(str::len).sum::<usize>().saturating_add(error.column());
-    let at = source.floor_char_boundary(at.saturating_sub(1).min(source.len()));
-    Some(not_json(at..at, &error.to_string()).help("write it as JSON has it"))
-}
-
-/// What is done about brackets that do not fit.
-#[derive(Clone, Copy, PartialEq, Default)]
-enum Brackets {
-    /// Nothing: the reading ends.
-    #[default]
-    AsWritten,
-    /// One is added before a bracket that closes something further out, before a line that is not indented further than the
-    /// one that opened, and at the end.
-    Added,
-    /// `[1, 2}`: one of the wrong kind closes all the same.
-    Swapped,
-}
-
-struct Open {
-    close: char,
-    at: usize,
-    line: usize,
-    indent: usize,
-}
-
-#[derive(Default)]
-struct Reader<'s> {
-    source: &'s str,
-    brackets: Brackets,
-    /// Whether every bracket has its like, and nothing stands behind the last.
-    balanced: bool,
-    at: usize,
-    line: usize,
-    line_start: usize,
-    /// Where the last word ends, and its line.
-    end: usize,
-    last_line: usize,
-    open: Vec<Open>,
-    missing: usize,
-    problems: Vec<Problem>,
-    comments: Vec<Range<usize>>,
-    /// What ends the reading.
-    stop: Option<Problem>,
-}
-
-impl<'s> Reader<'s> {
-    fn file(&mut self) -> Option<Node> {
-        if self.source.starts_with('\u{feff}') {
-            let mark = Problem::new(self.take(3), "the file begins with a byte order mark");
-            let help = "save it as UTF-8 without one (in editors: `UTF-8`, not `UTF-8 with BOM`)";
-            self.slip(mark.label("JSON has none").help(help));
+    let inner = depth.saturating_add(1);
+    let (kind, entries) = match value {
+        Value::NullKeyword(_) => (Kind::Null, 0),
+        Value::BooleanLit(it) => (Kind::Bool(it.value), 0),
+        // A number that JSON does not have is a slip of its own, and 1 fits nearly everywhere.
+        Value::NumberLit(it) if is_number(it.value) => (Kind::Number(it.value.to_owned()), 0),
+        Value::NumberLit(_) => (Kind::Number("1".to_owned()), 0),
+        Value::StringLit(it) => (Kind::Text(it.value.clone().into_owned()), 0),
+        Value::Array(list) => {
+            let items = list.elements.iter().map(|item| node(item, inner));
+            (Kind::List(items.collect::<Result<_, _>>()?), list.elements.len())
         }
-        let first = self.peek();
-        if first.is_none() {
-            let empty = Problem::new(0..0, "the file is empty").help("write at least `{}`");
-            self.stop.get_or_insert(empty);
-            return None;
+        Value::Object(object) => {
+            let field = |it: &jsonc_parser::ast::ObjectProp<'_>| {
+                let name = it.name.range();
+                let key = it.name.as_str().to_owned();
+                let value = node(&it.value, inner)?;
+                Ok(Field { key, key_span: name.start..name.end, value })
+            };
+            let fields = object.properties.iter().map(field);
+            (Kind::Object(fields.collect::<Result<_, _>>()?), object.properties.len())
         }
-        if !first.is_some_and(begins_a_value) || self.is_named() {
-            // Of another language, most likely: its slips would be all of it.
-            let span = self.word();
-            let problem = not_json(span, "an object is missing").label("expected `{`");
-            let help = "the file is JSON: it begins with `{` and ends with `}`";
-            self.problems.clear();
-            self.stop = Some(not_checked(problem.help(help)));
-            return None;
+    };
+    if entries > MAX_ENTRIES {
+        let message = format!("{entries} entries, and at most {MAX_ENTRIES} are read");
+        return Err(Problem::at(
+            head,
+            message,
+            "",
+            "a profile is a page of text: move data elsewhere",
+        ));
+    }
+    Ok(Node { span: place.start..place.end, kind })
+}
+
+fn too_deep(span: Range<usize>) -> Problem {
+    let message = format!("nested more than {MAX_DEPTH} deep");
+    Problem::at(span, message, "", "no field of a profile nests like this")
+}
+
+fn not_json(span: Range<usize>, what: &str, label: &str, help: &str) -> Problem {
+    Problem::at(span, format!("this is not JSON: {what}"), label, help)
+}
+
+/// What the lenient parser reads and strict JSON does not have; and whether what follows may be read otherwise than it was meant.
+fn slips(text: &str) -> Vec<(Problem, bool)> {
+    let mut scanner = Scanner::new(text, &ScannerOptions::default());
+    let (mut slips, mut before, mut end) = (Vec::new(), (None, 0..0), 0_usize);
+    while let Ok(Some(token)) = scanner.scan() {
+        let span = scanner.token_start()..scanner.token_end();
+        slips.extend(odd_space(text, end..span.start));
+        end = span.end;
+        if matches!(token, Token::CommentLine(_) | Token::CommentBlock(_)) {
+            continue;
         }
-        let document = self.value();
-        if let Some(next) = self.peek().filter(|_| self.stop.is_none()) {
-            self.balanced = false;
-            let span = self.at..self.at.saturating_add(next.len_utf8());
-            let problem = not_json(span, "unexpected text after the end of the object");
+        let adjoins = before.1.end == span.start;
+        let pair = before.1.start..span.end;
+        let slip = match (&before.0, &token) {
+            // `30m`, `007`
+            (Some(Token::Number(_)), Token::Number(_) | Token::Word(_)) if adjoins => {
+                Some((bad_number(text, pair), true))
+            }
+            (Some(Token::Comma), Token::CloseBrace | Token::CloseBracket) => {
+                let comma = before.1.clone();
+                Some((not_json(comma, "trailing comma", "one too many", "remove it"), false))
+            }
+            (Some(Token::Colon | Token::String(_)) | None, Token::Colon) => None,
+            (Some(_), Token::Colon) => {
+                Some((unquoted(text, before.1.clone(), "this name has no quotes"), false))
+            }
+            (Some(left), right) if ends_a_value(left) && begins_a_value(right) => {
+                let (place, help) = (before.1.end..before.1.end, "write a `,` between two entries");
+                Some((not_json(place, "a comma is missing here", "expected `,`", help), false))
+            }
+            _ => None,
+        };
+        slips.extend(slip);
+        slips.extend(match &token {
+            Token::String(_) => bad_string(text, span.clone()),
+            Token::Number(digits) if !is_number(digits) => {
+                Some((bad_number(text, span.clone()), false))
+            }
+            _ => None,
+        });
+        before = (Some(token), span);
+    }
+    slips.extend(odd_space(text, end..text.len()));
+    slips
+}
+
+fn ends_a_value(token: &Token<'_>) -> bool {
+    matches!(token, Token::CloseBrace | Token::CloseBracket) || is_plain(token)
+}
+
+fn begins_a_value(token: &Token<'_>) -> bool {
+    matches!(token, Token::OpenBrace | Token::OpenBracket) || is_plain(token)
+}
+
+fn is_plain(token: &Token<'_>) -> bool {
+    use Token::{Boolean, Null, Number, String, Word};
+    matches!(token, String(_) | Word(_) | Number(_) | Boolean(_) | Null)
+}
+
+fn odd_space(text: &str, gap: Range<usize>) -> Option<(Problem, bool)> {
+    let is_odd = |c: char| c.is_whitespace() && !" \t\r\n".contains(c);
+    let (at, c) = text.get(gap.clone())?.char_indices().find(|(_, c)| is_odd(*c))?;
+    let start = gap.start.saturating_add(at);
+    let what = format!("not an ordinary space: {}", c.escape_unicode());
+    let span = start..start.saturating_add(c.len_utf8());
+    Some((not_json(span, &what, "", "write an ordinary space, or remove it"), false))
+}
+
+fn bad_string(text: &str, span: Range<usize>) -> Option<(Problem, bool)> {
+    let written = text.get(span.clone())?;
+    if written.starts_with('\'') {
+        return Some((unquoted(text, span, "this string is in single quotes"), false));
+    }
+    serde_json::from_str::<String>(written).err()?;
+    let Some(at) = written.find(|c: char| c < ' ') else {
+        let help = "a backslash itself is written `\\\\`, and a character by its number `\\u00e9`";
+        return Some((not_json(span, "an escape that JSON does not have", "", help), false));
+    };
+    let (what, help) = match written.as_bytes().get(at) {
+        Some(b'\n' | b'\r') => {
+            let help =
+                "a string ends with a `\"` in the same line; write `\\n` for a line break in it";
+            let head = span.start..span.start.saturating_add(1);
+            let label = "this one is not closed";
+            return Some((not_json(head, "a string goes over several lines", label, help), true));
+        }
+        Some(b'\t') => ("a tab inside a string", "write `\\t` for a tab"),
+        _ => ("a control character inside a string", "remove it, or write it as `\\u00…`"),
+    };
+    let start = span.start.saturating_add(at);
+    let span = start..start.saturating_add(1);
+    Some((not_json(span, what, "JSON allows none here", help), false))
+}
+
+fn is_number(written: &str) -> bool {
+    serde_json::from_str::<serde_json::Number>(written).is_ok()
+}
+
+fn bad_number(text: &str, span: Range<usize>) -> Problem {
+    let what = format!("`{}` is not a number", text.get(span.clone()).unwrap_or_default());
+    let help = "write it in decimal digits, like 10 or 0.5; put other texts in quotes";
+    not_json(span, &what, "expected a number", help)
+}
+
+/// A text that does not stand in double quotes.
+fn unquoted(text: &str, span: Range<usize>, what: &str) -> Problem {
+    const SHORT: usize = 60;
+    let inside = text.get(span.clone()).unwrap_or_default().trim_matches('\'');
+    let help = match serde_json::to_string(inside) {
+        Ok(quoted) if quoted.len() <= SHORT => format!("write {quoted}"),
+        _ => "write it in straight quotes: \"like this\"".to_owned(),
+    };
+    not_json(span, what, "expected double quotes", &help)
+}
+
+/// What stopped the parser.
+fn problem_of(text: &str, error: &ParseError) -> Problem {
+    use ParseErrorKind as Kind;
+    let start = error.range().start;
+    let (before, rest) = text.split_at_checked(start).unwrap_or((text, ""));
+    let is_word = |c: char| c.is_alphanumeric() || "-_$".contains(c);
+    let word = rest.split(|c| !is_word(c)).next().unwrap_or_default();
+    let sign = rest.chars().next().map(String::from).unwrap_or_default();
+    let (head, here) = (start..start.saturating_add(sign.len()), start..start);
+    if !before.contains(['{', '[']) && !sign.starts_with(['{', '[', '/', '#']) {
+        let help = "the file is JSON: it begins with `{` and ends with `}`";
+        let span = start..start.saturating_add(word.len().max(sign.len()));
+        return not_json(span, "an object is missing", "expected `{`", help);
+    }
+    let has_colon = before.trim_end().ends_with(':');
+    let no_value = || {
+        let help = "write one: a \"text\", a number, true, false, a list [ … ] or an object { … }";
+        not_json(here.clone(), "a value is missing here", "expected a value", help)
+    };
+    match error.kind() {
+        Kind::ExpectedObjectValue => no_value(),
+        Kind::UnexpectedCloseBrace | Kind::UnexpectedComma if has_colon => no_value(),
+        Kind::UnexpectedComma => not_json(head, "unexpected comma", "one too many", "remove it"),
+        Kind::UnexpectedTokenInObject if sign == "," => {
+            not_json(head, "unexpected comma", "one too many", "remove it")
+        }
+        Kind::UnexpectedTokenInObject if "{[".contains(&sign) => {
+            let help = "each entry of an object has a name in quotes: { \"name\": … }";
+            not_json(head, "a value without a name", "expected a name", help)
+        }
+        Kind::UnexpectedColon | Kind::UnexpectedTokenInObject if sign == ":" => {
+            let help = "one `:` stands between a name and its value, in an object { … }";
+            not_json(head, "unexpected colon", "one too many", help)
+        }
+        Kind::UnexpectedCloseBrace
+        | Kind::UnexpectedCloseBracket
+        | Kind::UnexpectedTokenInObject => {
+            let close = if sign == "}" { "]" } else { "}" };
+            let (what, label) =
+                (format!("`{sign}` closes nothing here"), format!("expected `{close}`"));
+            not_json(head, &what, &label, &format!("write `{close}`"))
+        }
+        Kind::ExpectedColonAfterObjectKey => {
+            let end = before.trim_end().len();
+            let help = "write a `:` between a name and its value";
+            not_json(end..end, "a colon is missing here", "expected `:`", help)
+        }
+        Kind::UnterminatedObject | Kind::UnterminatedArray => {
+            let close = if sign == "{" { '}' } else { ']' };
+            let what = format!("a `{close}` is missing");
+            not_json(head, &what, "this one is not closed", &format!("write a `{close}`"))
+        }
+        Kind::UnterminatedCommentBlock => {
+            let help = "a comment that begins with `/*` ends with `*/`";
+            not_json(head, "unterminated comment", "this one is not closed", help)
+        }
+        Kind::String(ParseStringErrorKind::UnterminatedStringLiteral) => {
+            let help = "a `\"` is missing: a string ends with one, in the same line";
+            not_json(head, "unterminated string", "this one is not closed", help)
+        }
+        Kind::String(_) => {
+            let help =
+                "a backslash itself is written `\\\\`, and a character by its number `\\u00e9`";
+            not_json(head, "an escape that JSON does not have", "", help)
+        }
+        Kind::MultipleRootJsonValues => {
             let help =
                 "the file is one object { … }: remove the rest, or the extra bracket before it";
-            self.slip(not_checked(problem.help(help)));
+            not_json(head, "unexpected text after the end of the object", "", help)
         }
-        document
-    }
-
-    fn rest(&self) -> &'s str {
-        self.source.get(self.at..).unwrap_or_default()
-    }
-
-    fn take(&mut self, length: usize) -> Range<usize> {
-        let start = self.at;
-        let text = self.source.get(start..start.saturating_add(length)).unwrap_or_default();
-        self.at = start.saturating_add(text.len());
-        if let Some(last) = text.rfind('\n') {
-            self.line = self.line.saturating_add(text.matches('\n').count());
-            self.line_start = start.saturating_add(last).saturating_add(1);
-        }
-        start..self.at
-    }
-
-    fn slip(&mut self, problem: Problem) {
-        // What follows from where the reading stopped is not reported.
-        if self.stop.is_none() {
-            self.problems.push(problem);
-        }
-    }
-
-    fn say(&mut self, span: Range<usize>, what: &str, label: &str, help: &str) {
-        self.slip(not_json(span, what).label(label).help(help));
-    }
-
-    /// Behind the last word.
-    fn here(&self) -> Range<usize> {
-        self.end..self.end
-    }
-
-    /// What stands here, behind blanks and comments. `;` and `=` are taken for what they mean in other languages.
-    fn peek(&mut self) -> Option<char> {
-        loop {
-            let (rest, first) = (self.rest(), self.rest().chars().next()?);
-            let line = || rest.find(['\n', '\r']).unwrap_or(rest.len());
-            match first {
-                ' ' | '\t' | '\n' | '\r' => drop(self.take(1)),
-                '#' => {
-                    let span = self.take(line());
-                    let help = "comments are written `// …` or `/* … */`";
-                    self.say(span, "a comment that begins with `#`", "", help);
-                }
-                '/' if rest.starts_with("//") => {
-                    let span = self.take(line());
-                    self.comments.push(span);
-                }
-                '/' if rest.starts_with("/*") => {
-                    let end = rest.find("*/").map_or(rest.len(), |end| end.saturating_add(2));
-                    let span = self.take(end);
-                    if !rest.contains("*/") {
-                        let begin = span.start..span.start.saturating_add(1);
-                        let problem = not_json(begin, "unterminated comment");
-                        let help = "a comment that begins with `/*` ends with `*/`";
-                        let problem = problem.label("this one is not closed").help(help);
-                        self.stop.get_or_insert(not_checked(problem));
-                    }
-                    self.comments.push(span);
-                }
-                _ if first.is_whitespace() => {
-                    let what = format!("not an ordinary space: {}", first.escape_unicode());
-                    let span = self.take(first.len_utf8());
-                    self.say(span, &what, "", "write an ordinary space, or remove it");
-                }
-                ';' => return Some(','),
-                '=' => return Some(':'),
-                _ => return Some(first),
+        Kind::NestingDepthExceeded => too_deep(head),
+        Kind::UnexpectedWord | Kind::UnexpectedToken if !word.is_empty() => match MEANT
+            .iter()
+            .find(|(foreign, _)| *foreign == word)
+        {
+            Some((_, meant)) => {
+                let span = start..start.saturating_add(word.len());
+                let what = format!("`{word}` is not a JSON value");
+                let help = match *meant {
+                    "null" => "leave the field out to say nothing".to_owned(),
+                    meant => format!("write {meant}"),
+                };
+                not_json(span, &what, "expected true, false or a value", &help)
             }
-        }
-    }
-
-    /// Takes the sign that stands here.
-    fn sign(&mut self) -> Range<usize> {
-        let rest = self.rest();
-        let written = rest.chars().next().unwrap_or_default();
-        let span = self.take(if rest.starts_with("=>") { 2 } else { 1 });
-        (self.end, self.last_line) = (self.at, self.line);
-        if let ';' | '=' = written {
-            let meant = if written == ';' { ',' } else { ':' };
-            let what = format!("`{written}` is unexpected here");
-            let label = format!("expected `{meant}`");
-            self.say(span.clone(), &what, &label, &format!("write `{meant}`"));
-        }
-        span
-    }
-
-    /// A slip about the sign that stands here, which is passed over.
-    fn stray(&mut self, what: &str, label: &str, help: &str) {
-        let span = self.sign();
-        self.say(span, what, label, help);
-    }
-
-    /// The name that begins here.
-    fn key(&mut self) -> Option<(String, Range<usize>)> {
-        let first = self.peek().filter(|c| begins_a_value(*c) && !"{[".contains(*c))?;
-        let start = self.at;
-        let key = match is_quote(first) {
-            true => self.text(first),
-            false => {
-                let span = self.word();
-                let word = self.source.get(span.clone()).unwrap_or_default();
-                self.slip(in_quotes(span, "this name has no quotes", word));
-                word.to_owned()
+            None => {
+                unquoted(text, start..start.saturating_add(word.len()), "this string has no quotes")
             }
-        };
-        (self.end, self.last_line) = (self.at, self.line);
-        Some((key, start..self.end))
-    }
-
-    /// Whether what stands here is a name: a colon follows it.
-    fn is_named(&mut self) -> bool {
-        let place = (self.at, self.line, self.line_start, self.end, self.last_line);
-        let known = (self.problems.len(), self.comments.len(), self.stop.take());
-        let is_named = self.key().is_some() && self.peek() == Some(':');
-        (self.at, self.line, self.line_start, self.end, self.last_line) = place;
-        self.problems.truncate(known.0);
-        self.comments.truncate(known.1);
-        self.stop = known.2;
-        is_named
-    }
-
-    /// The value that begins here; none, and nothing taken, if none does.
-    fn value(&mut self) -> Option<Node> {
-        let first = self.peek().filter(|c| begins_a_value(*c))?;
-        let start = self.at;
-        let kind = match first {
-            '{' | '[' => return self.inside(first),
-            _ if is_quote(first) => Kind::Text(self.text(first)),
-            _ => {
-                let span = self.word();
-                self.number(span.clone()).map_or_else(|| self.bare(span), Kind::Number)
-            }
-        };
-        (self.end, self.last_line) = (self.at, self.line);
-        Some(Node { span: start..self.end, kind })
-    }
-
-    fn indent(&self) -> usize {
-        let line = self.source.get(self.line_start..).unwrap_or_default();
-        line.len().saturating_sub(line.trim_start_matches([' ', '\t']).len())
-    }
-
-    fn inside(&mut self, open: char) -> Option<Node> {
-        let (indent, head) = (self.indent(), self.sign());
-        if self.open.len() > MAX_DEPTH {
-            let problem = Problem::new(head, format!("nested more than {MAX_DEPTH} deep"));
-            self.stop = Some(problem.help("no field of a profile nests like this"));
-            return None;
-        }
-        let close = if open == '{' { '}' } else { ']' };
-        self.open.push(Open { close, at: head.start, line: self.line, indent });
-        let kind = match open {
-            '{' => Kind::Object(self.fields()),
-            _ => Kind::List(self.items()),
-        };
-        let node = Node { span: head.start..self.end, kind };
-        let entries = node.fields().len().max(node.items().len());
-        if entries > MAX_ENTRIES && self.stop.is_none() {
-            let message = format!("{entries} entries, and at most {MAX_ENTRIES} are read");
-            let help = "a profile is a page of text: move data elsewhere";
-            self.stop = Some(Problem::new(head, message).help(help));
-        }
-        Some(node)
-    }
-
-    /// `true`, `false`, `null`, and texts without quotes.
-    fn bare(&mut self, mut span: Range<usize>) -> Kind {
-        let word = self.source.get(span.clone()).unwrap_or_default();
-        let (kind, written, help) = match word.to_lowercase().as_str() {
-            "true" => (Kind::Bool(true), "true", "write true"),
-            "false" => (Kind::Bool(false), "false", "write false"),
-            "null" | "none" | "nil" | "undefined" => {
-                (Kind::Null, "null", "leave the field out to say nothing")
-            }
-            _ => {
-                // More words in the same line, up to a name.
-                let blank = [' ', '\t'];
-                let is_word = |c: char| !" \t\r\n#/,:;={}[]".contains(c) && !is_quote(c);
-                while self.rest().trim_start_matches(blank).starts_with(is_word) && !self.is_named()
-                {
-                    self.peek();
-                    span.end = self.word().end;
-                }
-                let text = self.source.get(span.clone()).unwrap_or_default();
-                self.slip(in_quotes(span, "this string has no quotes", text));
-                return Kind::Text(text.to_owned());
-            }
-        };
-        if word != written {
-            let what = format!("`{word}` is not a JSON value");
-            self.say(span, &what, "expected true, false or a value", help);
-        }
-        kind
-    }
-
-    fn fields(&mut self) -> Vec<Field> {
-        let mut fields = Vec::new();
-        while self.goes_on() {
-            if let Some((key, key_span)) = self.key() {
-                self.colon();
-                // A name where a value should be is the next one's.
-                let value = if self.is_named() { None } else { self.value() };
-                let value = value.unwrap_or_else(|| {
-                    let what = format!("`{key}` has no value");
-                    let help = "write one: a \"text\", a number, true, false, a list [ … ] or an object { … }";
-                    self.say(self.here(), &what, "expected a value", help);
-                    Node { span: self.here(), kind: Kind::Null }
-                });
-                fields.push(Field { key, key_span, value });
-            } else {
-                let help = "each entry of an object has a name in quotes: { \"name\": … }";
-                let span = self.at..self.at.saturating_add(1);
-                self.say(span, "a value without a name", "expected a name", help);
-                if self.peek() == Some(':') {
-                    self.sign();
-                }
-                drop(self.value());
-            }
-            self.between("an entry is one name and one value: \"name\": \"value\"");
-        }
-        fields
-    }
-
-    fn items(&mut self) -> Vec<Node> {
-        let mut items = Vec::new();
-        while self.goes_on() {
-            let named = self.is_named() || self.peek() == Some(':');
-            if named {
-                let sign = self.at..self.at.saturating_add(1);
-                let span = self.key().map_or(sign, |(_, span)| span);
-                let help = "put { } around the name and its value, or remove the name";
-                self.say(span, "a name in a list", "a list has no names", help);
-                self.peek();
-                self.sign();
-            }
-            // What it names is an item at least.
-            items.extend(self.value());
-            self.between("a list has no names");
-        }
-        items
-    }
-
-    /// Whether another entry begins here; else the bracket is closed, or reported as one that is not.
-    fn goes_on(&mut self) -> bool {
-        while self.peek() == Some(',') && self.stop.is_none() && !self.is_left() {
-            self.stray("unexpected comma", "one too many", "remove it");
-        }
-        let (next, is_left) = (self.peek(), self.is_left());
-        let Some((Open { close, at, .. }, outer)) = self.open.split_last() else { return false };
-        let (close, head) = (*close, *at..at.saturating_add(1));
-        let mut near = outer.iter().rev().take(MOST_MISSING);
-        let is_added = self.brackets == Brackets::Added && near.any(|it| Some(it.close) == next);
-        let gives_up = !self.balanced && self.brackets == Brackets::AsWritten;
-        match next {
-            _ if gives_up || self.stop.is_some() => {}
-            Some(next) if next == close && !is_left => drop(self.sign()),
-            Some(wrong @ ('}' | ']')) if !is_left && !is_added => {
-                self.balanced &= self.brackets == Brackets::Swapped;
-                let (what, label) =
-                    (format!("`{wrong}` closes nothing here"), format!("expected `{close}`"));
-                self.stray(&what, &label, &format!("write `{close}`"));
-            }
-            Some(sign) if !is_left && !"}]".contains(sign) => return true,
-            _ => {
-                self.balanced &= self.brackets == Brackets::Added;
-                self.missing = self.missing.saturating_add(1);
-                let line = place(self.source, self.end).0;
-                let help = format!("write a `{close}`, probably at the end of line {line}");
-                let problem = not_json(head, &format!("a `{close}` is missing"))
-                    .label("this one is not closed")
-                    .help(help);
-                match self.missing > MOST_MISSING {
-                    true => self.stop = Some(not_checked(problem)),
-                    false => self.slip(problem),
-                }
-            }
-        }
-        self.open.pop();
-        false
-    }
-
-    /// Whether the indentation says that the bracket was closed before this line. The outermost is closed by nothing but its own.
-    fn is_left(&self) -> bool {
-        let (indent, closes) = (self.indent(), self.rest().starts_with(['}', ']']));
-        self.brackets == Brackets::Added
-            && self.open.len() > 1
-            && self.line != self.last_line
-            && self.open.last().is_some_and(|one| {
-                let further_out = if closes { one.indent > indent } else { one.indent >= indent };
-                one.line < self.line && further_out
-            })
-    }
-
-    fn colon(&mut self) {
-        let next = self.peek();
-        if next == Some(':') {
-            self.sign();
-            while self.peek() == Some(':') {
-                self.stray("a second colon", "one too many", "remove it");
-            }
-        } else if next.is_some_and(begins_a_value) && !self.is_named() {
-            // In `"a" "b": 1` the value is missing instead.
-            let help = "write a `:` between a name and its value";
-            self.say(self.here(), "a colon is missing here", "expected `:`", help);
-        }
-    }
-
-    /// What stands between two entries.
-    fn between(&mut self, about_colons: &str) {
-        // `"a": "b": 1` names nothing in particular.
-        while self.peek() == Some(':') && self.stop.is_none() {
-            self.stray("a colon after a value", "expected `,`", about_colons);
-            drop(self.value());
-        }
-        match self.peek() {
-            Some(',') => {
-                let span = self.sign();
-                if matches!(self.peek(), Some('}' | ']')) {
-                    self.say(span, "trailing comma", "one too many", "remove it");
-                }
-            }
-            Some(next) if begins_a_value(next) => {
-                let help = "write a `,` between two entries";
-                self.say(self.here(), "a comma is missing here", "expected `,`", help);
-            }
-            _ => {}
-        }
+        },
+        kind => odd_sign(text, start, kind),
     }
 }
 
-fn begins_a_value(c: char) -> bool {
-    !"}],:".contains(c)
+/// A sign that begins nothing in JSON.
+fn odd_sign(text: &str, at: usize, kind: &ParseErrorKind) -> Problem {
+    let rest = text.get(at..).unwrap_or_default();
+    let Some(c) = rest.chars().next() else {
+        return not_json(at..at, "the file ends too early", "", "complete it");
+    };
+    let span = at..at.saturating_add(c.len_utf8());
+    if c == '#' {
+        let line = rest.lines().next().unwrap_or_default().len();
+        let help = "comments are written `// …` or `/* … */`";
+        return not_json(at..at.saturating_add(line), "a comment that begins with `#`", "", help);
+    }
+    let what = format!("`{c}` is unexpected here");
+    if let Some((_, meant)) = MEANT.iter().find(|(foreign, _)| foreign.starts_with(c)) {
+        return not_json(span, &what, &format!("expected `{meant}`"), &format!("write `{meant}`"));
+    }
+    let help = "write a text in straight double quotes: \"like this\"";
+    match "“”„«»‘’‚".contains(c) {
+        true => not_json(span, "a curly quote", "expected double quotes", help),
+        false => not_json(span, &what, &kind.to_string().to_lowercase(), help),
+    }
 }
 
-fn not_json(span: Range<usize>, what: &str) -> Problem {
-    Problem::new(span, format!("this is not JSON: {what}"))
-}
-
-/// What keeps the rest of the file from being read.
-fn not_checked(problem: Problem) -> Problem {
-    problem.help("the rest of the file was not checked: fix this first")
+/// What to read on with: the text that a slip surely means, in the same place.
+fn repair(text: &str, error: &ParseError, slip: &Range<usize>) -> Option<(Range<usize>, String)> {
+    use ParseErrorKind::{UnterminatedArray, UnterminatedObject};
+    let written = text.get(slip.clone())?;
+    match error.kind() {
+        UnterminatedObject => return Some((text.len()..text.len(), "}".to_owned())),
+        UnterminatedArray => return Some((text.len()..text.len(), "]".to_owned())),
+        _ if written.starts_with('#') => return Some((slip.clone(), " ".repeat(slip.len()))),
+        _ => {}
+    }
+    let (_, meant) = MEANT.iter().find(|(foreign, _)| *foreign == written)?;
+    Some((slip.clone(), (*meant).to_owned()))
 }

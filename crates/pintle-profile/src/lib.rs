@@ -17,7 +17,6 @@ mod json;
 mod missing_env;
 mod model;
 mod operator;
-pub mod pattern;
 mod personality;
 mod profile;
 mod read;
@@ -56,6 +55,6 @@ pub use schema::agent_schema;
 pub use served::variable_of;
 pub use terminal_escape::{is_hidden, on_one_line, typed, typed_word, visible};
 pub use tools::Warning;
-pub use webhook::{WebhookAllowlist, is_forbidden_address, is_loopback, webhook_url};
+pub use webhook::WebhookAllowlist;
 
 pub(crate) use profile::written_at;

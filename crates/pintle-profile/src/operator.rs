@@ -14,13 +14,13 @@ pub use sandbox::{SandboxMode, SandboxNetwork, SandboxOfServer, SandboxSettings}
 
 use crate::document::{Field, Node};
 use crate::report::{Problem, place};
-use crate::webhook::{WebhookAllowlist, allowlist_entry, is_loopback};
+use crate::webhook::{WebhookAllowlist, allowlist_entry, is_this_machine};
 use crate::{AGENT_FILE, Limits, Profile, ProfileErrors, Uses, Warning, Written};
 use pintle::similar::nearest;
 use pintle_policy::{Level, ToolSpec, Zone};
 use serde::de::DeserializeOwned;
 use std::ops::{Deref, Range};
-use url::{Host, Url};
+use url::Url;
 
 /// The values of the operator's environment variables, read by the program and passed in.
 #[derive(Debug, Clone, Copy, Default)]
@@ -177,14 +177,9 @@ impl Operator {
     /// Whether a profile may send to this URL: it is on the list. Where there is no list, this machine is all there is.
     #[must_use]
     pub fn allows_webhook(&self, url: &Url) -> bool {
-        if !self.webhooks.is_empty() {
-            return self.webhooks.allows(url);
-        }
-        match url.host() {
-            Some(Host::Ipv4(v4)) => is_loopback(v4.into()),
-            Some(Host::Ipv6(v6)) => is_loopback(v6.into()),
-            Some(Host::Domain(name)) => name == "localhost",
-            None => false,
+        match self.webhooks.is_empty() {
+            true => is_this_machine(url),
+            false => self.webhooks.allows(url),
         }
     }
 

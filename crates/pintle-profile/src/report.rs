@@ -132,6 +132,8 @@ impl ProfileErrors {
             }
             at = at.max(problem.span.start);
             let Problem { span, message, label, helps } = problem;
+            // A bracket that was added at the end to read on is beyond it.
+            let span = span.start.min(source.len())..span.end.min(source.len());
             self.errors.push(ProfileError {
                 file: file.clone(),
                 line,

@@ -40,10 +40,8 @@ impl Uses {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SandboxRules {
     /// Files and folders of the workspace that cannot be written.
-    #[schemars(inner(regex(pattern = r"^(?![/~])(?!(.*/)?\.\.(/|$))[^*?\[]+$")))]
     pub protect: Vec<String>,
     /// Files of the workspace that cannot be read, as globs.
-    #[schemars(inner(regex(pattern = r"^(?![/~])(?!(.*/)?\.\.(/|$)).+$")))]
     pub secrets: Vec<String>,
 }
 

@@ -1,7 +1,7 @@
 //! The JSON Schema of the profile's files, from the types, the buckets and the actions.
 
 use super::file::{AgentFile, PersonalityFile};
-use super::{ActionKind, BUCKETS, pattern};
+use super::{ActionKind, BUCKETS};
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
@@ -30,7 +30,7 @@ pub fn agent_schema(actions: &[ActionKind]) -> Value {
 }
 
 /// What an editor cannot say.
-const LEFT_TO_THE_READER: &str = "`pintle hooks lint` says more than a schema can: keys that are written twice, names that are taken or that nothing has, files and links in the folder, `..` in the middle of a path, shell lines and rules that cannot be parsed, unusual spellings of addresses and of variables.";
+const LEFT_TO_THE_READER: &str = "`pintle hooks lint` says more than a schema can: keys that are written twice, names that are taken or that nothing has, texts that are empty or hide characters, paths, files and links in the folder, shell lines and rules that cannot be parsed, addresses and variables.";
 
 /// An action with its own fields and those that every action has.
 fn action(kind: &ActionKind, generator: &mut SchemaGenerator) -> Value {
@@ -97,55 +97,27 @@ fn generator() -> SchemaGenerator {
 
 fn tightened(mut schema: Value) -> Value {
     without_null(&mut schema);
-    as_strict_as_the_reader(&mut schema);
+    with_largest_numbers(&mut schema);
     schema
-}
-
-/// Says in the words of JSON Schema what our formats and the reader ask for, as far as it has words for it. Whatever the
-/// reader takes fits: an editor gives no false alarm.
-fn as_strict_as_the_reader(schema: &mut Value) {
-    match schema {
-        Value::Object(map) => {
-            map.values_mut().for_each(as_strict_as_the_reader);
-            let format = map.get("format").and_then(Value::as_str).unwrap_or_default().to_owned();
-            let is_text = map.get("type").is_some_and(|kind| kind == "string");
-            let is_fixed = ["const", "enum", "pattern"].iter().any(|key| map.contains_key(*key));
-            if let Some(pattern) = pattern::of(&format).filter(|_| is_text && !is_fixed) {
-                map.insert("pattern".into(), pattern.into());
-            }
-            if let ("globs", Some(Value::Object(item))) = (format.as_str(), map.get_mut("items")) {
-                item.insert("pattern".into(), pattern::glob().into());
-            }
-            for name in IDENTITIES {
-                let list = map.get_mut(name).filter(|list| list.get("format").is_none());
-                let item = list.and_then(|list| list.get_mut("items"));
-                if let Some(pattern) = item.and_then(|item| item.get_mut("pattern"))
-                    && *pattern == pattern::page()
-                {
-                    *pattern = pattern::line().into();
-                }
-            }
-            match map.get("type").and_then(Value::as_str) {
-                Some("integer" | "number") => {
-                    let most = if format == "uint32" { u32::MAX.into() } else { MOST };
-                    map.insert("maximum".into(), most.into())
-                }
-                Some("object") if map.get("additionalProperties").is_some_and(Value::is_object) => {
-                    map.insert("propertyNames".into(), json!({ "pattern": pattern::name() }))
-                }
-                _ => None,
-            };
-        }
-        Value::Array(items) => items.iter_mut().for_each(as_strict_as_the_reader),
-        _ => {}
-    }
 }
 
 /// Larger numbers do not survive every JSON reader.
 const MOST: u64 = 9_007_199_254_740_991;
 
-/// Lists whose texts are names or patterns.
-pub(crate) const IDENTITIES: [&str; 5] = ["approvers", "plugins", "allow", "deny", "tools"];
+fn with_largest_numbers(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            map.values_mut().for_each(with_largest_numbers);
+            let of_32_bits = map.get("format").is_some_and(|format| format == "uint32");
+            if map.get("type").is_some_and(|kind| kind == "integer" || kind == "number") {
+                let most = if of_32_bits { u32::MAX.into() } else { MOST };
+                map.insert("maximum".into(), most.into());
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(with_largest_numbers),
+        _ => {}
+    }
+}
 
 /// A field that may be left out may not be `null`: two ways to say nothing would be one too many.
 fn without_null(schema: &mut Value) {

@@ -2,13 +2,15 @@
 
 use super::document::{Field, Kind, Node};
 use super::report::Problem;
-use super::schema::IDENTITIES;
 use super::{ActionKind, Bucket, formats, suggestions};
 use pintle::similar::nearest;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
+
+/// Lists whose texts are names or patterns.
+const IDENTITIES: [&str; 5] = ["approvers", "plugins", "allow", "deny", "tools"];
 
 /// Every way in which `node` does not fit `schema`. `folder` is where paths start.
 pub(crate) fn check(

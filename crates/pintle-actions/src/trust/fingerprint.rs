@@ -1,7 +1,6 @@
 //! The hashes of the files that a person has looked at (R10.9): agent.json, the files of the profile that its hooks and MCP servers name, and every file under `hooks/`.
 
-use super::file_hashes::{FileHashes, Stamp, Stamps};
-use pintle_profile::{AGENT_FILE, HOOKS_FOLDER, Profile};
+use pintle_profile::{AGENT_FILE, HOOKS_FOLDER, Profile, read_file};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -17,8 +16,18 @@ pub fn content_hash(bytes: &[u8]) -> String {
     written_hash(Sha256::new().chain_update(bytes))
 }
 
+/// Compiled programs are large; none is this large.
+const MOST_BYTES: u64 = 256 * 1024 * 1024;
+
+/// The hash of a file's bytes. A link is followed: the bytes that a program would read are hashed.
+fn file_hash(path: &Path) -> Result<String, std::io::Error> {
+    let mut hash = Sha256::new();
+    read_file(path, MOST_BYTES, &mut hash)?;
+    Ok(written_hash(hash))
+}
+
 /// A finished hash, as it is written in the lock file.
-pub(crate) fn written_hash(hash: Sha256) -> String {
+fn written_hash(hash: Sha256) -> String {
     let mut written = String::from("sha256:");
     for byte in hash.finalize() {
         for digit in [byte >> 4, byte & 15] {
@@ -94,22 +103,16 @@ impl Change {
         Some(Self { what: what.to_owned(), kind, was: was.cloned(), now: now.cloned() })
     }
 
-    /// What to do about it, where that is plain: files that programs leave behind.
+    /// What to do about it, where that is plain: bytecode that Python leaves behind.
     #[must_use]
     pub fn advice(&self) -> Option<String> {
         if self.kind == ChangeKind::Removed {
             return None;
         }
-        if let Some(folder) = compiled_in(&self.what) {
-            return Some(format!(
-                "Python would run it in place of the source, and it cannot be reviewed: remove the folder `{folder}`"
-            ));
-        }
-        let name = self.what.rsplit('/').next().unwrap_or_default();
-        let is_copy = name.ends_with('~') || (name.starts_with('#') && name.ends_with('#'));
-        is_copy.then(|| {
-            "an editor's copy, which a script that loads all of its folder would load: remove it".to_owned()
-        })
+        let folder = compiled_in(&self.what)?;
+        Some(format!(
+            "Python would run it in place of the source, and it cannot be reviewed: remove the folder `{folder}`"
+        ))
     }
 }
 
@@ -119,44 +122,34 @@ fn compiled_in(file: &str) -> Option<&str> {
     Path::new(folder).ends_with("__pycache__").then_some(folder)
 }
 
-/// The files that are hashed, by their paths in the profile's folder, and the folders that were listed to find them.
-struct Listing {
-    files: BTreeSet<String>,
-    folders: Vec<PathBuf>,
-}
-
-impl Listing {
-    fn of(profile: &Profile) -> Result<Self, TrustError> {
-        let (dir, mut files) = (&profile.dir, profile.named_files());
-        let (mut folders, mut seen, mut found) = (Vec::new(), HashSet::new(), 0_usize);
-        let mut pending = vec![PathBuf::from(HOOKS_FOLDER)];
-        while let Some(folder) = pending.pop() {
-            // There may be no such folder, and a link may lead to one that was listed before.
-            let is_new = dir.join(&folder).canonicalize().is_ok_and(|real| seen.insert(real));
-            if !is_new || !dir.join(&folder).is_dir() {
-                continue;
-            }
-            let unreadable = |cause| TrustError::Unreadable {
-                script: folder.to_string_lossy().into_owned(),
-                cause,
-            };
-            for entry in dir.join(&folder).read_dir().map_err(unreadable)? {
-                let path = folder.join(entry.map_err(unreadable)?.file_name());
-                found = found.saturating_add(1);
-                if found > MOST_FILES {
-                    return Err(TrustError::TooMany);
-                }
-                match dir.join(&path).metadata() {
-                    Ok(meta) if meta.is_dir() => pending.push(path),
-                    // There is nothing to read behind a link to nowhere.
-                    Err(_) if dir.join(&path).is_symlink() => {}
-                    _ => drop(files.insert(path.to_string_lossy().into_owned())),
-                }
-            }
-            folders.push(folder);
+/// The files that are hashed, by their paths in the profile's folder.
+fn files_of(profile: &Profile) -> Result<BTreeSet<String>, TrustError> {
+    let (dir, mut files) = (&profile.dir, profile.named_files());
+    let (mut seen, mut found) = (HashSet::new(), 0_usize);
+    let mut pending = vec![PathBuf::from(HOOKS_FOLDER)];
+    while let Some(folder) = pending.pop() {
+        // There may be no such folder, and a link may lead to one that was listed before.
+        let is_new = dir.join(&folder).canonicalize().is_ok_and(|real| seen.insert(real));
+        if !is_new || !dir.join(&folder).is_dir() {
+            continue;
         }
-        Ok(Self { files, folders })
+        let unreadable =
+            |cause| TrustError::Unreadable { script: folder.to_string_lossy().into_owned(), cause };
+        for entry in dir.join(&folder).read_dir().map_err(unreadable)? {
+            let path = folder.join(entry.map_err(unreadable)?.file_name());
+            found = found.saturating_add(1);
+            if found > MOST_FILES {
+                return Err(TrustError::TooMany);
+            }
+            match dir.join(&path).metadata() {
+                Ok(meta) if meta.is_dir() => pending.push(path),
+                // There is nothing to read behind a link to nowhere.
+                Err(_) if dir.join(&path).is_symlink() => {}
+                _ => drop(files.insert(path.to_string_lossy().into_owned())),
+            }
+        }
     }
+    Ok(files)
 }
 
 impl Fingerprint {
@@ -164,34 +157,15 @@ impl Fingerprint {
     ///
     /// # Errors
     /// When a file cannot be read.
-    pub fn of(profile: &Profile, hashes: &mut FileHashes) -> Result<Self, TrustError> {
-        Self::with_stamps(profile, hashes).map(|(fingerprint, _)| fingerprint)
-    }
-
-    /// The same, and what shows later whether a file was touched since, even if it was put back.
-    ///
-    /// # Errors
-    /// When a file cannot be read.
-    pub fn with_stamps(
-        profile: &Profile,
-        hashes: &mut FileHashes,
-    ) -> Result<(Self, Stamps), TrustError> {
-        let listing = Listing::of(profile)?;
-        let (mut scripts, mut stamps) = (BTreeMap::new(), Stamps::default());
-        for script in listing.files {
-            let (stamp, hash) = hashes
-                .hash(&profile.dir.join(&script))
-                .map_err(|cause| TrustError::Unreadable { script: script.clone(), cause })?;
-            stamps.files.insert(script.clone(), stamp);
-            scripts.insert(script, hash);
-        }
-        for folder in listing.folders {
-            if let Ok(stamp) = Stamp::of(&profile.dir.join(&folder)) {
-                stamps.folders.insert(folder, stamp);
+    pub fn of(profile: &Profile) -> Result<Self, TrustError> {
+        let mut scripts = BTreeMap::new();
+        for script in files_of(profile)? {
+            match file_hash(&profile.dir.join(&script)) {
+                Ok(hash) => drop(scripts.insert(script, hash)),
+                Err(cause) => return Err(TrustError::Unreadable { script, cause }),
             }
         }
-        let definition = content_hash(profile.source.as_bytes());
-        Ok((Self { definition, scripts }, stamps))
+        Ok(Self { definition: content_hash(profile.source.as_bytes()), scripts })
     }
 
     /// What is different in `now`; empty means that everything is as trusted.

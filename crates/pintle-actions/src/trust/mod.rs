@@ -1,6 +1,5 @@
 //! Trust by content: a script runs only as a person has accepted it (R10.9).
 
-mod file_hashes;
 mod fingerprint;
 
 use std::{
@@ -8,7 +7,7 @@ use std::{
     fs::{self, DirBuilder, File},
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::Arc,
 };
 
 use futures_util::future::BoxFuture;
@@ -17,7 +16,6 @@ use pintle_profile::{AGENT_FILE, Profile, typed};
 use serde_json::Value;
 
 use crate::BindError;
-pub use file_hashes::{FileHashes, Stamps};
 pub use fingerprint::{
     Change, ChangeKind, Fingerprint, LockError, MOST_FILES, TrustError, TrustLock, content_hash,
 };
@@ -26,7 +24,6 @@ pub use fingerprint::{
 pub struct Trust {
     profile: Profile,
     accepted: Option<Fingerprint>,
-    hashes: Mutex<FileHashes>,
 }
 
 impl Trust {
@@ -36,29 +33,19 @@ impl Trust {
     /// When the lock file cannot be used.
     pub fn read(data: &Path, profile: &Profile) -> Result<Self, BindError> {
         let accepted = read_lock(data)?.get(&key_of(profile)).cloned();
-        Ok(Self { profile: profile.clone(), accepted, hashes: Mutex::default() })
+        Ok(Self { profile: profile.clone(), accepted })
     }
 
-    /// Checks the files anew for every call: a script may change while the agent runs.
+    /// Reads the files anew for every call: a script may change while the agent runs.
     ///
     /// # Errors
     /// With what changed, if the profile is not as it was trusted.
     pub fn check(&self) -> Result<(), String> {
-        self.look().map(drop)
-    }
-
-    /// The same, and the state of the files, to be compared when the program has run.
-    ///
-    /// # Errors
-    /// With what changed, if the profile is not as it was trusted.
-    pub fn look(&self) -> Result<Stamps, String> {
         let Some(accepted) = &self.accepted else {
             return Err("this profile is not trusted yet".into());
         };
-        let mut hashes = self.hashes.lock().unwrap_or_else(PoisonError::into_inner);
-        let seen = Fingerprint::with_stamps(&self.profile, &mut hashes);
-        let (now, stamps) = seen.map_err(|e| e.to_string())?;
-        let Some(change) = accepted.diff(&now).into_iter().next() else { return Ok(stamps) };
+        let now = Fingerprint::of(&self.profile).map_err(|error| error.to_string())?;
+        let Some(change) = accepted.diff(&now).into_iter().next() else { return Ok(()) };
         let what = match change.kind {
             ChangeKind::Added => "is new since the profile was trusted",
             ChangeKind::Changed => "has changed since it was trusted",
@@ -66,25 +53,6 @@ impl Trust {
         };
         let advice = change.advice().map(|advice| format!(" ({advice})")).unwrap_or_default();
         Err(format!("`{}` {what}{advice}", change.what))
-    }
-
-    /// Whether nothing was touched since that check. The system starts a program by its name: the file that was checked is the
-    /// file that ran only if it stayed in its place. A program that has run cannot be undone, but its answer can be refused.
-    ///
-    /// # Errors
-    /// With the file or folder that was touched.
-    pub fn still(&self, seen: &Stamps) -> Result<(), String> {
-        let now = self.look()?;
-        if let Some(file) = seen.touched_file(&now) {
-            return Err(format!("`{file}` changed while the hook ran, so its answer was not used"));
-        }
-        match seen.touched_folder(&now) {
-            Some(folder) => Err(format!(
-                "a file appeared in `{}` and was removed while the hook ran, so its answer was not used",
-                folder.display()
-            )),
-            None => Ok(()),
-        }
     }
 
     fn failure(&self, why: &str) -> Failure {
@@ -98,49 +66,18 @@ impl Trust {
     }
 }
 
-/// A handler that runs only while its profile is as it was trusted, and is believed only if it stayed so.
+/// A handler that runs only while its profile is as it was trusted.
 pub(crate) struct Trusted<H> {
-    trust: Arc<Trust>,
-    handler: H,
-    /// Of a process that goes on running: the state of the files when it was first asked. A file that was put back since does
-    /// not show what the process was started from.
-    first: Option<OnceLock<Stamps>>,
-}
-
-impl<H> Trusted<H> {
-    pub(crate) fn new(trust: Arc<Trust>, handler: H) -> Self {
-        Self { trust, handler, first: None }
-    }
-
-    pub(crate) fn lasting(trust: Arc<Trust>, handler: H) -> Self {
-        Self { trust, handler, first: Some(OnceLock::new()) }
-    }
-
-    fn look(&self) -> Result<Stamps, String> {
-        let now = self.trust.look()?;
-        let Some(first) = &self.first else { return Ok(now) };
-        let first = first.get_or_init(|| now.clone());
-        match first.touched_file(&now) {
-            Some(file) => Err(format!(
-                "`{file}` has changed since the worker started; fix: start pintle again"
-            )),
-            None => Ok(now),
-        }
-    }
+    pub(crate) trust: Arc<Trust>,
+    pub(crate) handler: H,
 }
 
 impl<H: DynHandler> DynHandler for Trusted<H> {
     fn call(&self, event: DynEvent) -> BoxFuture<'static, Result<Value, Failure>> {
-        let seen = match self.look() {
-            Ok(seen) => seen,
-            Err(why) => return Box::pin(std::future::ready(Err(self.trust.failure(&why)))),
-        };
-        let (running, trust) = (self.handler.call(event), self.trust.clone());
-        Box::pin(async move {
-            let answer = running.await;
-            trust.still(&seen).map_err(|why| trust.failure(&why))?;
-            answer
-        })
+        match self.trust.check() {
+            Ok(()) => self.handler.call(event),
+            Err(why) => Box::pin(std::future::ready(Err(self.trust.failure(&why)))),
+        }
     }
 }
 
@@ -149,7 +86,7 @@ impl<H: DynHandler> DynHandler for Trusted<H> {
 /// # Errors
 /// When the lock file or a file of the profile cannot be read.
 pub fn changes(data: &Path, profile: &Profile) -> Result<Vec<Change>, BindError> {
-    let now = Fingerprint::of(profile, &mut FileHashes::default()).map_err(BindError::new)?;
+    let now = Fingerprint::of(profile).map_err(BindError::new)?;
     Ok(read_lock(data)?.changes(&key_of(profile), &now))
 }
 
@@ -179,7 +116,7 @@ pub fn accept(data: &Path, profile: &Profile) -> Result<(), BindError> {
     let turn = File::create(data.join("trust.lock"))?;
     turn.lock()?;
     let mut lock = read_lock(data)?;
-    let now = Fingerprint::of(profile, &mut FileHashes::default()).map_err(BindError::new)?;
+    let now = Fingerprint::of(profile).map_err(BindError::new)?;
     keep(data, profile, &now)?;
     lock.trust(key_of(profile), now);
     let path = data.join(TRUST_FILE);

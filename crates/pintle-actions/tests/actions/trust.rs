@@ -1,8 +1,6 @@
 //! Which files of a profile are hashed, and how a change of them shows (R10.9).
 
-use pintle_actions::trust::{
-    ChangeKind, FileHashes, Fingerprint, MOST_FILES, TrustLock, content_hash,
-};
+use pintle_actions::trust::{ChangeKind, Fingerprint, MOST_FILES, TrustLock, content_hash};
 use pintle_profile::Bounds;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -29,7 +27,7 @@ fn profile(agent: &str, files: &[(&str, &str)]) -> tempfile::TempDir {
 
 fn fingerprint(dir: &Path) -> Fingerprint {
     let profile = crate::load(dir).unwrap_or_else(|e| panic!("{e}"));
-    Fingerprint::of(&profile, &mut FileHashes::default()).unwrap()
+    Fingerprint::of(&profile).unwrap()
 }
 
 fn hashed(dir: &Path) -> Vec<String> {
@@ -155,10 +153,9 @@ fn every_file_under_hooks_is_hashed_and_nothing_else() {
 fn a_named_file_that_comes_later_shows() {
     let folder = profile(&hook(r#""argv": ["python3", "check.py"]"#), &[]);
     let loaded = crate::load(folder.path()).unwrap();
-    let mut hashes = FileHashes::default();
-    let trusted = Fingerprint::of(&loaded, &mut hashes).unwrap();
+    let trusted = Fingerprint::of(&loaded).unwrap();
     write(folder.path(), "check.py", "evil()");
-    let changes = trusted.diff(&Fingerprint::of(&loaded, &mut hashes).unwrap());
+    let changes = trusted.diff(&Fingerprint::of(&loaded).unwrap());
     assert_eq!((changes[0].what.as_str(), changes[0].kind), ("check.py", ChangeKind::Added));
 }
 
@@ -206,7 +203,7 @@ fn a_pipe_under_hooks_is_an_error_and_not_waited_for() {
     let pipe = folder.path().join("hooks/pipe");
     assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
     let profile = crate::load(folder.path()).unwrap();
-    let error = Fingerprint::of(&profile, &mut FileHashes::default()).unwrap_err().to_string();
+    let error = Fingerprint::of(&profile).unwrap_err().to_string();
     assert!(error.starts_with("`hooks/pipe` cannot be read"), "{error}");
 }
 
@@ -214,15 +211,14 @@ fn a_pipe_under_hooks_is_an_error_and_not_waited_for() {
 fn what_was_read_once_is_read_again_when_it_changed() {
     let folder = profile(&hook(r#""argv": ["sh", "hooks/a.sh"]"#), &[("hooks/a.sh", "exit 0\n")]);
     let profile = crate::load(folder.path()).unwrap();
-    let mut hashes = FileHashes::default();
-    let first = Fingerprint::of(&profile, &mut hashes).unwrap();
+    let first = Fingerprint::of(&profile).unwrap();
     let script = folder.path().join("hooks/a.sh");
     let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
     for text in ["exit 1\n", "exit 2\n", "exit 3\n"] {
         // The size is the same, and so is the date that anybody can set.
         std::fs::write(&script, text).unwrap();
         std::fs::File::options().write(true).open(&script).unwrap().set_modified(long_ago).unwrap();
-        let now = Fingerprint::of(&profile, &mut hashes).unwrap();
+        let now = Fingerprint::of(&profile).unwrap();
         assert_eq!(first.diff(&now).len(), 1);
         assert_eq!(now.scripts["hooks/a.sh"], content_hash(text.as_bytes()));
     }
@@ -246,7 +242,7 @@ fn a_hooks_folder_with_too_many_files_cannot_be_trusted() {
         std::fs::File::create(folder.path().join(format!("hooks/{number}.txt"))).unwrap();
     }
     let profile = crate::load(folder.path()).unwrap();
-    let error = Fingerprint::of(&profile, &mut FileHashes::default()).unwrap_err();
+    let error = Fingerprint::of(&profile).unwrap_err();
     let told = error.to_string();
     assert!(told.starts_with("`hooks/` has more than 50000 files"), "{told}");
 }
@@ -269,8 +265,7 @@ fn a_file_that_python_compiled_shows_when_it_comes_and_not_when_it_goes() {
     assert_eq!(littered.diff(&fingerprint(dir))[0].kind, ChangeKind::Changed);
     write(dir, "hooks/a.py~", "");
     let changes = littered.diff(&fingerprint(dir));
-    let copy = changes.iter().find(|change| change.what == "hooks/a.py~").unwrap();
-    assert!(copy.advice().unwrap().starts_with("an editor's copy"), "{copy:?}");
+    assert!(changes.iter().any(|change| change.what == "hooks/a.py~"), "{changes:?}");
 }
 
 #[test]

@@ -19,7 +19,6 @@ mod plugins;
 mod programs;
 mod reload;
 mod run;
-mod second_look;
 mod secrets;
 mod served;
 mod states;

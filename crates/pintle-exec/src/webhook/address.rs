@@ -26,35 +26,58 @@ pub(super) struct Target {
 
 impl Target {
     pub(super) fn parse(text: &str) -> Result<Self, WebhookError> {
-        let bad = |detail: &str| WebhookError::Url { url: text.into(), detail: detail.into() };
-        let url = Url::parse(text).map_err(|error| bad(&error.to_string()))?;
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(bad(
-                "a name or password in it is not allowed; sign the body with a secret instead",
-            ));
-        }
-        let loopback = match url.host() {
-            None => return Err(bad("it names no host")),
-            Some(Host::Domain(name)) => {
-                let name = name.strip_suffix('.').unwrap_or(name);
-                name == "localhost" || name.ends_with(".localhost")
-            }
-            Some(Host::Ipv4(ip)) => literal(ip.into()).map_err(|why| bad(&why))?,
-            Some(Host::Ipv6(ip)) => literal(ip.into()).map_err(|why| bad(&why))?,
-        };
-        match url.scheme() {
-            "https" => Ok(Self { url, loopback }),
-            "http" if loopback => Ok(Self { url, loopback }),
-            "http" => Err(bad("plain http goes to loopback only; use https")),
-            _ => Err(bad("use https, or http to loopback")),
-        }
+        let bad = |detail| WebhookError::Url { url: text.into(), detail };
+        let url = webhook_url(text).map_err(bad)?;
+        Ok(Self { loopback: says_loopback(&url), url })
     }
 }
 
-fn literal(ip: IpAddr) -> Result<bool, String> {
-    match forbidden(ip) {
-        Some(why) => Err(format!("{ip} is {why}")),
-        None => Ok(is_loopback(ip)),
+/// The URL of a webhook, if it may be one at all: https, or http to this machine; no user info, no forbidden address.
+///
+/// # Errors
+/// With what is wrong, in words that say how to fix it.
+pub fn webhook_url(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| {
+        format!("it is not a URL ({error}): write one like https://example.com/hook")
+    })?;
+    if !url.username().is_empty() || url.password().is_some() {
+        let why = "it carries a user name or password: sign the request with a secret instead";
+        return Err(why.into());
+    }
+    let refused = match url.host() {
+        None => return Err("it has no host: write one like https://example.com/hook".into()),
+        Some(Host::Domain(name)) => {
+            let metadata = ["metadata.google.internal", "metadata", "instance-data"];
+            let name = name.strip_suffix('.').unwrap_or(name);
+            metadata.contains(&name).then_some("a metadata service")
+        }
+        Some(Host::Ipv4(ip)) => forbidden(ip.into()),
+        Some(Host::Ipv6(ip)) => forbidden(ip.into()),
+    };
+    if let Some(what) = refused {
+        return Err(format!("it is {what}: a webhook must never go there"));
+    }
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if says_loopback(&url) => Ok(url),
+        "http" => {
+            Err("plain http is only for this machine (localhost, 127.0.0.1, [::1]): use https"
+                .into())
+        }
+        other => Err(format!("`{other}` is not a webhook's scheme: use https")),
+    }
+}
+
+/// Whether the URL itself says that it stays on this machine.
+fn says_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => {
+            let name = name.strip_suffix('.').unwrap_or(name);
+            name == "localhost" || name.ends_with(".localhost")
+        }
+        Some(Host::Ipv4(ip)) => is_loopback(ip.into()),
+        Some(Host::Ipv6(ip)) => is_loopback(ip.into()),
+        None => false,
     }
 }
 
@@ -80,7 +103,9 @@ pub(super) fn forbidden(ip: IpAddr) -> Option<&'static str> {
         Some("a cloud metadata address")
     } else if link_local {
         Some("a link-local address")
-    } else if ip.is_unspecified() || ip.is_multicast() || broadcast {
+    } else if ip.is_unspecified() {
+        Some("the address of no machine (this one is 127.0.0.1)")
+    } else if ip.is_multicast() || broadcast {
         Some("no address of a single host")
     } else if ip.is_loopback() && !is_loopback(written) {
         Some("another machine's address that looks like this one's")

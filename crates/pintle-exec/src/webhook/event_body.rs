@@ -71,15 +71,7 @@ impl PendingEvent {
         let Self { what, now, .. } = &self;
         let (secret, content_type, body) = match what {
             What::Event(event, origin) => {
-                let body = Body {
-                    v: 1,
-                    ts: if event.envelope.ts > 0 { event.envelope.ts } else { *now },
-                    profile: &origin.profile,
-                    event: event.point,
-                    context: Context { event, scrub: origin.scrub.as_ref() },
-                };
-                // A value that JSON cannot hold (there is none in an event) would leave an empty body, not a lost message.
-                let body = serde_json::to_string(&body).unwrap_or_default();
+                let body = event_body(event, &origin.profile, origin.scrub.as_ref());
                 (origin.secret.clone(), None, body)
             }
             What::Bytes { content_type, body } => {
@@ -98,6 +90,20 @@ impl PendingEvent {
             body,
         }
     }
+}
+
+/// The object that a webhook posts and a file of events gets: a reader of one can read the other (R10.5, R10.6).
+#[must_use]
+pub fn event_body(event: &DynEvent, profile: &str, scrub: Option<&Scrub>) -> String {
+    let body = Body {
+        v: 1,
+        ts: if event.envelope.ts > 0 { event.envelope.ts } else { now_millis() },
+        profile,
+        event: event.point,
+        context: Context { event, scrub },
+    };
+    // A value that JSON cannot hold (there is none in an event) would leave an empty body, not a lost message.
+    serde_json::to_string(&body).unwrap_or_default()
 }
 
 #[derive(Serialize)]

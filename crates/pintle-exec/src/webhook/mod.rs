@@ -31,7 +31,8 @@ use self::{
 use crate::spec::Scrub;
 
 pub use self::{
-    address::Lookup,
+    address::{Lookup, webhook_url},
+    event_body::event_body,
     journal::{KeptWebhooks, kept_webhooks},
 };
 

@@ -28,6 +28,12 @@ async fn https_goes_anywhere_and_http_to_loopback() {
         "http://127.1/",
         "http://[::1]:8080/",
         "http://LOCALHOST./",
+        "http://127.9.9.9/x",
+        "http://2130706433/x",
+        "http://0x7f000001/x",
+        "http://[::ffff:127.0.0.1]/x",
+        "https://192.168.1.1/",
+        "https://[2606:4700::1111]/",
     ] {
         try_url(url).unwrap_or_else(|error| panic!("{error}")); // R10.5
     }
@@ -67,6 +73,12 @@ async fn look_alikes_and_the_machines_own_addresses_are_refused() {
         "https://[fd20:ce::254]/",
         "https://[fd00:c1::a9fe:a9fe]/",
         "https://100.100.100.200/",
+        "https://192.0.0.192/",
+        "https://0.1.2.3/",
+        "https://[ff02::1]/",
+        "https://[::ffff:0:169.254.169.254]/",
+        "https://metadata.google.internal/",
+        "https://METADATA.google.internal./",
         "https://168.63.129.16/",
         "https://169.254.1.1/",
         "https://0.0.0.0/",

@@ -11,9 +11,8 @@
 //! - **path**: the fields that the tool declares as paths, with links and `..` resolved. A command without a `cwd` runs in
 //!   the workspace, so that is its path. A rule is a glob relative to the workspace, or absolute; `*` stays inside one folder,
 //!   `**` does not. A rule that matches a folder covers what is in it, and `src/**` covers `src` too.
-//!   Of a tool that declares none (an MCP server's, say) it is not known which fields are paths: there every text in the input
-//!   is taken for one, at any depth. So a deny rule holds whatever the field is called, and an allow rule lets a call through
-//!   only if all its texts are allowed paths; guard such a tool's other fields by a json rule.
+//!   Of a tool that declares none (an MCP server's, say) the fields `path`, `file_path`, `filePath` and `cwd` are looked at; guard
+//!   its other fields by a json rule.
 //! - **json**: a rule is `/pointer` (the field is there) or `/pointer=glob` (its text matches). In a list, a deny rule
 //!   looks for one matching element, an allow rule wants all to match.
 //!
@@ -51,7 +50,6 @@ mod operands;
 mod path;
 mod shell;
 mod standing;
-mod unknown_tools;
 
 use glob::Pattern;
 use schemars::JsonSchema;

@@ -21,11 +21,7 @@ impl<'a> Place<'a> {
 
     /// Whether the pattern may mean the place that the text names.
     pub(super) fn may_be(&self, pattern: &Pattern, text: &str) -> bool {
-        self.names(text, |name| pattern.matches(name))
-    }
-
-    /// Whether one of the ways to write the place is such a text.
-    fn names(&self, text: &str, is: impl Fn(&str) -> bool) -> bool {
+        let is = |name: &str| pattern.matches(name);
         is(text) || is(&normal(text)) || self.whole(text).iter().any(|name| is(name))
     }
 
@@ -106,15 +102,6 @@ pub(super) fn has_subcommands(program: &str) -> bool {
     HAVE_SUBCOMMANDS.contains(&program)
 }
 
-/// Words of these after which the one that says what they do is still to come.
-const LEAD_ON: &[(&str, &[&str])] = &[
-    ("docker", &["container", "image", "network", "system", "volume"]),
-    ("gcloud", &["alpha", "beta"]),
-    ("pnpm", &["m", "multi", "recursive"]),
-    ("podman", &["container", "image", "network", "system", "volume"]),
-    ("yarn", &["workspace", "workspaces"]),
-];
-
 /// What a command's first word is to a rule.
 #[derive(PartialEq)]
 enum First {
@@ -139,9 +126,7 @@ fn first_word(patterns: &[Pattern], command: &SimpleCommand) -> First {
     if text.contains(['/', '.', '*', '?', '[']) {
         return First::Operand;
     }
-    let leads = LEAD_ON.iter().find(|(name, _)| *name == program).map_or(&[][..], |(_, it)| it);
     match command.args.first() {
-        Some(Word::Literal(first)) if leads.contains(&first.as_str()) => First::Operand,
         // `cargo +nightly publish`
         Some(Word::Literal(first)) if first.starts_with('+') => First::Operand,
         Some(Word::Literal(first)) if !first.starts_with('-') && !wanted.matches(first) => {
@@ -248,10 +233,7 @@ fn operands_in_order(
         }
         let text = word.text();
         let is_option = text.starts_with('-') && text.len() > 1;
-        if place.may_be(pattern, text)
-            || could_find(word, pattern, place)
-            || (is_anything(word) && may_end_like(text, pattern))
-        {
+        if place.may_be(pattern, text) || (is_anything(word) && may_end_like(text, pattern)) {
             patterns.next();
             after_option = false;
             anywhere = true;
@@ -264,12 +246,4 @@ fn operands_in_order(
         }
     }
     patterns.peek().is_none()
-}
-
-/// Whether a file pattern in the command could find what the rule names.
-fn could_find(word: &Word, pattern: &Pattern, place: &Place<'_>) -> bool {
-    let plain = !pattern.as_str().contains(['*', '?', '[']);
-    let finds =
-        |name: &str| Pattern::new(name).map_or(true, |files| files.matches(pattern.as_str()));
-    word.is_dynamic() && plain && place.names(word.text(), finds)
 }

@@ -1,6 +1,6 @@
 //! Guards on resolved paths.
 
-use super::{PatternError, Refusal, glob_of_names, unknown_tools};
+use super::{PatternError, Refusal, glob_of_names};
 use crate::ToolSpec;
 use crate::paths::resolve;
 use crate::reach::Reach;
@@ -62,20 +62,6 @@ impl Rules {
                 return refusal;
             }
         }
-        let is_unknown = tool.paths.is_none();
-        if is_unknown {
-            for text in unknown_tools::paths(input) {
-                named = true;
-                let refusal = match unknown_tools::resolved(&text, workspace) {
-                    Ok(Some(path)) => self.judge_one(&path, workspace),
-                    Ok(None) => None,
-                    Err(why) => Some(unknown(&why)),
-                };
-                if refusal.is_some() {
-                    return refusal;
-                }
-            }
-        }
         if tool.runs_commands && input.get("cwd").is_none() {
             named = true;
             if let Some(refusal) = self.judge_one(workspace, workspace) {
@@ -83,7 +69,7 @@ impl Rules {
             }
         }
         // Where a tool may do without a path that it declares, no deny rule means that.
-        (!named && !may_name_none && (is_unknown || !self.allow.is_empty())).then(|| {
+        (!named && !may_name_none && (tool.paths.is_none() || !self.allow.is_empty())).then(|| {
             Refusal::unreadable("the call names no path, so the path guard cannot judge it")
         })
     }

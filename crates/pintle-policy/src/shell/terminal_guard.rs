@@ -5,7 +5,7 @@
 
 use super::options::may_be_long;
 use super::wrappers::is_shell;
-use super::{Redirect, SimpleCommand, Word, read};
+use super::{SimpleCommand, Word, read};
 use crate::paths::normal;
 use std::path::Path;
 
@@ -31,7 +31,6 @@ use Says::{Ask, Deny};
 const TABLE: &[Row] = &[
     ("*", |it| it.redirects_to(names_disk), Deny(OVERWRITES)),
     ("*", |it| it.redirects_to(names_vital_file), Deny(REPLACES)),
-    ("*", |it| it.empties_history(), Deny(WIPES)),
     ("rm", |it| it.recursive("rR") && it.names(names_vital), Deny(DELETES)),
     ("rm", |it| it.recursive("rR") && it.any(Line::is_above_workspace), Deny(DELETES_ABOVE)),
     ("rm", |it| it.has_long("no-preserve-root"), Deny("asks to delete the root folder")),
@@ -56,15 +55,7 @@ const TABLE: &[Row] = &[
     ("killall5", |_| true, Deny("ends every process")),
     ("chmod", |it| it.sets_user_id(), Deny("lets every user run a program with the rights of its owner (setuid)")),
     ("setcap", |it| !it.has("-r -v -h"), Deny("gives a program rights of the system's administrator")),
-    ("history", |it| it.has("-c -cw"), Deny(WIPES)),
-    ("rm shred truncate", |it| it.names(names_history), Deny(WIPES)),
-    ("psql mysql mariadb sqlite3 duckdb clickhouse-client", |it| it.destroys_data(), Deny("destroys data in a database")),
     ("git", |it| it.pushes_by_force(), Ask("overwrites what others have pushed")),
-    ("cargo npm pnpm yarn bun poetry uv hatch flit", |it| it.subcommand("publish") && !it.has_long("dry-run"), Ask(PUBLISHES)),
-    ("twine", |it| it.subcommand("upload"), Ask(PUBLISHES)),
-    ("gem", |it| it.subcommand("push"), Ask(PUBLISHES)),
-    ("mvn", |it| it.has("deploy"), Ask(PUBLISHES)),
-    ("curl wget http https nc ncat netcat scp sftp rsync gh aws gsutil rclone", |it| it.sends_credentials(), Ask("sends a file that looks like credentials")),
     ("ssh scp sftp mosh", |it| !it.has("-V"), Ask("works on another machine, which no sandbox here holds")),
 ];
 
@@ -73,8 +64,6 @@ const STOPS: &str = "stops the machine";
 const DELETES: &str = "deletes a folder the system or its user lives in";
 const DELETES_ABOVE: &str = "deletes a folder above the workspace";
 const REPLACES: &str = "replaces a file the system needs to start or to log in";
-const WIPES: &str = "wipes the history of a shell";
-const PUBLISHES: &str = "publishes a package, which cannot be taken back";
 
 /// What there is to say against `command`, started in `cwd`; the first row that fits says it, and a denial goes before a
 /// question.
@@ -189,11 +178,6 @@ impl Line<'_> {
         self.command.redirects.iter().any(|it| it.writes() && may_be(&it.target, is))
     }
 
-    fn empties_history(&self) -> bool {
-        let empties = |it: &Redirect| it.writes() && !it.operator.contains(">>");
-        self.command.redirects.iter().any(|it| empties(it) && may_be(&it.target, names_history))
-    }
-
     fn deletes_found(&self) -> bool {
         let words: Vec<&str> = self.args.iter().map(Word::text).collect();
         let runs = |pair: &[&str]| matches!(pair, [run, program] if run.starts_with("-exec") && is_one_of(file_name(program), "rm shred unlink"));
@@ -231,20 +215,6 @@ impl Line<'_> {
         })
     }
 
-    /// What stands after `-c`, `-e` and their like is SQL; `sqlite3` and `duckdb` take it as an operand.
-    fn destroys_data(&self) -> bool {
-        let plain = matches!(self.command.program(), Some("sqlite3" | "duckdb"));
-        let mut before = "";
-        self.args.iter().any(|word| {
-            let (text, option) = (word.text(), std::mem::replace(&mut before, word.text()));
-            let attached = text.split_once('=').filter(|(name, _)| is_one_of(name, SQL_OPTIONS));
-            match attached {
-                Some((_, sql)) => is_destructive_sql(sql),
-                None => (plain || is_one_of(option, SQL_OPTIONS)) && is_destructive_sql(text),
-            }
-        })
-    }
-
     fn pushes_by_force(&self) -> bool {
         let pushes = self.operands().take(2).any(|it| it == "push");
         let forced = |text: &str| {
@@ -253,30 +223,6 @@ impl Line<'_> {
                 || (text.starts_with('+') && text.len() > 1)
         };
         pushes && self.any(|_, it| forced(it.text()))
-    }
-
-    /// A file that is sent: curl's `@file`, wget's `--post-file`, what is redirected in, an operand of a program that copies.
-    fn sends_credentials(&self) -> bool {
-        let read_in = |it: &Redirect| it.operator == "<" && may_be(&it.target, names_credentials);
-        if self.command.redirects.iter().any(read_in) {
-            return true;
-        }
-        let mut before = "";
-        self.args.iter().any(|word| {
-            let (text, option) = (word.text(), std::mem::replace(&mut before, word.text()));
-            match self.command.program().unwrap_or_default() {
-                "curl" | "http" | "https" => {
-                    let sent = text.rsplit_once('@').map(|(_, file)| file);
-                    let uploaded = is_one_of(option, "-T --upload-file").then_some(text);
-                    sent.or(uploaded).is_some_and(names_credentials)
-                }
-                "wget" => ["--post-file=", "--body-file="]
-                    .iter()
-                    .any(|it| text.strip_prefix(it).is_some_and(names_credentials)),
-                // `-i key.pem` logs in with it.
-                _ => !is_one_of(option, "-i -e -o -F") && names_credentials(text),
-            }
-        })
     }
 
     fn is_above_workspace(&self, word: &Word) -> bool {
@@ -294,19 +240,6 @@ impl Line<'_> {
 
 /// Tests of `find` that choose some files: `find .. -name '*.pyc' -delete` leaves the folder.
 const SELECTS: &str = "-name -iname -path -ipath -regex -mtime -mmin -size -newer -empty";
-const SQL_OPTIONS: &str = "-c --command -e --execute -q --query";
-
-fn is_destructive_sql(text: &str) -> bool {
-    text.to_ascii_lowercase().split(';').any(|statement| {
-        let words: Vec<&str> = statement.split_whitespace().collect();
-        match words.as_slice() {
-            ["drop", "table" | "database" | "schema", ..] | ["truncate", _, ..] => true,
-            ["delete", "from", rest @ ..] => !rest.contains(&"where"),
-            _ => false,
-        }
-    })
-}
-
 fn is_one_of(text: &str, words: &str) -> bool {
     words.split_whitespace().any(|word| word == text)
 }
@@ -351,22 +284,6 @@ fn names_vital_file(text: &str) -> bool {
     const FOLDERS: [&str; 3] = ["/etc/sudoers.d/", "/etc/pam.d/", "/boot/"];
     let path = normal(text);
     is_one_of(&path, FILES) || FOLDERS.iter().any(|folder| path.starts_with(folder))
-}
-
-fn names_history(text: &str) -> bool {
-    is_one_of(file_name(text), ".bash_history .zsh_history .ash_history .sh_history fish_history")
-}
-
-fn names_credentials(text: &str) -> bool {
-    const NAMES: &str = ".env .netrc .npmrc .pypirc .pgpass .git-credentials credentials credentials.json id_rsa id_dsa id_ecdsa \
-        id_ed25519 kubeconfig secrets.yml secrets.yaml secrets.json";
-    const PLACES: [&str; 4] = [".ssh/id_", ".aws/", ".kube/config", ".docker/config.json"];
-    let name = file_name(text);
-    let is_example = ["example", "sample", "template"].iter().any(|it| name.ends_with(it));
-    is_one_of(name, NAMES)
-        || (name.starts_with(".env.") && !is_example)
-        || [".pem", ".p12", ".pfx", ".key"].iter().any(|end| name.ends_with(end))
-        || (PLACES.iter().any(|place| text.contains(place)) && !name.ends_with(".pub"))
 }
 
 fn file_name(text: &str) -> &str {

@@ -83,10 +83,6 @@ fn a_deny_rule_stops_the_command_however_it_is_written() {
         ("cargo publish", "cargo +nightly publish", true),
         ("cargo publish", "cargo +nightly build", false),
         ("cargo publish", "cargo build publish", false),
-        ("yarn publish", "yarn workspace x publish", true),
-        ("yarn publish", "yarn workspace x build", false),
-        ("pnpm publish", "pnpm recursive publish", true),
-        ("docker rm", "docker container rm x", true),
         ("git checkout main", "git checkout -f a main", true),
         ("git cherry-pick", "git commit -m \"$M\"", false),
         ("tool deploy", "tool now deploy", true),
@@ -207,14 +203,15 @@ fn a_guard_for_all_tools_lets_be_what_has_nothing_for_it_to_judge() {
         ("*", path, &["src"], "terminal", json!({ "command": "ls", "cwd": "src" }), false),
         ("*", path, &["."], "terminal", json!({ "command": "ls" }), false),
         ("*", path, &["**"], "terminal", json!({ "command": "ls" }), false),
-        // Nobody knows which texts are paths; a call without any names none.
         ("*", path, &["src"], "mcp__a__look", json!({ "n": 1 }), false),
-        ("*", path, &["src"], "mcp__a__look", json!({ "at": "src/a" }), false),
-        ("*", path, &["src"], "mcp__a__look", json!({ "for": "a word" }), true),
+        ("*", path, &["src"], "mcp__a__look", json!({ "path": "src/a" }), false),
+        ("*", path, &["src"], "mcp__a__look", json!({ "path": "a" }), true),
+        ("*", path, &["src"], "mcp__a__look", json!({ "for": "a word" }), false),
         ("mcp__a__*", path, &["src"], "mcp__a__look", json!({ "n": 1 }), true),
         ("mcp__a__*", path, &[], "mcp__a__look", json!({ "n": 1 }), true),
         ("mcp__a__*", path, &[], "mcp__a__look", json!({}), true),
-        ("mcp__a__*", path, &[], "mcp__a__look", json!({ "at": "a" }), false),
+        ("mcp__a__*", path, &[], "mcp__a__look", json!({ "at": "a" }), true),
+        ("mcp__a__*", path, &[], "mcp__a__look", json!({ "path": "a" }), false),
         ("list_dir", path, &[], "list_dir", json!({}), false),
     ];
     for (tools, kind, allow, tool, input, refused) in rows {
@@ -304,50 +301,19 @@ fn path_guards_see_through_links_and_dots() {
     assert!(judge(&deny, "x", &json!({ "filePath": "away/x" }), &work).is_some());
 }
 
-// R11.1: nobody knows which of a stranger's fields are paths.
+// R11.1: of a tool that declares no paths, the usual fields.
 #[test]
-fn a_path_guard_looks_at_every_text_of_a_tool_it_does_not_know() {
+fn a_path_guard_looks_at_the_usual_fields_of_a_tool_that_declares_none() {
     let folder = tempfile::tempdir().unwrap();
     let work = folder.path().canonicalize().unwrap();
     std::fs::create_dir_all(work.join("secrets")).unwrap();
     std::os::unix::fs::symlink("secrets", work.join("innocent")).unwrap();
-    let deny = guard(GuardKind::Path, &[], &["secrets"]);
-    let absolute = work.join("secrets/key").display().to_string();
-    let escaped = format!("FILE://localhost{}", absolute.replace("secrets", "%73ecrets"));
-    for input in [
-        json!({ "source": "a", "destination": "secrets/key" }),
-        json!({ "paths": ["a", "./src/../secrets/key"] }),
-        json!({ "uri": format!("file://{absolute}") }),
-        json!({ "uri": escaped }),
-        json!({ "target": "innocent/key" }),
-        json!({ "files": { "secrets/new": "x" } }),
-        json!({ "deep": [{ "down": [{ "at": absolute }] }] }),
-        json!({ "at": " secrets/key\n" }),
-        json!({ "at": "~/key" }),
-        json!(["secrets"]),
-    ] {
-        assert!(judge(&deny, "files__copy", &input, &work).is_some(), "{input}");
+    let deny = Guard::new("*", GuardKind::Path, &[], &["secrets".into()], "").unwrap();
+    for input in [json!({ "path": "innocent/key" }), json!({ "file_path": "a/../secrets/key" })] {
+        assert!(judge(&deny, "mcp__a__copy", &input, &work).is_some(), "{input}");
     }
-    for input in [
-        json!({ "source": "a", "text": "no secrets here" }),
-        json!({ "n": 1 }),
-        json!({ "at": "" }),
-    ] {
-        assert_eq!(judge(&deny, "files__copy", &input, &work), None, "{input}");
-    }
-    let known = json!({ "path": "a", "content": "secrets" });
-    assert_eq!(judge(&deny, "write_file", &known, &work), None, "its fields are known");
-
-    let allow = guard(GuardKind::Path, &["src"], &[]);
-    assert_eq!(
-        judge(&allow, "files__copy", &json!({ "from": "src/a", "to": ["src/b"] }), &work),
-        None
-    );
-    for input in
-        [json!({ "from": "src/a", "to": "b" }), json!({ "from": "src/a", "why": "a word" })]
-    {
-        assert!(judge(&allow, "files__copy", &input, &work).is_some(), "{input}");
-    }
+    let other = json!({ "path": "a", "text": "secrets" });
+    assert_eq!(judge(&deny, "mcp__a__copy", &other, &work), None);
 }
 
 // P2: a name that is no UTF-8 passes no guard that a readable name would not.

@@ -20,9 +20,8 @@ fn server(server: Value) -> Value {
     json!({ "mcpServers": { "a": server } })
 }
 
-fn wrong() -> Vec<Value> {
-    let save = |path: &str| call(json!({ "action": "save_json", "path": path }));
-    let post = |url: &str| call(json!({ "action": "webhook", "url": url }));
+/// What has another shape than a profile: an editor marks it.
+fn misshapen() -> Vec<Value> {
     let command = |rest: Value| {
         let mut action = json!({ "action": "command" });
         action.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
@@ -30,23 +29,11 @@ fn wrong() -> Vec<Value> {
     };
     vec![
         json!([]),
-        json!({ "name": "" }),
-        json!({ "name": " " }),
-        json!({ "name": "a\nb" }),
         json!({ "name": null }),
         json!({ "nmae": "a" }),
-        json!({ "model": "" }),
-        json!({ "personality": "" }),
-        json!({ "personalities": { "": { "prompt": "a" } } }),
         json!({ "personalities": { "a": { "tools": ["*"] } } }),
-        json!({ "personalities": { "a": { "prompt": "a", "tools": [""] } } }),
-        json!({ "tools": { "allow": [""] } }),
         json!({ "security": { "approvers": [] } }),
         json!({ "security": { "approvalTimeoutMs": 0 } }),
-        json!({ "security": { "workspace": "" } }),
-        json!({ "security": { "workspace": "/" } }),
-        json!({ "security": { "workspace": ".." } }),
-        json!({ "security": { "workspace": "~/x" } }),
         json!({ "limits": { "maxTurns": 0 } }),
         json!({ "limits": { "maxTurns": 1.5 } }),
         json!({ "limits": { "maxTurns": 4_294_967_296_u64 } }),
@@ -58,18 +45,58 @@ fn wrong() -> Vec<Value> {
         at("onStart", json!({ "action": "log", "tools": ["*"] })),
         at("onModelEnd", json!({ "action": "save_json", "path": "x", "tools": ["*"] })),
         at("onToolcall", json!({ "action": "log" })),
-        call(json!({ "action": "log", "name": "" })),
-        call(json!({ "action": "log", "name": " \u{a0}" })),
         call(json!({ "action": "log", "level": "loud" })),
-        call(json!({ "action": "log", "tools": [""] })),
         call(json!({ "tools": ["*"] })),
         command(json!({})),
-        command(json!({ "command": "" })),
         command(json!({ "command": "true", "argv": ["true"] })),
         command(json!({ "argv": [] })),
-        command(json!({ "argv": [""] })),
         command(json!({ "command": "true", "timeoutMs": 0 })),
         command(json!({ "command": "true", "timeoutMs": 100_000_000_000_000_000_u64 })),
+        json!({ "policies": [{ "tool": "mail", "kind": "json", "deny": ["to=x"] }] }),
+        server(json!({})),
+        server(json!({ "command": "x", "url": "https://x.example" })),
+        server(json!({ "url": "https://x.example", "args": ["x"] })),
+        command(json!({ "command": "true", "sandbox": "machine" })),
+        command(json!({ "command": "true", "sandbox": true })),
+        server(json!({ "command": "x", "zone": "external" })),
+        server(json!({ "url": "https://x.example", "zone": "network" })),
+        json!({ "sandbox": "build" }),
+        json!({ "sandbox": { "write": ["x"] } }),
+        // R10.11: what nothing serves.
+        json!({ "channels": { "c": { "kind": "console" } } }),
+        guard(json!({})),
+        guard(json!({ "deny": [] })),
+        guard(json!({ "allow": [], "deny": [] })),
+    ]
+}
+
+/// What texts say, which is left to the reader.
+fn badly_worded() -> Vec<Value> {
+    let save = |path: &str| call(json!({ "action": "save_json", "path": path }));
+    let post = |url: &str| call(json!({ "action": "webhook", "url": url }));
+    let command = |rest: Value| {
+        let mut action = json!({ "action": "command" });
+        action.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        call(action)
+    };
+    vec![
+        json!({ "name": "" }),
+        json!({ "name": " " }),
+        json!({ "name": "a\nb" }),
+        json!({ "model": "" }),
+        json!({ "personality": "" }),
+        json!({ "personalities": { "": { "prompt": "a" } } }),
+        json!({ "personalities": { "a": { "prompt": "a", "tools": [""] } } }),
+        json!({ "tools": { "allow": [""] } }),
+        json!({ "security": { "workspace": "" } }),
+        json!({ "security": { "workspace": "/" } }),
+        json!({ "security": { "workspace": ".." } }),
+        json!({ "security": { "workspace": "~/x" } }),
+        call(json!({ "action": "log", "name": "" })),
+        call(json!({ "action": "log", "name": " \u{a0}" })),
+        call(json!({ "action": "log", "tools": [""] })),
+        command(json!({ "command": "" })),
+        command(json!({ "argv": [""] })),
         save(""),
         save("/x.log"),
         save("~/x.log"),
@@ -101,34 +128,19 @@ fn wrong() -> Vec<Value> {
         post("https://224.0.0.1:80"),
         post("https://metadata.google.internal"),
         server(json!({ "url": "http://0.0.0.0/" })),
-        json!({ "policies": [{ "tool": "mail", "kind": "json", "deny": ["to=x"] }] }),
         post("x"),
         post("ftp://x.example"),
         post("http://x.example/"),
         post("http://localhost.x.example/"),
         call(json!({ "action": "webhook", "url": "https://x.example", "secretEnv": "a-b" })),
-        server(json!({})),
         server(json!({ "command": "" })),
-        server(json!({ "command": "x", "url": "https://x.example" })),
-        server(json!({ "url": "https://x.example", "args": ["x"] })),
         server(json!({ "url": "ftp://x.example" })),
         server(json!({ "command": "x", "env": { "": "x" } })),
-        command(json!({ "command": "true", "sandbox": "machine" })),
-        command(json!({ "command": "true", "sandbox": true })),
-        server(json!({ "command": "x", "zone": "external" })),
-        server(json!({ "url": "https://x.example", "zone": "network" })),
-        json!({ "sandbox": "build" }),
-        json!({ "sandbox": { "write": ["x"] } }),
         json!({ "sandbox": { "protect": ["/etc"] } }),
         json!({ "sandbox": { "protect": ["a/../.."] } }),
         json!({ "sandbox": { "protect": ["*.tf"] } }),
         json!({ "sandbox": { "secrets": ["~/.env"] } }),
         json!({ "sandbox": { "secrets": [""] } }),
-        // R10.11: what nothing serves.
-        json!({ "channels": { "c": { "kind": "console" } } }),
-        guard(json!({})),
-        guard(json!({ "deny": [] })),
-        guard(json!({ "allow": [], "deny": [] })),
         json!({ "policies": [{ "tool": "", "kind": "shell", "deny": ["rm"] }] }),
     ]
 }
@@ -188,7 +200,7 @@ fn right() -> Vec<Value> {
     ]
 }
 
-fn check(documents: Vec<Value>, expected: bool) {
+fn check(documents: Vec<Value>, by_schema: bool, by_reader: bool) {
     let schema = crate::agent_schema();
     jsonschema::meta::validate(&schema).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
@@ -196,16 +208,17 @@ fn check(documents: Vec<Value>, expected: bool) {
     for document in documents {
         std::fs::write(folder.path().join("agent.json"), document.to_string()).unwrap();
         let found = (validator.is_valid(&document), crate::load(folder.path()).is_ok());
-        assert_eq!(found, (expected, expected), "by schema, by reader: {document}");
+        assert_eq!(found, (by_schema, by_reader), "by schema, by reader: {document}");
     }
 }
 
 #[test]
-fn what_the_reader_refuses_an_editor_marks() {
-    check(wrong(), false);
+fn an_editor_marks_a_wrong_shape_and_leaves_texts_to_the_reader() {
+    check(misshapen(), false, false);
+    check(badly_worded(), true, false);
 }
 
 #[test]
 fn what_the_reader_takes_an_editor_leaves_alone() {
-    check(right(), true);
+    check(right(), true, true);
 }

@@ -129,8 +129,6 @@ fn cases() -> Vec<(&'static str, String)> {
         ("command_missing_script", command(r#""argv": ["hooks/missing.sh"]"#)),
         ("command_outside_script", command(r#""command": "../evil.sh --now""#)),
         ("command_absolute_script", command(r#""argv": ["/usr/local/evil.sh"]"#)),
-        ("command_unparsable", command(r#""command": "echo 'open""#)),
-        ("command_decided_at_run_time", command(r#""command": "$HOOK run""#)),
         ("command_timeout_zero", command(r#""argv": ["true"], "timeoutMs": 0"#)),
         ("command_timeout_text", command(r#""argv": ["true"], "timeoutMs": "500""#)),
         (
@@ -260,21 +258,46 @@ fn an_error_has_file_line_column_and_help() {
     assert_eq!(error.helps, ["did you mean `name`?"]);
 }
 
-/// What no schema can say: it depends on the folder, on another field, or on a grammar of its own. The schema's description
-/// says so too.
-const LEFT_TO_THE_READER: [&str; 12] = [
-    "command_decided_at_run_time",
+/// What the schema leaves to the reader: what a text says. The schema's description says so too.
+const LEFT_TO_THE_READER: [&str; 38] = [
+    "addresses_of_nobody_and_of_all",
+    "bad_glob",
+    "command_absolute_script",
     "command_missing_script",
     "command_outside_script",
-    "command_unparsable",
     "duplicate_field",
     "guard_rule_with_a_pipe",
+    "hidden_character",
+    "mcp_bad_scheme",
     "mcp_env_that_names_no_variable",
+    "mcp_to_metadata",
+    "mcp_to_nobody",
     "missing_personality",
+    "name_is_empty",
+    "name_on_two_lines",
+    "program_with_a_nul",
+    "prompt_that_is_turned_around",
+    "sandbox_of_other_places",
+    "save_absolute",
     "save_among_the_scripts",
     "save_dot_dot",
+    "save_named_like_a_program",
+    "save_over_agent_json",
+    "save_over_script",
+    "save_through_a_file",
     "save_through_link",
+    "save_to_a_name_too_long",
+    "save_to_folder",
+    "save_to_what_somebody_runs",
+    "save_with_a_nul",
     "two_hooks_of_one_name",
+    "webhook_not_a_url",
+    "webhook_plain_http",
+    "webhook_secret_value",
+    "webhook_to_metadata",
+    "webhook_with_password",
+    "workspace_is_the_machine",
+    "workspace_outside",
 ];
 
 #[test]
@@ -288,4 +311,15 @@ fn an_editor_marks_every_broken_profile_that_a_schema_can_tell() {
         cases.filter(|(_, source)| passes(source)).map(|(name, _)| name).collect();
     left.sort_unstable();
     assert_eq!(left, LEFT_TO_THE_READER);
+}
+
+// R8.3: any line is the shell's to read.
+#[test]
+fn a_line_that_is_not_understood_and_a_program_decided_at_run_time_load() {
+    for line in ["echo 'open", "$HOOK run", "$HOME/bin/check --now"] {
+        let folder = tempfile::tempdir().unwrap();
+        let source = command(&format!(r#""command": "{line}""#));
+        std::fs::write(folder.path().join("agent.json"), source).unwrap();
+        assert_eq!(crate::load(folder.path()).unwrap().hooks.len(), 1, "{line}");
+    }
 }

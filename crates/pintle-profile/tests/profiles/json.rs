@@ -93,3 +93,12 @@ fn a_hostile_file_takes_no_longer_than_a_long_one() {
         assert!(read_json(&file).is_err());
     }
 }
+
+// The brackets that are added to read on are no part of the file.
+#[test]
+fn an_error_about_lists_that_are_not_closed_is_drawn_inside_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("agent.json"), "{\n  \"plugins\": [[").unwrap();
+    let drawn = crate::load(folder.path()).unwrap_err().render(false);
+    assert!(drawn.contains("must be a string in quotes, not a list"), "{drawn}");
+}
