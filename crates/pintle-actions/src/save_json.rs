@@ -6,7 +6,6 @@ use std::{
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt};
@@ -14,7 +13,7 @@ use cap_std::{
     ambient_authority,
     fs::{Dir, OpenOptions, OpenOptionsExt},
 };
-use pintle::{DynEvent, Failure};
+use pintle::{DynEvent, Failure, now_ms};
 use pintle_policy::{normal, resolve};
 use pintle_profile::{
     ActionCheck, HOOKS_FOLDER, Hook, Node, Problem, Profile, bad_inner_path, pattern,
@@ -283,9 +282,4 @@ fn is_whole(file: &mut File, length: u64) -> std::io::Result<bool> {
     file.seek(SeekFrom::Start(last))?;
     file.read_exact(&mut end)?;
     Ok(end == *b"\n")
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
