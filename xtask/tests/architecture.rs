@@ -8,10 +8,14 @@
     missing_docs
 )]
 
+#[path = "architecture/four_tasks.rs"]
+mod four_tasks;
 #[path = "architecture/public_api.rs"]
 mod public_api;
 #[path = "architecture/publishing.rs"]
 mod publishing;
+#[path = "architecture/wire_names.rs"]
+mod wire_names;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -322,52 +326,6 @@ fn every_point_has_its_schema_and_its_docs() {
             "schemas/points has no schema of `{name}`; `cargo xtask update` writes it"
         );
     }
-}
-
-/// Every name that a schema gives to a field, as `FILE: name`.
-fn names_in(file: &str, schema: &Value, names: &mut BTreeSet<String>) {
-    match schema {
-        Value::Object(fields) => {
-            for (key, value) in fields {
-                if let ("properties", Value::Object(properties)) = (key.as_str(), value) {
-                    names.extend(properties.keys().map(|name| format!("{file}: {name}")));
-                }
-                names_in(file, value, names);
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| names_in(file, item, names)),
-        _ => {}
-    }
-}
-
-/// A name on the wire is a promise: adding one is a line in this list, removing one breaks programs that others wrote.
-#[test]
-fn the_names_on_the_wire_are_the_ones_that_were_promised() {
-    let mut names = BTreeSet::new();
-    for file in files().filter(|path| path.starts_with("schemas/") && path.ends_with(".json")) {
-        let schema = serde_json::from_str(&read(&file)).unwrap();
-        names_in(
-            file.trim_start_matches("schemas/").trim_end_matches(".json"),
-            &schema,
-            &mut names,
-        );
-    }
-    assert!(names.len() > 100, "the schemas are found: {}", names.len());
-    let list: String = names.iter().map(|name| format!("{name}\n")).collect();
-    let path = root().join("schemas/wire-names.txt");
-    if std::env::var_os("PINTLE_UPDATE").is_some() {
-        fs::write(&path, &list).unwrap();
-    }
-    let promised = fs::read_to_string(&path).unwrap_or_default();
-    let differ: Vec<&str> = {
-        let (now, then): (BTreeSet<_>, BTreeSet<_>) =
-            (list.lines().collect(), promised.lines().collect());
-        now.symmetric_difference(&then).copied().collect()
-    };
-    assert!(
-        differ.is_empty(),
-        "these names changed (`cargo xtask update` writes the list): {differ:#?}"
-    );
 }
 
 #[test]

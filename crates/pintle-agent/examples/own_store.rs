@@ -14,7 +14,7 @@ use pintle_agent::{Message, store::*, testing::MemoryStore};
 struct Redacting(Arc<dyn Store>);
 
 fn redact(message: &mut Message) {
-    let (Message::User { text } | Message::Assistant { text, .. }) = message else { return };
+    let (Message::User { text, .. } | Message::Assistant { text, .. }) = message else { return };
     let is_card = |word: &str| word.len() >= 13 && word.bytes().all(|byte| byte.is_ascii_digit());
     let words: Vec<&str> =
         text.split(' ').map(|word| if is_card(word) { "[card]" } else { word }).collect();
@@ -82,11 +82,11 @@ async fn main() -> Result<(), StoreError> {
     let store: Arc<dyn Store> = Arc::new(Redacting(Arc::new(MemoryStore::default())));
     let session = store.open(NewSession { key: "shop".into(), ..NewSession::default() }).await?;
     let claim = store.claim(&session).await?;
-    let text = "my card is 4111111111111111 thanks".into();
-    let said = NewMessage { run_id: "run".into(), message: Message::User { text } };
+    let message = Message::user("my card is 4111111111111111 thanks");
+    let said = NewMessage { run_id: "run".into(), message };
     store.append(&claim, vec![said]).await?;
     let kept = &store.history(&session.id).await?[0].message;
-    assert_eq!(*kept, Message::User { text: "my card is [card] thanks".into() });
+    assert_eq!(*kept, Message::user("my card is [card] thanks"));
     Ok(())
 }
 

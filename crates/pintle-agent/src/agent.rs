@@ -153,7 +153,7 @@ impl Agent {
             platform: session.platform.clone(),
             parent_session_id: session.parent.clone(),
             trace_id: run::new_id(),
-            ts: run::now_ms(),
+            ts: pintle::now_ms(),
             ..Envelope::default()
         };
         let _turn = self.turn_in(&session.id).lock_owned().await;

@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use pintle::{
     Envelope, HandlerOutcome, HandlerRecord, ModelKind,
-    points::{CompactionReason, ToolOutcome, Untrusted},
+    points::{CompactionReason, LlmUsage, ToolOutcome, Untrusted},
 };
 use pintle_sandbox::{Grant, HostUse, ProtectedChange, Refused};
 use serde::{Serialize, Serializer};
@@ -196,16 +196,9 @@ pub enum RunEventKind {
     /// A model request completed.
     #[serde(rename = "usage")]
     Usage {
-        /// Tokens read.
-        input_tokens: u64,
-        /// Tokens written.
-        output_tokens: u64,
-        /// Of the tokens read, those that came from the provider's cache.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        cache_read_tokens: Option<u64>,
-        /// The price, when it is known.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        cost_usd: Option<f64>,
+        /// Its tokens and its cost.
+        #[serde(flatten)]
+        usage: LlmUsage,
         /// How long it took.
         duration_ms: u64,
     },

@@ -21,6 +21,9 @@ mod memory;
 mod personality;
 mod policy;
 mod prompt;
+#[cfg(test)]
+#[path = "../tests/run/random.rs"]
+mod random;
 mod reminders;
 mod rule;
 mod run;
@@ -32,6 +35,7 @@ mod tool;
 mod toolbox;
 mod untrusted;
 
+pub use pintle::now_ms;
 pub use pintle::points::{LlmUsage, Message, PersonalityConfig, ToolCall, ToolResult};
 pub use pintle_policy::{ToolSpec, Zone};
 pub use pintle_sandbox::Refused;
@@ -55,7 +59,7 @@ pub use prompt::{PreviewError, PromptPart, PromptPreview, SAFETY_PRELUDE};
 pub use rule::{ApprovalRule, StandingRule};
 pub use run::{
     CallVerdict, Finding, Finished, JudgedCall, JudgedStep, PermittedCall, RecordedCall, Run,
-    RunRequest, delegate_spec, now_ms,
+    RunRequest, delegate_spec,
 };
 pub use store::{Claim, NewMessage, NewSession, Session, Store, StoreError, StoredMessage};
 pub use tickets::{

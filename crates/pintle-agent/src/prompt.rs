@@ -160,7 +160,7 @@ impl Agent {
             personality_id: Some(personality.id.clone()),
             platform: "cli".into(),
             trace_id: crate::run::new_id(),
-            ts: crate::run::now_ms(),
+            ts: pintle::now_ms(),
             ..Envelope::default()
         };
         let cx = Cx::new(envelope, personality.plugin_filter()).observed_by(Arc::new(sink));

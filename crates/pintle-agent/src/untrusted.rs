@@ -87,7 +87,7 @@ fn without_tags(text: &str) -> String {
 /// Fences what came from outside, in the messages of a request.
 pub(crate) fn fence_results(messages: &mut [Message]) {
     let results = messages.iter_mut().flat_map(|message| match message {
-        Message::ToolResults { results } => results.as_mut_slice(),
+        Message::ToolResults { results, .. } => results.as_mut_slice(),
         Message::User { .. } | Message::Assistant { .. } => &mut [],
     });
     for result in results {
@@ -134,13 +134,13 @@ impl ReadOutside {
     pub(crate) fn add_messages(&self, messages: &[Message]) {
         for message in messages {
             match message {
-                Message::ToolResults { results } => {
+                Message::ToolResults { results, .. } => {
                     results
                         .iter()
                         .filter_map(|it| it.untrusted.clone())
                         .for_each(|it| self.add(it));
                 }
-                Message::User { text } => {
+                Message::User { text, .. } => {
                     if let Some((from, ..)) = parts(text) {
                         self.add(Untrusted::default().from(from));
                     }
@@ -161,7 +161,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::ProposedCall;
+    use crate::{ProposedCall, random::cases};
 
     /// Text as an attacker would write it: pieces of fences, also of its own.
     fn hostile() -> impl Strategy<Value = String> {
@@ -179,6 +179,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(cases(256))]
+
         #[test]
         fn no_text_closes_its_fence(text in hostile(), from in hostile()) {
             let fenced = fence(&text, &from);

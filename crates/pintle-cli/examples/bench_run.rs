@@ -350,8 +350,8 @@ async fn long_session(workspace: &Path) -> (Duration, Duration) {
 fn message(n: usize) -> Message {
     let text = format!("message {n}: {}", "some words ".repeat(20));
     match n % 2 {
-        0 => Message::User { text },
-        _ => Message::Assistant { text, tool_calls: Vec::new() },
+        0 => Message::user(text),
+        _ => Message::assistant(text, Vec::new()),
     }
 }
 

@@ -96,7 +96,7 @@ async fn classified(llm: &Arc<dyn Llm>, text: &str, from: &str) -> Result<Verdic
 async fn answer(llm: &Arc<dyn Llm>, text: &str, from: &str) -> Result<String, LlmError> {
     let request = LlmRequest {
         system: SYSTEM.into(),
-        messages: vec![Message::User { text: fence(text, from) }],
+        messages: vec![Message::user(fence(text, from))],
         tools: Vec::new(),
         max_tokens: None,
     };

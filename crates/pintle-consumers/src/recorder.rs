@@ -48,8 +48,9 @@ impl Recorder {
                 personality: envelope.personality_id.clone(),
                 judged_by: self.judged_by.clone(),
             })),
-            RunEventKind::Usage { input_tokens, output_tokens, cost_usd, .. } => {
-                self.add(run_id, *input_tokens, *output_tokens, cost_usd.unwrap_or_default());
+            RunEventKind::Usage { usage, .. } => {
+                let cost_usd = usage.cost_usd.unwrap_or_default();
+                self.add(run_id, usage.input_tokens, usage.output_tokens, cost_usd);
             }
             _ => {}
         }

@@ -80,14 +80,14 @@ async fn run(spec: &CommandSpec, event: &DynEvent) -> Result<Value, Failure> {
     let session = event.envelope.session_id.as_deref().unwrap_or_default();
     let (mut process, pipes) =
         spawn(spec, [("PINTLE_EVENT", event.point), ("PINTLE_SESSION_ID", session)])?;
-    let said = timeout(spec.timeout, converse(&mut process, pipes, &context, event.model)).await;
+    let output = timeout(spec.timeout, converse(&mut process, pipes, &context, event.model)).await;
     let mut report = process.report();
     let mut stderr = String::new();
-    let answer = match said {
-        Ok(Ok(said)) => {
+    let answer = match output {
+        Ok(Ok(output)) => {
             report = process.exited().await;
-            stderr = String::from_utf8_lossy(&said.stderr.kept).into_owned();
-            said.answer(event.model)
+            stderr = String::from_utf8_lossy(&output.stderr.kept).into_owned();
+            output.answer(event.model)
         }
         Ok(Err(failure)) => Err(failure),
         Err(_) => Err(Failure::new(
@@ -103,13 +103,13 @@ async fn run(spec: &CommandSpec, event: &DynEvent) -> Result<Value, Failure> {
 }
 
 /// What a command that has exited leaves to judge.
-struct Said {
+struct CommandOutput {
     status: ExitStatus,
     stdout: Capture,
     stderr: Capture,
 }
 
-impl Said {
+impl CommandOutput {
     /// The exit code first: no stdout can loosen it.
     fn answer(self, model: ModelKind) -> Result<Value, Failure> {
         let kind = match (self.status.code(), self.status.signal()) {
@@ -123,7 +123,7 @@ impl Said {
     }
 }
 
-impl Said {
+impl CommandOutput {
     /// What stdout makes of an exit 0.
     fn tightened(self, model: ModelKind) -> Result<Value, Failure> {
         if model == ModelKind::Gate && self.stdout.lost_verdict {
@@ -148,7 +148,7 @@ async fn converse(
     Pipes { stdin, stdout: mut out, stderr: err }: Pipes,
     context: &[u8],
     model: ModelKind,
-) -> Result<Said, Failure> {
+) -> Result<CommandOutput, Failure> {
     let (mut stdout, mut stderr) = (Capture::default(), Capture::default());
     let status = {
         let mut streams = pin!(async {
@@ -178,13 +178,13 @@ async fn converse(
             Failure::new(FailureKind::Gone, format!("cannot wait for it: {error}"))
         })?
     };
-    let mut said = Said { status, stdout, stderr };
-    if said.may_still_decide(model)
-        && let Ok(ended) = timeout(VERDICT_GRACE, said.stdout.drain(out)).await
+    let mut output = CommandOutput { status, stdout, stderr };
+    if output.may_still_decide(model)
+        && let Ok(ended) = timeout(VERDICT_GRACE, output.stdout.drain(out)).await
     {
         ended.map_err(|flood| too_much(flood, "stdout"))?;
     }
-    Ok(said)
+    Ok(output)
 }
 
 /// Writes the context. A process that does not read all of it has not failed (`EPIPE`): its exit code decides.

@@ -202,7 +202,7 @@ impl State {
 }
 
 /// An answer that is not yet tied to an approver.
-pub(crate) struct Said {
+pub(crate) struct ApprovalReply {
     pub(crate) id: String,
     pub(crate) args_hash: String,
     pub(crate) decision: Decision,
@@ -210,13 +210,13 @@ pub(crate) struct Said {
 }
 
 /// The result of an answer.
-pub(crate) enum Answered {
+pub(crate) enum ReplyResult {
     By(AnswerResult),
     /// The person who asked for the call cannot approve it.
     Requester,
 }
 
-impl Answered {
+impl ReplyResult {
     pub(crate) fn in_words(&self) -> String {
         match self {
             Self::Requester => "You asked for this, so another approver has to approve it.".into(),
@@ -249,25 +249,25 @@ impl Gateway {
     pub(crate) async fn answer(
         &self,
         identities: &[String],
-        said: Said,
-    ) -> Result<Answered, StoreError> {
+        reply: ApprovalReply,
+    ) -> Result<ReplyResult, StoreError> {
         let store = &self.inner.store;
         store.expire_approvals().await?;
-        let Some(approval) = store.approval(&said.id).await? else {
-            return Ok(Answered::By(AnswerResult::Unknown));
+        let Some(approval) = store.approval(&reply.id).await? else {
+            return Ok(ReplyResult::By(AnswerResult::Unknown));
         };
         let by = identities.iter().find(|identity| approval.may_be_answered_by(identity));
-        let Some(by) = by else { return Ok(Answered::By(AnswerResult::NotAllowed)) };
-        if matches!(said.decision, Decision::Approve(_)) && *by == approval.requested_by {
-            return Ok(Answered::Requester);
+        let Some(by) = by else { return Ok(ReplyResult::By(AnswerResult::NotAllowed)) };
+        if matches!(reply.decision, Decision::Approve(_)) && *by == approval.requested_by {
+            return Ok(ReplyResult::Requester);
         }
-        let (id, by) = (said.id.clone(), by.clone());
+        let (id, by) = (reply.id.clone(), by.clone());
         let answer = Answer {
-            id: said.id,
-            args_hash: said.args_hash,
+            id: reply.id,
+            args_hash: reply.args_hash,
             by,
-            decision: said.decision,
-            reason: said.reason,
+            decision: reply.decision,
+            reason: reply.reason,
         };
         let result = store.answer_approval(answer).await?;
         if let AnswerResult::Accepted(_) = &result {
@@ -275,7 +275,7 @@ impl Gateway {
             self.inner.queues.wake(&id).await?;
             self.inner.work.notify_one();
         }
-        Ok(Answered::By(result))
+        Ok(ReplyResult::By(result))
     }
 
     /// A person pressed a button under a question.
@@ -287,7 +287,7 @@ impl Gateway {
         let Some(approval) = self.inner.store.approval(id).await? else {
             return Ok("No question has this id.".into());
         };
-        let said = Said {
+        let reply = ApprovalReply {
             id: id.to_string(),
             args_hash: approval.args_hash.clone(),
             decision: match word {
@@ -297,7 +297,7 @@ impl Gateway {
             reason: None,
         };
         let identity = format!("{}:{}", press.platform, press.sender_id);
-        Ok(self.answer(&[identity], said).await?.in_words())
+        Ok(self.answer(&[identity], reply).await?.in_words())
     }
 
     pub(crate) async fn is_pending(&self, approval_id: &str) -> Result<bool, StoreError> {

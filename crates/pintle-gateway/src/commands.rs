@@ -6,7 +6,7 @@ use pintle_agent::{
 };
 
 use crate::{
-    approvals::Said,
+    approvals::ApprovalReply,
     gateway::{Gateway, lock},
     inbound::Arrival,
 };
@@ -105,13 +105,13 @@ impl Gateway {
                 false => "Several questions match this id. Write more of it.".into(),
             });
         };
-        let said = Said {
+        let reply = ApprovalReply {
             id: approval.id.clone(),
             args_hash: approval.args_hash.clone(),
             decision: if is_approved { Decision::Approve(Scope::Once) } else { Decision::Deny },
             reason: Some(reason.trim().to_string()).filter(|reason| !reason.is_empty()),
         };
-        Ok(self.answer(&[arrival.identity()], said).await?.in_words())
+        Ok(self.answer(&[arrival.identity()], reply).await?.in_words())
     }
 
     /// `yes` and `no` answer the newest open question that was sent to this chat. Without one, they are ordinary messages.

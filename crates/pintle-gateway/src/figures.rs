@@ -43,11 +43,11 @@ impl Figures {
                 self.call_seconds += *duration_ms as f64 / 1e3;
             }
             RunEventKind::ApprovalResolved { outcome, .. } => add(&mut self.approvals, outcome),
-            RunEventKind::Usage { input_tokens, output_tokens, cost_usd, .. } => {
+            RunEventKind::Usage { usage, .. } => {
                 self.model_requests += 1;
-                self.input_tokens += input_tokens;
-                self.output_tokens += output_tokens;
-                self.cost_usd += cost_usd.unwrap_or_default();
+                self.input_tokens += usage.input_tokens;
+                self.output_tokens += usage.output_tokens;
+                self.cost_usd += usage.cost_usd.unwrap_or_default();
             }
             _ => {}
         }

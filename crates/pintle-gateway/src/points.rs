@@ -17,7 +17,7 @@ point! {
     /// use pintle_gateway::{MessageScreening, Refused};
     ///
     /// let hooks = Hooks::new();
-    /// hooks.named("blocklist").fail_closed().register_claiming(|e: Event<MessageScreening>| async move {
+    /// hooks.named("blocklist").fail_closed().register_claiming(async |e: Event<MessageScreening>| {
     ///     (e.message.sender.id == "spammer").then(|| Refused::default().reason("blocked"))
     /// })?;
     /// # Ok::<(), pintle::RegisterError>(())

@@ -1,5 +1,6 @@
 //! A tool call's arguments, as far as they are any.
 
+use pintle::kind_of;
 use serde_json::{Map, Value};
 
 /// The arguments and, when they are not a JSON object, why.
@@ -31,13 +32,5 @@ pub(crate) fn from_value(value: Value) -> Input {
 }
 
 fn not_an_object(value: &Value) -> String {
-    let kind = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    };
-    format!("the arguments are {kind}, not a JSON object")
+    format!("the arguments are {}, not a JSON object", kind_of(value))
 }

@@ -24,8 +24,8 @@ pub enum Capability {
     Observe,
     /// Sees what was said, in prompts, messages, arguments and results: `read:conversation`.
     ReadConversation,
-    /// Sets keys of a patch, such as `amend:prompt`: a row of `POWERS`, or `amend:POINT` at a point of the embedder's own.
-    Power(String),
+    /// Sets keys of a patch, such as `amend:prompt`: a row of `PATCH_RIGHTS`, or `amend:POINT` at a point of the embedder's own.
+    Patch(String),
     /// Brings tools: `tools`.
     Tools,
     /// Brings slash commands: `commands`.
@@ -40,8 +40,8 @@ pub enum Capability {
     Zone(Zone),
 }
 
-/// What a power lets a handler set at its point, and which fields of the payload it opens.
-pub(crate) struct Power {
+/// What such a right lets a handler set at its point, and which fields of the payload it opens.
+pub(crate) struct PatchRight {
     pub(crate) name: &'static str,
     pub(crate) point: &'static str,
     pub(crate) keys: &'static [&'static str],
@@ -49,51 +49,51 @@ pub(crate) struct Power {
     words: &'static str,
 }
 
-/// Every power over the points of the catalogue.
-pub(crate) const POWERS: [Power; 7] = [
-    Power {
+/// Every right to patch at the points of the catalogue.
+pub(crate) const PATCH_RIGHTS: [PatchRight; 7] = [
+    PatchRight {
         name: "amend:prompt",
         point: "before_prompt_build",
         keys: &["prependSystem", "appendSystem"],
         opens: &["system"],
         words: "adds to the system prompt",
     },
-    Power {
+    PatchRight {
         name: "override:prompt",
         point: "before_prompt_build",
         keys: &["overrideSystem"],
         opens: &["system"],
         words: "replaces the system prompt",
     },
-    Power {
+    PatchRight {
         name: "amend:tool_args",
         point: "before_tool_call",
         keys: &["args"],
         opens: &["args"],
         words: "rewrites the arguments of tool calls, which are judged after that",
     },
-    Power {
+    PatchRight {
         name: "deny:tool_calls",
         point: "before_tool_call",
         keys: &["error"],
         opens: &["args"],
         words: "denies tool calls",
     },
-    Power {
+    PatchRight {
         name: "amend:message",
         point: "message_sending",
         keys: &["message"],
         opens: &["message"],
         words: "rewrites messages before they are sent",
     },
-    Power {
+    PatchRight {
         name: "amend:personality",
         point: "personality_switched",
         keys: &["personality"],
         opens: &[],
         words: "replaces the personality that a session switches to",
     },
-    Power {
+    PatchRight {
         name: "amend:subagent",
         point: "subagent_spawning",
         keys: &["prompt", "personalityId"],
@@ -129,8 +129,8 @@ impl FromStr for Capability {
         if let Some((_, plain)) = PLAIN.iter().find(|(name, _)| *name == written) {
             return Ok(plain.clone());
         }
-        if POWERS.iter().any(|power| power.name == written) {
-            return Ok(Self::Power(written.to_owned()));
+        if PATCH_RIGHTS.iter().any(|right| right.name == written) {
+            return Ok(Self::Patch(written.to_owned()));
         }
         match written.split_once(':') {
             Some(("network", host)) if host == "*" || is_host(host) => {
@@ -153,11 +153,12 @@ impl FromStr for Capability {
             }
             _ => {}
         }
-        let known = PLAIN.iter().map(|(name, _)| *name).chain(POWERS.iter().map(|it| it.name));
+        let known =
+            PLAIN.iter().map(|(name, _)| *name).chain(PATCH_RIGHTS.iter().map(|it| it.name));
         match nearest(written, known) {
             Some(near) => unknown(format!("; did you mean `{near}`?")),
             // At a point of the embedder's own: whether there is one is seen when the manifest is checked.
-            None if written.starts_with("amend:") => Ok(Self::Power(written.to_owned())),
+            None if written.starts_with("amend:") => Ok(Self::Patch(written.to_owned())),
             None if written.starts_with("read:") => unknown(
                 ": write an absolute path, such as `read:/srv/notes`, or `read:conversation`"
                     .into(),
@@ -175,7 +176,7 @@ fn is_host(host: &str) -> bool {
 impl fmt::Display for Capability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Power(name) => f.write_str(name),
+            Self::Patch(name) => f.write_str(name),
             Self::Network(host) => write!(f, "network:{host}"),
             Self::Read(path) => write!(f, "read:{path}"),
             Self::Zone(zone) => write!(f, "zone:{}", zone.name()),
@@ -210,8 +211,8 @@ impl Capability {
             Self::ReadConversation => {
                 "reads the conversation: prompts, messages, arguments, results".into()
             }
-            Self::Power(name) => match POWERS.iter().find(|power| power.name == name) {
-                Some(power) => power.words.into(),
+            Self::Patch(name) => match PATCH_RIGHTS.iter().find(|right| right.name == name) {
+                Some(right) => right.words.into(),
                 None => format!("amends at {}", name.trim_start_matches("amend:")),
             },
             Self::Tools => "gives the model tools".into(),

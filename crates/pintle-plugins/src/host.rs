@@ -220,7 +220,7 @@ impl Plugins {
     /// The texts for the system prompt of all plugins that were granted `amend:prompt`, by plugin.
     #[must_use]
     pub fn context(&self) -> Vec<(String, String)> {
-        let amends = Capability::Power("amend:prompt".into());
+        let amends = Capability::Patch("amend:prompt".into());
         let loaded = self.loaded();
         let granted = loaded.values().filter(|it| it.info.rights.has(&amends));
         let manifests = granted.map(|it| &it.info.manifest);

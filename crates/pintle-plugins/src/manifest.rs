@@ -312,7 +312,7 @@ impl Manifest {
             if !asked.reaches(point) {
                 let needed = match point.model {
                     ModelKind::Modifying => {
-                        format!("one that amends there ({}), or `observe`", powers_at(point))
+                        format!("one that amends there ({}), or `observe`", patch_rights_at(point))
                     }
                     _ => "`observe`".into(),
                 };
@@ -330,12 +330,12 @@ impl Manifest {
         let reaches_hosts = self.capabilities.iter().any(|it| matches!(it, Capability::Network(_)));
         for capability in &self.capabilities {
             match (capability, self.kind) {
-                (Capability::Power(power), _) => {
-                    let own = power.strip_prefix("amend:");
-                    let is_known = crate::capability::POWERS.iter().any(|it| it.name == power)
+                (Capability::Patch(right), _) => {
+                    let own = right.strip_prefix("amend:");
+                    let is_known = crate::capability::PATCH_RIGHTS.iter().any(|it| it.name == right)
                         || hooks.known_points().iter().any(|it| Some(it.name) == own && is_open(it));
                     if !is_known {
-                        problems.push(format!("there is no capability `{power}`: no point has this name"));
+                        problems.push(format!("there is no capability `{right}`: no point has this name"));
                     }
                 }
                 (Capability::Network(_) | Capability::Zone(_), Kind::Wasm) => problems.push(format!(
@@ -361,7 +361,7 @@ impl Manifest {
         let needs = [
             (!self.tools.is_empty(), Capability::Tools, "tools"),
             (!self.commands.is_empty(), Capability::Commands, "commands"),
-            (self.context.is_some(), Capability::Power("amend:prompt".into()), "context"),
+            (self.context.is_some(), Capability::Patch("amend:prompt".into()), "context"),
         ];
         for (_, capability, field) in needs.iter().filter(|(has, it, _)| *has && !asks(it)) {
             problems.push(format!("`{field}` needs the capability `{capability}`"));
@@ -415,9 +415,9 @@ fn is_open(point: &PointInfo) -> bool {
     closed_to_plugins(point).is_none()
 }
 
-fn powers_at(point: &PointInfo) -> String {
-    let powers = crate::capability::POWERS.iter().filter(|it| it.point == point.name);
-    let names: Vec<String> = powers.map(|it| format!("`{}`", it.name)).collect();
+fn patch_rights_at(point: &PointInfo) -> String {
+    let rights = crate::capability::PATCH_RIGHTS.iter().filter(|it| it.point == point.name);
+    let names: Vec<String> = rights.map(|it| format!("`{}`", it.name)).collect();
     match names.is_empty() {
         true => format!("`amend:{}`", point.name),
         false => names.join(", "),

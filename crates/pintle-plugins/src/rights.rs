@@ -6,7 +6,7 @@ use pintle::{DynEvent, Envelope, PointInfo};
 use pintle_policy::Zone;
 use serde_json::{Map, Value};
 
-use crate::capability::{Capability, Grants, POWERS};
+use crate::capability::{Capability, Grants, PATCH_RIGHTS};
 
 /// The capabilities that a plugin has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,15 +74,17 @@ impl Rights {
 
     /// The keys of the patch that it may set at a point.
     pub(crate) fn keys(&self, point: &PointInfo) -> Vec<&'static str> {
-        if self.has_power(&format!("amend:{}", point.name)) {
+        if self.has_patch_right(&format!("amend:{}", point.name)) {
             return point.capabilities.to_vec();
         }
-        let powers = POWERS.iter().filter(|it| it.point == point.name && self.has_power(it.name));
-        powers.flat_map(|power| power.keys.iter().copied()).collect()
+        let rights = PATCH_RIGHTS
+            .iter()
+            .filter(|it| it.point == point.name && self.has_patch_right(it.name));
+        rights.flat_map(|right| right.keys.iter().copied()).collect()
     }
 
-    fn has_power(&self, name: &str) -> bool {
-        self.has.iter().any(|it| matches!(it, Capability::Power(power) if power == name))
+    fn has_patch_right(&self, name: &str) -> bool {
+        self.has.iter().any(|it| matches!(it, Capability::Patch(right) if right == name))
     }
 
     /// Whether it may be bound to a point at all.
@@ -94,8 +96,10 @@ impl Rights {
     pub(crate) fn view(&self, point: &PointInfo) -> View {
         let is_ours = pintle::Hooks::new().known_points().iter().any(|it| it.name == point.name);
         let keys = self.keys(point);
-        let opened = POWERS.iter().filter(|it| it.point == point.name && self.has_power(it.name));
-        let opened: Vec<&str> = opened.flat_map(|power| power.opens.iter().copied()).collect();
+        let opened = PATCH_RIGHTS
+            .iter()
+            .filter(|it| it.point == point.name && self.has_patch_right(it.name));
+        let opened: Vec<&str> = opened.flat_map(|right| right.opens.iter().copied()).collect();
         let sees_all = self.has(&Capability::ReadConversation) || !is_ours;
         let is_closed = |field: &&&str| !OPEN_FIELDS.contains(field) && !opened.contains(*field);
         let closed = match sees_all {

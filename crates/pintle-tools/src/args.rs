@@ -3,6 +3,7 @@
 //! The judge has already held them against the tool's schema; a tool still never trusts that, because a
 //! message that names the field costs little and a wrong guess may cost a file.
 
+use pintle::kind_of;
 use pintle_agent::ToolError;
 use serde_json::{Map, Value, json};
 
@@ -30,7 +31,7 @@ impl<'a> Args<'a> {
             Value::Null => Ok(Self { tool, fields: None, taken: Vec::new() }),
             other => Err(failed(format!(
                 "{tool}: the arguments must be a JSON object, not {}",
-                kind(other)
+                kind_of(other)
             ))),
         }
     }
@@ -54,7 +55,7 @@ impl<'a> Args<'a> {
             Some(other) => Err(failed(format!(
                 "{}: the argument `{field}` must be a string, not {}",
                 self.tool,
-                kind(other)
+                kind_of(other)
             ))),
         }
     }
@@ -81,7 +82,7 @@ impl<'a> Args<'a> {
             Some(other) => Err(failed(format!(
                 "{}: the argument `{field}` must be true or false, not {}",
                 self.tool,
-                kind(other)
+                kind_of(other)
             ))),
         }
     }
@@ -111,17 +112,6 @@ impl<'a> Args<'a> {
 
 pub(crate) fn failed(message: String) -> ToolError {
     ToolError::Failed(message)
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    }
 }
 
 #[cfg(test)]

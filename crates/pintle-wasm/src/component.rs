@@ -17,13 +17,13 @@ use crate::{Limits, Log, failure::failure_of, host::State, memory::MemoryBudget}
 /// So much fuel is used between two looks at whether the call should go on: about a tenth of a millisecond.
 const FUEL_PER_TURN: u64 = 100_000;
 
-type Said = (Result<String, String>,);
+type GuestResult = (Result<String, String>,);
 
 /// One instance, with the functions that are called.
 struct Instance {
     store: Store<State>,
-    activate: TypedFunc<(String,), Said>,
-    handle: TypedFunc<(String, String), Said>,
+    activate: TypedFunc<(String,), GuestResult>,
+    handle: TypedFunc<(String, String), GuestResult>,
 }
 
 /// The instances of one plugin.

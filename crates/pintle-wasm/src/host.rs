@@ -1,10 +1,6 @@
 //! What a component can ask the host for, and how often.
 
-use std::{
-    fs,
-    path::Path,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::{fs, path::Path};
 
 use pintle_plugins::{Capability, Rights};
 use wasmtime::{
@@ -49,8 +45,7 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
         if !store.data().rights.has(&Capability::Clock) {
             return Ok((Err("this plugin was not granted `clock`".to_owned()),));
         }
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Ok((Ok(u64::try_from(now.as_millis()).unwrap_or(u64::MAX)),))
+        Ok((Ok(pintle::now_ms()),))
     })?;
     host.func_wrap("read-file", |mut store: StoreContextMut<'_, State>, (path,): (WasmStr,)| {
         store.data_mut().count()?;

@@ -53,13 +53,13 @@ async fn void(tour: &Tour) -> Result<(), Box<dyn Error>> {
         "All run at once, all are awaited. A crash is recorded, and disturbs no other handler.",
     );
     let hooks = &tour.hooks;
-    hooks.named("slow-index").register_void(|_: Event<SessionOpened>| async {
+    hooks.named("slow-index").register_void(async |_: Event<SessionOpened>| {
         tokio::time::sleep(Duration::from_millis(20)).await;
     })?;
-    hooks.named("metrics").register_void(|e: Event<SessionOpened>| async move {
+    hooks.named("metrics").register_void(async |e: Event<SessionOpened>| {
         assert!(e.resumed, "no counter for new sessions");
     })?;
-    hooks.named("audit-log").register_void(|_: Event<SessionOpened>| async {})?;
+    hooks.named("audit-log").register_void(async |_: Event<SessionOpened>| {})?;
 
     let fired = hooks.fire_void(&tour.cx, SessionOpened::default).await;
     tour.show("a session starts");
@@ -75,7 +75,7 @@ async fn modifying(tour: &Tour) -> Result<(), Box<dyn Error>> {
     );
     let hooks = &tour.hooks;
     hooks.named("weather").plugin("weather").register_modifying(
-        |_: Event<BeforePromptBuild>| async {
+        async |_: Event<BeforePromptBuild>| {
             Some(
                 PromptPatch::default()
                     .prepend_system("It rains.")
@@ -84,9 +84,7 @@ async fn modifying(tour: &Tour) -> Result<(), Box<dyn Error>> {
         },
     )?;
     hooks.named("house-style").priority(10).register_modifying(
-        |_: Event<BeforePromptBuild>| async {
-            Some(PromptPatch::default().append_system("Be brief."))
-        },
+        async |_: Event<BeforePromptBuild>| Some(PromptPatch::default().append_system("Be brief.")),
     )?;
     let prompt = || BeforePromptBuild::default().history(vec![]).system("You help.");
 
@@ -106,10 +104,10 @@ async fn modifying(tour: &Tour) -> Result<(), Box<dyn Error>> {
 async fn claiming(tour: &Tour) -> Result<(), Box<dyn Error>> {
     tour.chapter("Claiming", "decide who handles it", "One after another, until somebody claims.");
     let hooks = &tour.hooks;
-    hooks.named("commands").register_claiming(|e: Event<InboundClaim>| async move {
+    hooks.named("commands").register_claiming(async |e: Event<InboundClaim>| {
         (e.message.text == "/ping").then(|| Handled::default().reply("pong"))
     })?;
-    hooks.named("night-watch").register_claiming(|e: Event<InboundClaim>| async move {
+    hooks.named("night-watch").register_claiming(async |e: Event<InboundClaim>| {
         e.message.text.contains("urgent").then(|| Handled::default().reply("on my way"))
     })?;
 
@@ -131,7 +129,7 @@ async fn claiming(tour: &Tour) -> Result<(), Box<dyn Error>> {
 async fn gate(tour: &Tour) -> Result<(), Box<dyn Error>> {
     tour.chapter("Gate", "stop it", "One after another, until somebody blocks. A gate that crashes, hangs or talks nonsense blocks.");
     let hooks = &tour.hooks;
-    hooks.named("no-prod").tools(["write_*"]).register_gate(|e: Event<ToolPre>| async move {
+    hooks.named("no-prod").tools(["write_*"]).register_gate(async |e: Event<ToolPre>| {
         match e.tool_input["path"].as_str() {
             Some(path) if path.starts_with("/srv/prod") => {
                 Verdict::block("production is off limits")
@@ -139,7 +137,7 @@ async fn gate(tour: &Tour) -> Result<(), Box<dyn Error>> {
             _ => Verdict::allow(),
         }
     })?;
-    hooks.named("scanner").tools(["fetch"]).register_gate(|e: Event<ToolPre>| async move {
+    hooks.named("scanner").tools(["fetch"]).register_gate(async |e: Event<ToolPre>| {
         match e.tool_input["url"].as_str() {
             Some(_) => Verdict::allow(),
             None => panic!("a fetch without a url"),
@@ -147,7 +145,7 @@ async fn gate(tour: &Tour) -> Result<(), Box<dyn Error>> {
     })?;
     let patience = Duration::from_millis(50);
     hooks.named("sleepy").tools(["terminal"]).deadline(patience).register_gate(
-        |_: Event<ToolPre>| async {
+        async |_: Event<ToolPre>| {
             tokio::time::sleep(Duration::from_secs(3600)).await;
             Verdict::allow()
         },

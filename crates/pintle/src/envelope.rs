@@ -1,5 +1,7 @@
 //! Where and when: what every payload carries besides its own fields.
 
+use std::time::SystemTime;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,8 +52,25 @@ pub struct Envelope {
     pub ts: u64,
 }
 
+/// Milliseconds since 1970: how envelopes, records and stores tell the time. 0 on a clock set before that.
+///
+/// ```
+/// use pintle::Envelope;
+///
+/// let envelope = Envelope { ts: pintle::now_ms(), ..Envelope::default() };
+/// assert!(envelope.ts > 1_700_000_000_000);
+/// ```
+pub fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// The envelope's names on the wire.
-pub(crate) const ENVELOPE_FIELDS: [&str; 9] = [
+///
+/// ```
+/// assert!(pintle::ENVELOPE_FIELDS.contains(&"sessionId"));
+/// ```
+pub const ENVELOPE_FIELDS: [&str; 9] = [
     "sessionId",
     "sessionKey",
     "runId",

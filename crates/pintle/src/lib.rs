@@ -82,13 +82,13 @@ pub mod similar;
 pub use catalogue::PointInfo;
 pub use cx::Cx;
 pub use dynamic::{DynEvent, DynFireError, DynHandler, DynOutcome, IntoDynHandler};
-pub use envelope::Envelope;
+pub use envelope::{ENVELOPE_FIELDS, Envelope, now_ms};
 pub use event::{Event, EventJson};
 pub use failure::{Failure, FailureKind, FailurePolicy, FireError};
 pub use model::{
     Advice, Advisory, Binding, Claimed, Claiming, Decision, Enforcement, Gate, GateOutcome,
     HandlerOutput, HandlerVerdict, IntoAnswer, IsBinding, IsClaiming, IsGate, IsModifying, IsVoid,
-    Merged, Model, ModelKind, Modifying, Verdict, Void,
+    Merged, Model, ModelKind, Modifying, Verdict, Void, kind_of,
 };
 pub use plugin_filter::PluginFilter;
 pub use point::{Claim, Patch, Point, PointAboutTool};

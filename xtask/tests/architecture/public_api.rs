@@ -6,6 +6,13 @@ use super::{read, root};
 
 const LIST: &str = "crates/pintle/public-api.txt";
 
+/// What users may match without `_` or build with a literal. A new variant or field is a break, and docs/stability.md says so.
+const COMPLETE: [&str; 6] =
+    ["Decision", "DynOutcome", "FailurePolicy", "ModelKind", "PluginFilter", "points::Message"];
+
+/// A new field breaks neither: `Envelope` is built with `..Envelope::default()`, and `Merged` has a private field.
+const GROWING: [&str; 2] = ["Envelope", "Merged"];
+
 /// What rustdoc says of the engine, as JSON.
 ///
 /// Only a nightly rustdoc has that option, or one that is told so. Told to cargo, it would build every dependency again.
@@ -50,4 +57,38 @@ fn the_public_api_of_the_engine_is_the_one_that_was_reviewed() {
         only_in(&reviewed, &list, '-'),
         only_in(&list, &reviewed, '+')
     );
+}
+
+/// A type whose variants or fields other crates may name in full cannot grow.
+#[test]
+fn every_public_type_can_grow_except_those_that_are_complete() {
+    let list = read(LIST);
+    let mut closed = Vec::new();
+    for line in list.lines() {
+        if let Some(name) = line.strip_prefix("pub enum pintle::") {
+            closed.push(name.to_owned());
+        }
+        let Some(name) = line.strip_prefix("pub struct pintle::") else { continue };
+        let name = name.split(['<', '(']).next().unwrap().split(": ").next().unwrap();
+        let has_field = |line: &str| {
+            let field = line.strip_prefix("pub pintle::").and_then(|it| it.strip_prefix(name));
+            field.is_some_and(|field| field.starts_with("::"))
+        };
+        if list.lines().any(has_field) {
+            closed.push(name.to_owned());
+        }
+    }
+    closed.sort_unstable();
+    let mut allowed = [&COMPLETE[..], &GROWING[..]].concat();
+    allowed.sort_unstable();
+    assert_eq!(closed, allowed);
+    let page = read("docs/stability.md");
+    for name in COMPLETE {
+        let name = name.rsplit("::").next().unwrap();
+        assert!(page.contains(&format!("`{name}`")), "docs/stability.md does not name `{name}`");
+    }
+    for role in ["User", "Assistant", "ToolResults"] {
+        let role = format!("#[non_exhaustive] pub pintle::points::Message::{role}\n");
+        assert!(list.contains(&role), "a message can get a field: {role}");
+    }
 }

@@ -1,43 +1,10 @@
-//! What a published crate needs, and what its dependencies may be: deny.toml says it, for these tests and for cargo-deny.
+//! What a published crate needs. What its dependencies may be is in deny.toml, for cargo-deny.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::{OUTSIDE, files, output, read, root};
-
-/// What deny.toml says.
-struct Deny(toml::Table);
-
-impl Deny {
-    fn read() -> Self {
-        Self(read("deny.toml").parse().unwrap())
-    }
-
-    fn list(&self, table: &str, key: &str) -> &[toml::Value] {
-        self.0[table][key].as_array().unwrap()
-    }
-
-    /// Whether one of the alternatives consists of allowed licences. Parentheses stand around alternatives only.
-    fn allows(&self, expression: &str) -> bool {
-        let flat = expression.replace(['(', ')'], "").replace('/', " OR ");
-        let allowed = self.list("licenses", "allow");
-        match flat.split_once(" AND ") {
-            Some((left, right)) => self.allows(left) && self.allows(right),
-            None => flat
-                .split(" OR ")
-                .any(|term| allowed.iter().any(|name| name.as_str() == Some(term.trim()))),
-        }
-    }
-
-    fn excepts(&self, package: &str, licence: &str) -> bool {
-        self.list("licenses", "exceptions").iter().any(|one| {
-            let licences = one["allow"].as_array().unwrap();
-            one["crate"].as_str() == Some(package)
-                && licences.iter().all(|name| name.as_str() == Some(licence))
-        })
-    }
-}
 
 /// What the program links in more than one version, until those who bring the older one update it.
 const TWICE: [&str; 2] = ["getrandom", "io-lifetimes"];
@@ -79,14 +46,14 @@ fn every_public_crate_says_what_a_registry_shows() {
 
 /// A packaged crate has its own folder and nothing else.
 #[test]
-fn no_source_includes_a_file_of_another_folder() {
-    let sources = files().filter(|path| path.starts_with("crates/") && path.contains("/src/"));
-    // An internal crate is not packaged.
-    let is_public = |path: &String| path.split('/').nth(1).is_some_and(|it| !OUTSIDE.contains(&it));
-    for path in sources.filter(is_public).filter(|path| path.ends_with(".rs")) {
+fn no_packaged_source_includes_a_file_of_another_folder() {
+    let sources = files().filter(|path| path.starts_with("crates/") && path.ends_with(".rs"));
+    for path in sources.filter(|path| is_packaged(path)) {
         let folder = root().join(&path).parent().unwrap().to_path_buf();
         let krate = root().join(path.split('/').take(2).collect::<Vec<_>>().join("/"));
-        for piece in read(&path).split("include_str!(\"").skip(1) {
+        let source = read(&path);
+        let pieces = ["include_str!(\"", "#[path = \""].map(|start| source.split(start).skip(1));
+        for piece in pieces.into_iter().flatten() {
             // A link counts as the file that it leads to: `cargo package` packs its content.
             let mut included = folder.clone();
             for part in piece.split('"').next().unwrap().split('/') {
@@ -105,33 +72,15 @@ fn no_source_includes_a_file_of_another_folder() {
     }
 }
 
-#[test]
-fn every_dependency_has_a_licence_that_is_allowed() {
-    let deny = Deny::read();
-    for package in metadata(&[]) {
-        let licence = package["license"].as_str().unwrap_or_default();
-        let allowed = deny.allows(licence) || deny.excepts(name(&package), licence);
-        assert!(allowed, "{} is licensed `{licence}`", name(&package));
+fn is_packaged(path: &str) -> bool {
+    let mut parts = path.splitn(4, '/');
+    let (krate, folder) = (parts.nth(1).unwrap(), parts.next().unwrap());
+    if OUTSIDE.contains(&krate) {
+        return false;
     }
-}
-
-#[test]
-fn an_expression_is_allowed_only_if_each_of_its_necessary_parts_is() {
-    let deny = Deny::read();
-    assert!(deny.allows("GPL-3.0 OR MIT") && deny.allows("(MIT OR GPL-3.0) AND Unicode-3.0"));
-    assert!(!deny.allows("GPL-3.0") && !deny.allows("MIT AND GPL-3.0") && !deny.allows(""));
-    assert!(deny.excepts("option-ext", "MPL-2.0") && !deny.excepts("serde", "MPL-2.0"));
-}
-
-#[test]
-fn no_banned_crate_is_in_the_lock_file() {
-    let (lock, deny) = (read("Cargo.lock"), Deny::read());
-    let banned = deny.list("bans", "deny");
-    assert!(!banned.is_empty());
-    for banned in banned {
-        let name = banned["crate"].as_str().unwrap();
-        assert!(!lock.contains(&format!("name = \"{name}\"")), "{name}");
-    }
+    let manifest: toml::Table = read(&format!("crates/{krate}/Cargo.toml")).parse().unwrap();
+    let excluded = manifest["package"].get("exclude").and_then(toml::Value::as_array);
+    !excluded.into_iter().flatten().any(|it| it.as_str() == Some(folder))
 }
 
 #[test]

@@ -7,7 +7,6 @@
     missing_docs
 )]
 
-#[path = "../../../pintle/tests/engine/common/random.rs"]
 mod random;
 mod scrubbing;
 mod trust;

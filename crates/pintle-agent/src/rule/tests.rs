@@ -6,7 +6,7 @@ use proptest::{prelude::*, sample::select};
 use serde_json::json;
 
 use super::*;
-use crate::call::ProposedCall;
+use crate::{call::ProposedCall, random::cases};
 
 /// Tools like those that every agent has.
 fn spec(name: &str) -> ToolSpec {
@@ -98,7 +98,7 @@ fn line(commands: &[&str], places: &[(&str, &str)], joins: &[&str]) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(256))]
 
     #[test]
     fn a_line_with_one_command_that_does_not_fit_is_not_covered(

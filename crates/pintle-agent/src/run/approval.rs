@@ -1,23 +1,85 @@
-//! The last question of step 10: does a person approve the call?
+//! The last question of step 10: does a person have to approve the call, and does one?
 
-use std::{panic::AssertUnwindSafe, time::Duration};
+use std::{panic::AssertUnwindSafe, path::Path, time::Duration};
 
 use futures_util::future::{BoxFuture, FutureExt};
+use pintle::{HandlerVerdict, now_ms, points::Untrusted};
+use pintle_policy::Floor;
 
-use super::{
-    RunContext,
-    judge::Rejection,
-    new_id, now_ms,
-    static_checks::{ApprovalNeed, Cleared},
-};
+use super::{RunContext, judge::Rejection, new_id, static_checks::Cleared};
 use crate::{
     approver::{ApprovalOutcome, ApprovalRequest, Prepared},
     call::FinalCall,
     event::RunEventKind,
+    rule::{ApprovalRule, StandingRule},
 };
 
 /// How long an approver has to notice by itself that a question has lapsed, and to pass on an answer that came in time.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// What a person has to approve.
+pub(super) struct ApprovalNeed {
+    /// Why, each reason in words. Without any, no one is asked.
+    pub(super) reasons: Vec<String>,
+    /// Whether the zone alone asks: then a rule may answer (R11.7).
+    pub(super) by_zone_alone: bool,
+    /// The standing rule that answers.
+    pub(super) standing: Option<StandingRule>,
+}
+
+impl ApprovalNeed {
+    /// What a person has to be asked, if anything: about the zone, and what hooks want; then what the agent has read and where a
+    /// link leads, for the words of the call do not say.
+    pub(super) fn of(
+        cleared: &Cleared<'_>,
+        questions: Vec<HandlerVerdict>,
+        untrusted: Option<&Untrusted>,
+    ) -> Self {
+        let by_zone = (cleared.floor == Floor::Ask).then(|| cleared.judged.why.clone());
+        let by_zone_alone = by_zone.is_some()
+            && questions.is_empty()
+            && cleared.granted.is_none()
+            && !cleared.is_restricted;
+        let read = untrusted.filter(|_| questions.is_empty());
+        let wanted = questions.into_iter().map(by_hook);
+        let granted = cleared.granted.clone().into_iter();
+        let mut reasons: Vec<String> = granted.chain(by_zone).chain(wanted).collect();
+        if !reasons.is_empty() {
+            let from =
+                |it: &Untrusted| format!("the agent has read text from outside ({})", it.from);
+            reasons.extend(read.map(from));
+            let led = |(written, real): (&str, &Path)| format!("{written} is {}", real.display());
+            reasons.extend(cleared.reach.linked().map(led));
+        }
+        Self { reasons, by_zone_alone, standing: None }
+    }
+}
+
+/// The hook is named, also where its own words do not.
+fn by_hook(HandlerVerdict { handler, reason, .. }: HandlerVerdict) -> String {
+    match reason.contains(&*handler) {
+        true => reason,
+        false => format!("hook `{handler}` asks: {reason}"),
+    }
+}
+
+impl Cleared<'_> {
+    /// The first rule that covers the call.
+    pub(super) fn covered_by(
+        &self,
+        call: &FinalCall,
+        rules: Vec<StandingRule>,
+    ) -> Option<StandingRule> {
+        rules
+            .into_iter()
+            .find(|it| it.rule.covers(&self.tool.spec, call, &self.reach, self.judged.zone))
+    }
+
+    /// The rule that would cover calls like this one.
+    pub(super) fn offered_rule(&self, call: &FinalCall) -> Option<ApprovalRule> {
+        ApprovalRule::offered(&self.tool.spec, call, &self.reach, self.judged.zone)
+    }
+}
 
 /// Asks a person, unless a standing rule answers. Everything but an approval is a rejection.
 pub(super) async fn ask_person(

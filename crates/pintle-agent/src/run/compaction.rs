@@ -32,7 +32,7 @@ const HEAD: &str =
 
 /// What stands for the older rounds, as the model reads it.
 pub(super) fn summary_message(text: &str) -> Message {
-    Message::User { text: format!("{HEAD}\n\n{text}") }
+    Message::user(format!("{HEAD}\n\n{text}"))
 }
 
 /// Ends a summary of messages that came from outside in part: the summary may say what they say.
@@ -217,7 +217,7 @@ async fn summarise(
     let mut last = String::new();
     for _ in 0..SHORTER {
         let text = transcript(older, before, room);
-        let asked = model_call::ask_aside(ctx, &system, vec![Message::User { text }]).await?;
+        let asked = model_call::ask_aside(ctx, &system, vec![Message::user(text)]).await?;
         match asked {
             Ok(response) if response.finish == FinishReason::Refusal => {
                 return Ok(Err("the model refused to".into()));
@@ -276,8 +276,8 @@ fn pieces(messages: &[Message], cap: usize) -> Vec<String> {
     let mut pieces = Vec::new();
     for message in messages {
         match message {
-            Message::User { text } => pieces.push(format!("PERSON: {}", capped(text, cap))),
-            Message::Assistant { text, tool_calls } => {
+            Message::User { text, .. } => pieces.push(format!("PERSON: {}", capped(text, cap))),
+            Message::Assistant { text, tool_calls, .. } => {
                 if !text.is_empty() {
                     pieces.push(format!("AGENT: {}", capped(text, cap)));
                 }
@@ -286,7 +286,7 @@ fn pieces(messages: &[Message], cap: usize) -> Vec<String> {
                 };
                 pieces.extend(tool_calls.iter().map(|it| call(&it.name, it.input.to_string())));
             }
-            Message::ToolResults { results } => pieces.extend(results.iter().map(|it| {
+            Message::ToolResults { results, .. } => pieces.extend(results.iter().map(|it| {
                 let how = if it.is_error { "failed" } else { "said" };
                 let said = capped(&it.content, cap);
                 let said = match &it.untrusted {
@@ -302,7 +302,7 @@ fn pieces(messages: &[Message], cap: usize) -> Vec<String> {
 
 fn last_person(messages: &[Message]) -> Option<&str> {
     messages.iter().rev().find_map(|message| match message {
-        Message::User { text } => Some(text.as_str()),
+        Message::User { text, .. } => Some(text.as_str()),
         _ => None,
     })
 }
@@ -326,12 +326,12 @@ pub(super) fn estimate<'a>(
 
 fn message_tokens(message: &Message) -> u64 {
     4 + match message {
-        Message::User { text } => bytes(text),
-        Message::Assistant { text, tool_calls } => {
+        Message::User { text, .. } => bytes(text),
+        Message::Assistant { text, tool_calls, .. } => {
             let calls = tool_calls.iter();
             bytes(text) + calls.map(|it| 8 + bytes(&it.name) + value(&it.input)).sum::<u64>()
         }
-        Message::ToolResults { results } => {
+        Message::ToolResults { results, .. } => {
             results.iter().map(|it| 8 + bytes(&it.content)).sum::<u64>()
         }
     }

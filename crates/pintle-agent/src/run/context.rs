@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use pintle::{Cx, Envelope, HandlerVerdict, PluginFilter, RecordSink};
+use pintle::{Cx, Envelope, HandlerVerdict, PluginFilter, RecordSink, now_ms};
 use tokio::sync::{OwnedMutexGuard, SetOnce};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -11,7 +11,7 @@ use super::{
     Ending, Run, RunError, RunRequest,
     emitter::Emitter,
     ledger::{CallLedger, CallTotals},
-    new_id, now_ms,
+    new_id,
 };
 use crate::{
     Agent, LlmUsage, Message, ToolSpec,
@@ -360,13 +360,7 @@ impl RunContext {
             state.unpriced |= usage.cost_usd.is_none();
             state.usage += usage;
         }
-        self.emit(RunEventKind::Usage {
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
-            cache_read_tokens: usage.cache_read_tokens,
-            cost_usd: usage.cost_usd,
-            duration_ms: 0,
-        });
+        self.emit(RunEventKind::Usage { usage, duration_ms: 0 });
     }
 
     pub(crate) fn limit_reached(&self) -> Option<Ending> {

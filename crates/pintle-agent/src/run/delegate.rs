@@ -8,10 +8,7 @@ use pintle_policy::{ToolSpec, Zone};
 use serde_json::{Value, json};
 
 use super::{Run, RunContext, RunRequest, SessionRef, context::SubAgent, judge::PermittedCall};
-use crate::{
-    LlmUsage,
-    event::{RunEventKind, RunOutcome},
-};
+use crate::event::{RunEventKind, RunOutcome};
 
 /// The tool that every agent has. What a sub-agent does is judged call by call.
 pub fn delegate_spec() -> ToolSpec {
@@ -123,13 +120,10 @@ async fn wait(ctx: &RunContext, child: &str, early: Option<RunEventKind>) -> (Ru
     loop {
         match next {
             Some(RunEventKind::Done { text, outcome }) => return (outcome, text),
-            Some(RunEventKind::Usage { input_tokens, output_tokens, cost_usd, .. }) => {
+            Some(RunEventKind::Usage { usage, .. }) => {
                 let mut state = ctx.state();
-                state.unpriced |= cost_usd.is_none();
-                state.usage += LlmUsage::default()
-                    .input_tokens(input_tokens)
-                    .output_tokens(output_tokens)
-                    .cost_usd(cost_usd);
+                state.unpriced |= usage.cost_usd.is_none();
+                state.usage += usage;
             }
             _ => {}
         }

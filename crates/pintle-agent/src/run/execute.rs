@@ -3,12 +3,11 @@
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt;
-use pintle::{Envelope, points::ToolOutcome};
+use pintle::{Envelope, now_ms, points::ToolOutcome};
 use pintle_sandbox::Grant;
 
 use super::{
     RunContext, amend::record_interceptors, delegate, judge::PermittedCall, ledger::OutputTail,
-    now_ms,
 };
 use crate::{
     call::FinalCall,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pintle::{
-    Cx, Envelope, Hooks, PluginFilter, Point,
+    Cx, Envelope, Hooks, PluginFilter, Point, now_ms,
     points::{BeforeToolCall, Untrusted},
 };
 use pintle_sandbox::Grant;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{
     judge::{Bench, weigh},
-    new_id, now_ms,
+    new_id,
     opening::union,
     static_checks::{Finding, JudgedStep},
     trail::{CallVerdict, Fires, JudgedCall, Trail},

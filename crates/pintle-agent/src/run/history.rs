@@ -35,18 +35,16 @@ pub(super) async fn repair(ctx: &RunContext, known: Vec<ToolResult>) -> Result<(
             results
         }
     };
-    ctx.append(run_id, Message::ToolResults { results }).await
+    ctx.append(run_id, Message::tool_results(results)).await
 }
 
 /// What can be said of a call whose result is in no message.
 fn unknown(call: &ToolCall) -> ToolResult {
-    ToolResult {
-        tool_call_id: call.id.clone(),
-        tool_name: call.name.clone(),
-        content: UNKNOWN.into(),
-        is_error: true,
-        untrusted: None,
-    }
+    ToolResult::default()
+        .tool_call_id(call.id.clone())
+        .tool_name(call.name.clone())
+        .content(UNKNOWN)
+        .is_error(true)
 }
 
 pub(super) async fn load(ctx: &RunContext) -> Result<Vec<Message>, RunError> {
@@ -88,14 +86,14 @@ pub(super) fn paired(messages: impl Iterator<Item = Message>) -> Vec<Message> {
     let mut paired = Vec::new();
     let mut messages = messages.peekable();
     while let Some(message) = messages.next() {
-        let Message::Assistant { text, tool_calls } = message else {
+        let Message::Assistant { text, tool_calls, .. } = message else {
             if !matches!(message, Message::ToolResults { .. }) {
                 paired.push(message);
             }
             continue;
         };
         let mut given = match messages.next_if(|next| matches!(next, Message::ToolResults { .. })) {
-            Some(Message::ToolResults { results }) => results,
+            Some(Message::ToolResults { results, .. }) => results,
             _ => Vec::new(),
         };
         let mut result_of = |call: &ToolCall| match given
@@ -106,9 +104,9 @@ pub(super) fn paired(messages: impl Iterator<Item = Message>) -> Vec<Message> {
             None => unknown(call),
         };
         let results: Vec<_> = tool_calls.iter().map(&mut result_of).collect();
-        paired.push(Message::Assistant { text, tool_calls });
+        paired.push(Message::assistant(text, tool_calls));
         if !results.is_empty() {
-            paired.push(Message::ToolResults { results });
+            paired.push(Message::tool_results(results));
         }
     }
     paired
@@ -126,7 +124,7 @@ pub(super) struct Unfinished {
 pub(super) async fn unfinished(ctx: &RunContext) -> Result<Option<Unfinished>, RunError> {
     let Some(opened) = ctx.opened() else { return Ok(None) };
     let stored = ctx.agent().store.newest_message(&opened.session.id).await?;
-    let Some(StoredMessage { message: Message::Assistant { text, tool_calls }, .. }) = stored
+    let Some(StoredMessage { message: Message::Assistant { text, tool_calls, .. }, .. }) = stored
     else {
         return Ok(None);
     };
@@ -181,8 +179,10 @@ pub(super) async fn begun_before(ctx: &RunContext) -> Result<Option<Before>, Run
     }
     Ok(Some(match newest.message {
         Message::User { .. } | Message::ToolResults { .. } => Before::Asked,
-        Message::Assistant { text, tool_calls } if tool_calls.is_empty() => Before::Answered(text),
-        Message::Assistant { text, tool_calls } => {
+        Message::Assistant { text, tool_calls, .. } if tool_calls.is_empty() => {
+            Before::Answered(text)
+        }
+        Message::Assistant { text, tool_calls, .. } => {
             let interrupted = Interrupted::read(ctx).await?;
             Before::Calls(go_on_with(ctx, &interrupted, text, tool_calls).await?)
         }

@@ -7,12 +7,12 @@ use super::{
     RunContext, RunError,
     after_call::{after_tool_call, emit_end},
     judge::comes_from_outside,
-    ledger::CallEnd,
+    ledger::EndedCall,
 };
 use crate::{
     ToolCall,
     call::{ProposedCall, second_attempt},
-    store::{Approval, ApprovalFilter, StoredCall},
+    store::{Approval, ApprovalFilter, CallEnd, StoredCall},
 };
 
 pub(super) const UNKNOWN: &str = "This call was begun, and the run ended before its result was stored: the outcome is \
@@ -33,7 +33,7 @@ pub(super) enum Progress {
     NotRun,
     /// It is over, and this is what became of it. A person may have been asked whether it runs once more, with these
     /// grants on top (R11.8).
-    Ended(CallEnd, Vec<Grant>),
+    Ended(EndedCall, Vec<Grant>),
 }
 
 impl Interrupted {
@@ -78,30 +78,31 @@ impl Interrupted {
     }
 
     /// What became of the call. An outcome that is not known is stored, and the hooks and the person learn of it.
-    pub(super) async fn end(&self, ctx: &RunContext, call: &ToolCall) -> Result<CallEnd, RunError> {
-        let ended = |outcome, text: &str, duration_ms| CallEnd {
-            call: ProposedCall::from_model(call).freeze(),
-            outcome,
-            text: text.to_owned(),
-            duration_ms,
-        };
+    pub(super) async fn end(
+        &self,
+        ctx: &RunContext,
+        call: &ToolCall,
+    ) -> Result<EndedCall, RunError> {
+        let with = |end| EndedCall { call: ProposedCall::from_model(call).freeze(), end };
+        let at_once =
+            |outcome, text: &str| with(CallEnd { outcome, text: text.to_owned(), duration_ms: 0 });
         let Some(begun) = self.begun(call) else {
-            return Ok(ended(ToolOutcome::Cancelled, NOT_RUN, 0));
+            return Ok(at_once(ToolOutcome::Cancelled, NOT_RUN));
         };
         if let Some(end) = &begun.end {
-            let mut ended = ended(end.outcome, &end.text, end.duration_ms);
+            let mut ended = with(end.clone());
             if comes_from_outside(ctx, &ended.call) {
                 ended.call = ended.call.marked_outside();
             }
             return Ok(ended);
         }
         if ctx.agent().tools.is_repeatable(&call.name) {
-            return Ok(ended(ToolOutcome::Cancelled, ONLY_READS, 0));
+            return Ok(at_once(ToolOutcome::Cancelled, ONLY_READS));
         }
-        let end = ended(ToolOutcome::Unknown, UNKNOWN, 0);
-        ctx.end_call(&begun.id, end.stored()).await?;
-        emit_end(ctx, &end);
-        after_tool_call(ctx, &end).await?;
-        Ok(end)
+        let ended = at_once(ToolOutcome::Unknown, UNKNOWN);
+        ctx.end_call(&begun.id, ended.end.clone()).await?;
+        emit_end(ctx, &ended);
+        after_tool_call(ctx, &ended).await?;
+        Ok(ended)
     }
 }

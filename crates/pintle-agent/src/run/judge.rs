@@ -5,13 +5,13 @@ use pintle::{
     points::{ToolPre, Untrusted},
 };
 use pintle_policy::{Reach, Zone};
-use pintle_sandbox::Confinement;
+use pintle_sandbox::{Confinement, Unconfined};
 
 use super::{
     RunContext,
-    approval::{ask_person, caught},
+    approval::{ApprovalNeed, ask_person, caught},
     new_id,
-    static_checks::{ApprovalNeed, Cleared, Finding, JudgedStep, static_checks},
+    static_checks::{Cleared, Finding, JudgedStep, static_checks},
     trail::{JudgedCall, NO_QUESTION, RULE, Trail},
 };
 use crate::{
@@ -229,7 +229,7 @@ pub(super) async fn weigh<'c>(
         let why = Rejection::Denied(block.reason.clone());
         return (outcome.verdicts, Err(why));
     }
-    let mut need = cleared.approval_need(questions, bench.untrusted.as_ref());
+    let mut need = ApprovalNeed::of(&cleared, questions, bench.untrusted.as_ref());
     if need.by_zone_alone {
         match caught(|| bench.agent.approver.rules(bench.session)).await {
             Ok(rules) => need.standing = cleared.covered_by(call, rules),
@@ -267,9 +267,18 @@ pub(super) async fn permit(
     Ok(PermittedCall {
         tool: cleared.tool.kind.clone(),
         zone: cleared.zone(),
-        confinement: cleared.confinement(decided_by),
+        confinement: confinement(&cleared, decided_by),
         approval: approved.and_then(|approved| approved.used_up),
         reach: cleared.reach,
         call: if cleared.reaches_others { call.marked_outside() } else { call },
     })
+}
+
+/// How its process is held. Outside a sandbox only a person's approval lets it run (R17.1).
+fn confinement(cleared: &Cleared<'_>, decided_by: Option<&str>) -> Option<Confinement> {
+    let approved = |by: &str| Unconfined::by(format!("a person, by {by}")).into();
+    match cleared.tool.spec.starts_processes {
+        true => cleared.confinement.clone().or(decided_by.map(approved)),
+        false => None,
+    }
 }

@@ -18,7 +18,7 @@ use crate::{
     ToolCall, ToolResult,
     call::{FinalCall, ProposedCall},
     policy::Limits,
-    store,
+    store::CallEnd,
     untrusted::NOT_SCREENED,
 };
 
@@ -54,7 +54,7 @@ struct TrackedCall {
     /// Its intent in the store, from right before it is written.
     intent_id: Option<String>,
     /// How it ended, once that is known.
-    end: Option<Arc<CallEnd>>,
+    ended: Option<Arc<EndedCall>>,
     next_point: PointAfterCall,
     output: OutputTail,
 }
@@ -89,29 +89,21 @@ pub(crate) enum PointAfterCall {
     None,
 }
 
-/// How one call ended.
+/// A call that is over. The store keeps its `end` until the result is in the conversation.
 #[derive(Debug, Clone)]
-pub(crate) struct CallEnd {
+pub(crate) struct EndedCall {
     pub(crate) call: FinalCall,
-    pub(crate) outcome: ToolOutcome,
-    pub(crate) text: String,
-    pub(crate) duration_ms: u64,
+    pub(crate) end: CallEnd,
 }
 
-impl CallEnd {
+impl EndedCall {
     pub(crate) fn is_ok(&self) -> bool {
-        self.outcome == ToolOutcome::Ok
-    }
-
-    /// What the store keeps of it until the result is in the conversation.
-    pub(crate) fn stored(&self) -> store::CallEnd {
-        let Self { outcome, text, duration_ms, .. } = self;
-        store::CallEnd { outcome: *outcome, text: text.clone(), duration_ms: *duration_ms }
+        self.end.outcome == ToolOutcome::Ok
     }
 
     /// Where the text came from, if that is outside. Why a call was rejected, the judge says.
     pub(crate) fn outside(&self) -> Option<&str> {
-        self.call.outside().filter(|_| self.outcome != ToolOutcome::Rejected)
+        self.call.outside().filter(|_| self.end.outcome != ToolOutcome::Rejected)
     }
 
     /// What the model reads of a call that hooks had no chance to look at.
@@ -122,21 +114,20 @@ impl CallEnd {
     /// What the model reads. `suspicion` is what hooks at `tool.post` objected to.
     pub(crate) fn screened_result(&self, suspicion: Option<String>) -> ToolResult {
         // The model has to tell "it was not allowed" from "it did not work".
-        let content = match self.outcome {
-            ToolOutcome::Rejected if !self.text.starts_with("blocked") => {
-                format!("Blocked: {}", self.text)
+        let content = match self.end.outcome {
+            ToolOutcome::Rejected if !self.end.text.starts_with("blocked") => {
+                format!("Blocked: {}", self.end.text)
             }
-            _ => self.text.clone(),
+            _ => self.end.text.clone(),
         };
-        ToolResult {
-            tool_call_id: self.call.model_id().to_string(),
-            tool_name: self.call.tool().to_string(),
-            content,
-            is_error: !self.is_ok(),
-            untrusted: self
-                .outside()
-                .map(|from| Untrusted::default().from(from).suspicion(suspicion)),
-        }
+        ToolResult::default()
+            .tool_call_id(self.call.model_id().to_string())
+            .tool_name(self.call.tool().to_string())
+            .content(content)
+            .is_error(!self.is_ok())
+            .untrusted(
+                self.outside().map(|from| Untrusted::default().from(from).suspicion(suspicion)),
+            )
     }
 }
 
@@ -149,7 +140,7 @@ pub(crate) struct CallSlot<'l> {
 /// A call as the ending finds it.
 pub(crate) struct ClosedCall<'l> {
     pub(crate) slot: CallSlot<'l>,
-    pub(crate) end: Arc<CallEnd>,
+    pub(crate) ended: Arc<EndedCall>,
     /// Whether it had no end before.
     pub(crate) was_open: bool,
     /// Its intent in the store, if it was about to be written.
@@ -165,7 +156,7 @@ impl CallLedger {
             call: ProposedCall::from_model(call).freeze(),
             started: None,
             intent_id: None,
-            end: None,
+            ended: None,
             next_point: PointAfterCall::ToolEndWithPath,
             output: OutputTail::default(),
         };
@@ -182,16 +173,16 @@ impl CallLedger {
     pub(crate) fn close_open(&self) -> Vec<ClosedCall<'_>> {
         let mut entries = self.entries();
         let close = |(index, tracked): (usize, &mut TrackedCall)| {
-            let was_open = tracked.end.is_none();
+            let was_open = tracked.ended.is_none();
             let stopped = || Arc::new(stopped(tracked));
-            let end = tracked.end.clone().unwrap_or_else(stopped);
-            tracked.end = Some(end.clone());
+            let ended = tracked.ended.clone().unwrap_or_else(stopped);
+            tracked.ended = Some(ended.clone());
             let next_point = match tracked.started {
                 Some(_) => tracked.next_point,
                 None => PointAfterCall::None,
             };
             let (slot, intent_id) = (CallSlot { ledger: self, index }, tracked.intent_id.clone());
-            ClosedCall { slot, end, was_open, intent_id, next_point }
+            ClosedCall { slot, ended, was_open, intent_id, next_point }
         };
         entries.calls.iter_mut().enumerate().map(close).collect()
     }
@@ -259,11 +250,11 @@ impl CallSlot<'_> {
     }
 
     /// The call has ended so.
-    pub(crate) fn done(&self, end: CallEnd) -> Arc<CallEnd> {
-        let end = Arc::new(end);
-        self.ledger.entries().totals.successful += u32::from(end.is_ok());
-        self.update(|tracked| tracked.end = Some(end.clone()));
-        end
+    pub(crate) fn done(&self, ended: EndedCall) -> Arc<EndedCall> {
+        let ended = Arc::new(ended);
+        self.ledger.entries().totals.successful += u32::from(ended.is_ok());
+        self.update(|tracked| tracked.ended = Some(ended.clone()));
+        ended
     }
 
     /// The next point to fire, if the run is stopped now.
@@ -278,7 +269,7 @@ impl CallSlot<'_> {
     }
 }
 
-fn stopped(TrackedCall { call, started, output, .. }: &TrackedCall) -> CallEnd {
+fn stopped(TrackedCall { call, started, output, .. }: &TrackedCall) -> EndedCall {
     let why = match started {
         Some(_) => {
             "The run was stopped while this call was running. It may have taken effect in part."
@@ -290,7 +281,8 @@ fn stopped(TrackedCall { call, started, output, .. }: &TrackedCall) -> CallEnd {
         output => format!("{output}\n[{why}]"),
     };
     let duration_ms = started.map_or(0, millis_since);
-    CallEnd { call: call.clone(), outcome: ToolOutcome::Cancelled, text, duration_ms }
+    let end = CallEnd { outcome: ToolOutcome::Cancelled, text, duration_ms };
+    EndedCall { call: call.clone(), end }
 }
 
 pub(crate) fn millis_since(started: Instant) -> u64 {

@@ -30,7 +30,7 @@ use std::{
     pin::{Pin, pin},
     sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll, ready},
-    time::{Duration, SystemTime},
+    time::Duration,
     vec,
 };
 
@@ -205,12 +205,7 @@ impl Run {
         while let Some(event) = self.next().await {
             let own = event.envelope.run_id.as_deref() == Some(&self.id);
             match event.kind {
-                RunEventKind::Usage { input_tokens, output_tokens, cost_usd, .. } => {
-                    finished.usage += LlmUsage::default()
-                        .input_tokens(input_tokens)
-                        .output_tokens(output_tokens)
-                        .cost_usd(cost_usd);
-                }
+                RunEventKind::Usage { usage, .. } => finished.usage += usage,
                 RunEventKind::Done { text, outcome } if own => {
                     finished.text = text;
                     finished.outcome = outcome;
@@ -392,7 +387,7 @@ async fn steps(ctx: &RunContext) -> Result<Ending, RunError> {
                 }
                 let response = model_call::ask(ctx, &system, &mut messages).await?;
                 let (text, tool_calls) = (response.text.clone(), response.tool_calls.clone());
-                messages.push(Message::Assistant { text, tool_calls });
+                messages.push(Message::assistant(text, tool_calls));
                 (response, Vec::new())
             }
         };
@@ -407,7 +402,7 @@ async fn steps(ctx: &RunContext) -> Result<Ending, RunError> {
             }
             FinishReason::Refusal => return Ok(Ending::new(RunOutcome::Refusal, response.text)),
             _ if results.is_empty() => return Ok(Ending::new(RunOutcome::EndTurn, response.text)),
-            _ => messages.push(Message::ToolResults { results }),
+            _ => messages.push(Message::tool_results(results)),
         }
         if let Some(ending) = ctx.stopped_by_calls() {
             return Ok(ending);
@@ -418,10 +413,4 @@ async fn steps(ctx: &RunContext) -> Result<Ending, RunError> {
 
 pub(crate) fn new_id() -> String {
     uuid::Uuid::now_v7().to_string()
-}
-
-/// Milliseconds since 1970: how records, stores and events tell the time. 0 on a clock set before that.
-pub fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -136,7 +136,7 @@ async fn attempt_once(
     };
     let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     delivered(ctx, &fragments);
-    count_usage(ctx, &response.usage, duration_ms);
+    count_usage(ctx, response.usage, duration_ms);
     if !ask.is_aside {
         calibrate(ctx, ask, response.usage.input_tokens);
     }
@@ -218,25 +218,19 @@ fn delivered(ctx: &RunContext, fragments: &[String]) {
     }
 }
 
-fn count_usage(ctx: &RunContext, usage: &LlmUsage, duration_ms: u64) {
+fn count_usage(ctx: &RunContext, usage: LlmUsage, duration_ms: u64) {
     {
         let mut state = ctx.state();
         state.rounds += 1;
         state.unpriced |= usage.cost_usd.is_none();
-        state.usage += *usage;
+        state.usage += usage;
     }
-    ctx.emit(RunEventKind::Usage {
-        input_tokens: usage.input_tokens,
-        output_tokens: usage.output_tokens,
-        cache_read_tokens: usage.cache_read_tokens,
-        cost_usd: usage.cost_usd,
-        duration_ms,
-    });
+    ctx.emit(RunEventKind::Usage { usage, duration_ms });
 }
 
 async fn store(ctx: &RunContext, response: &LlmResponse) -> Result<(), RunError> {
     let (text, tool_calls) = (response.text.clone(), response.tool_calls.clone());
-    ctx.append(&ctx.run_id, Message::Assistant { text, tool_calls }).await
+    ctx.append(&ctx.run_id, Message::assistant(text, tool_calls)).await
 }
 
 /// What the user has seen of an answer already: a retry does not show it again.

@@ -149,7 +149,7 @@ pub(super) async fn submit_prompt(ctx: &RunContext) -> Result<Option<String>, Ru
         Some(from) => fence(said, from),
         None => said.clone(),
     };
-    ctx.append(&ctx.run_id, Message::User { text }).await?;
+    ctx.append(&ctx.run_id, Message::user(text)).await?;
     Ok(None)
 }
 

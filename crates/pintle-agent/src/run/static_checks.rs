@@ -1,23 +1,14 @@
 //! The part of the judgement that asks no one: is there such a tool, do the arguments fit, may this personality use it,
 //! does a guard object, how far does the call reach.
 
-use std::path::Path;
-
-use pintle::{
-    HandlerVerdict,
-    points::{ToolPre, Untrusted},
-};
+use pintle::points::{ToolPre, Untrusted};
 use pintle_policy::{Floor, Judged, Reach, Restricted, ToolSpec, Zone, guard, zone_of};
-use pintle_sandbox::{Confinement, Grant, Unconfined};
+use pintle_sandbox::{Confinement, Grant};
 use serde::{Deserialize, Serialize};
 
 use super::judge::Rejection;
 use crate::{
-    agent::Inner,
-    call::FinalCall,
-    personality::Personality,
-    policy::Policy,
-    rule::{ApprovalRule, StandingRule},
+    agent::Inner, call::FinalCall, personality::Personality, policy::Policy,
     toolbox::RegisteredTool,
 };
 
@@ -62,26 +53,16 @@ pub(super) struct Cleared<'a> {
     pub(super) tool: &'a RegisteredTool,
     /// Where its paths lead, as every judge saw it.
     pub(super) reach: Reach,
-    judged: Judged,
-    floor: Floor,
+    pub(super) judged: Judged,
+    pub(super) floor: Floor,
     /// How a process of this call is held, if it starts one inside a sandbox.
-    confinement: Option<Confinement>,
+    pub(super) confinement: Option<Confinement>,
     /// What a person would grant to a second attempt, in words.
-    granted: Option<String>,
+    pub(super) granted: Option<String>,
     /// Whether a protected or secret path decided its zone: no rule covers that.
-    is_restricted: bool,
+    pub(super) is_restricted: bool,
     /// Whether it says that it reaches others: then its result comes from outside.
     pub(super) reaches_others: bool,
-}
-
-/// What a person has to approve.
-pub(super) struct ApprovalNeed {
-    /// Why, each reason in words. Without any, no one is asked.
-    pub(super) reasons: Vec<String>,
-    /// Whether the zone alone asks: then a rule may answer (R11.7).
-    pub(super) by_zone_alone: bool,
-    /// The standing rule that answers.
-    pub(super) standing: Option<StandingRule>,
 }
 
 impl Cleared<'_> {
@@ -97,56 +78,6 @@ impl Cleared<'_> {
 
     pub(super) fn zone(&self) -> Zone {
         self.judged.zone
-    }
-
-    /// How its process is held. Outside a sandbox only a person's approval lets it run (R17.1).
-    pub(super) fn confinement(&self, decided_by: Option<&str>) -> Option<Confinement> {
-        let approved = |by: &str| Unconfined::by(format!("a person, by {by}")).into();
-        match self.tool.spec.starts_processes {
-            true => self.confinement.clone().or(decided_by.map(approved)),
-            false => None,
-        }
-    }
-
-    /// What a person has to be asked, if anything: about the zone, and what hooks want; then what the agent has read and where a
-    /// link leads, for the words of the call do not say.
-    pub(super) fn approval_need(
-        &self,
-        questions: Vec<HandlerVerdict>,
-        untrusted: Option<&Untrusted>,
-    ) -> ApprovalNeed {
-        let by_zone = (self.floor == Floor::Ask).then(|| self.judged.why.clone());
-        let by_zone_alone = by_zone.is_some()
-            && questions.is_empty()
-            && self.granted.is_none()
-            && !self.is_restricted;
-        let read = untrusted.filter(|_| questions.is_empty());
-        let wanted = questions.into_iter().map(by_hook);
-        let granted = self.granted.clone().into_iter();
-        let mut reasons: Vec<String> = granted.chain(by_zone).chain(wanted).collect();
-        if !reasons.is_empty() {
-            let from =
-                |it: &Untrusted| format!("the agent has read text from outside ({})", it.from);
-            reasons.extend(read.map(from));
-            let led = |(written, real): (&str, &Path)| format!("{written} is {}", real.display());
-            reasons.extend(self.reach.linked().map(led));
-        }
-        ApprovalNeed { reasons, by_zone_alone, standing: None }
-    }
-
-    /// The first rule that covers the call.
-    pub(super) fn covered_by(
-        &self,
-        call: &FinalCall,
-        rules: Vec<StandingRule>,
-    ) -> Option<StandingRule> {
-        rules
-            .into_iter()
-            .find(|it| it.rule.covers(&self.tool.spec, call, &self.reach, self.judged.zone))
-    }
-
-    pub(super) fn offered_rule(&self, call: &FinalCall) -> Option<ApprovalRule> {
-        ApprovalRule::offered(&self.tool.spec, call, &self.reach, self.judged.zone)
     }
 }
 
@@ -298,13 +229,5 @@ fn toolset(agent: &Inner, lineage: &[&Personality], tool: &ToolSpec) -> Result<S
             Err(format!("the personality `{}` may not use `{name}`", personality.id))
         }
         (None, _) => Ok("the personality may use it".into()),
-    }
-}
-
-/// The hook is named, also where its own words do not.
-fn by_hook(HandlerVerdict { handler, reason, .. }: HandlerVerdict) -> String {
-    match reason.contains(&*handler) {
-        true => reason,
-        false => format!("hook `{handler}` asks: {reason}"),
     }
 }

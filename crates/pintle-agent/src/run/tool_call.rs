@@ -18,14 +18,14 @@ use super::{
     execute::{Executed, execute},
     interrupted::Progress,
     judge::{Judgement, PermittedCall, Rejected, Rejection, judge, permit},
-    ledger::{CallEnd, CallSlot, ClosedCall, PointAfterCall, millis_since},
+    ledger::{CallSlot, ClosedCall, EndedCall, PointAfterCall, millis_since},
 };
 use crate::{
     Message, ToolCall, ToolResult,
     call::{FinalCall, ProposedCall},
     event::{CallMade, RunEventKind},
     llm::{FinishReason, LlmResponse},
-    store::Begun,
+    store::{Begun, CallEnd},
 };
 
 /// How long observers may take over the end of a call when the run is being stopped.
@@ -69,17 +69,18 @@ pub(super) async fn handle_all(
     }
     let mut judged = Vec::with_capacity(permits.len());
     let mut turn = StartTurn::default();
-    for ((slot, call), permit) in slots.into_iter().zip(&response.tool_calls).zip(permits) {
+    for ((slot, asked), permit) in slots.into_iter().zip(&response.tool_calls).zip(permits) {
         if let Step::Next(permit) = &permit {
-            slot.judged(&call.name, permit.as_ref().err().map(|rejected| &rejected.why));
+            slot.judged(&asked.name, permit.as_ref().err().map(|rejected| &rejected.why));
         }
         judged.push(match permit {
             Step::Next(Ok(permit)) => Step::Next((slot, permit, turn.take())),
             Step::Next(Err(rejected)) => Step::Over(reject(ctx, &slot, rejected).await, None),
             Step::Over(end, grants) => {
-                let end = slot.done(end);
-                let over = Ended { end, observed: Ok(()), advice: Vec::new(), refused: Vec::new() };
-                Step::Over(over, (!grants.is_empty()).then_some((slot, call, grants)))
+                let call = slot.done(end);
+                let over =
+                    Ended { call, observed: Ok(()), advice: Vec::new(), refused: Vec::new() };
+                Step::Over(over, (!grants.is_empty()).then_some((slot, asked, grants)))
             }
         });
     }
@@ -96,7 +97,7 @@ pub(super) async fn handle_all(
     let results: Vec<_> = ended.iter().map(Ended::result).collect();
     let read = results.iter().filter_map(|result| result.untrusted.clone());
     read.for_each(|read| ctx.outside.add(read));
-    ctx.append(&ctx.run_id, Message::ToolResults { results: results.clone() }).await?;
+    ctx.append(&ctx.run_id, Message::tool_results(results.clone())).await?;
     ctx.calls.stored();
     for Ended { observed, advice, .. } in ended {
         observed?;
@@ -153,7 +154,7 @@ impl StartTurn {
 
 /// How a call ended, and what its observers said.
 struct Ended {
-    end: Arc<CallEnd>,
+    call: Arc<EndedCall>,
     /// A handler that is registered fail-closed may end the run.
     observed: Result<(), RunError>,
     /// What `tool.post` said of each attempt. It is applied in the calls' order.
@@ -165,10 +166,10 @@ struct Ended {
 impl Ended {
     fn result(&self) -> ToolResult {
         if self.advice.is_empty() {
-            return self.end.result();
+            return self.call.result();
         }
         let mut blocks = self.advice.iter().flat_map(|(_, advice)| advice.objections());
-        self.end.screened_result(blocks.next().map(|block| block.reason.clone()))
+        self.call.screened_result(blocks.next().map(|block| block.reason.clone()))
     }
 }
 
@@ -203,9 +204,10 @@ fn cut_off(finish: FinishReason) -> Option<&'static str> {
 async fn reject(ctx: &RunContext, slot: &CallSlot<'_>, rejected: Rejected) -> Ended {
     let Rejected { call, why } = rejected;
     let (outcome, text) = (ToolOutcome::Rejected, why.into_reason());
-    let end = finish(ctx, slot, CallEnd { call, outcome, text, duration_ms: 0 });
-    let observed = after_tool_call(ctx, &end).await;
-    Ended { end, observed, advice: Vec::new(), refused: Vec::new() }
+    let end = CallEnd { outcome, text, duration_ms: 0 };
+    let call = finish(ctx, slot, EndedCall { call, end });
+    let observed = after_tool_call(ctx, &call).await;
+    Ended { call, observed, advice: Vec::new(), refused: Vec::new() }
 }
 
 /// Step 11 for one call. If the kernel refused it something, a person is asked once, and a second attempt may do that too
@@ -247,9 +249,9 @@ async fn run_again(
 }
 
 fn not_run_again(slot: &CallSlot<'_>, first: Ended, rejected: &Rejected) -> Ended {
-    let text = format!("{}\n[it was not run again: {}]", first.end.text, rejected.why.reason());
-    let end = slot.done(CallEnd { text, ..CallEnd::clone(&first.end) });
-    Ended { end, ..first }
+    let mut call = EndedCall::clone(&first.call);
+    call.end.text.push_str(&format!("\n[it was not run again: {}]", rejected.why.reason()));
+    Ended { call: slot.done(call), ..first }
 }
 
 async fn attempt(
@@ -290,27 +292,27 @@ async fn attempt(
         ctx.outside.add(Untrusted::default().from(from));
     }
     let duration_ms = millis_since(started);
-    let end = CallEnd { call, outcome, text, duration_ms };
-    let stored = ctx.end_call(&intent_id, end.stored()).await;
-    let end = finish(ctx, slot, end);
-    let (observed, advice) = observe(ctx, slot, &end).await;
-    Ended { end, observed: stored.and(observed), advice, refused }
+    let end = CallEnd { outcome, text, duration_ms };
+    let stored = ctx.end_call(&intent_id, end.clone()).await;
+    let call = finish(ctx, slot, EndedCall { call, end });
+    let (observed, advice) = observe(ctx, slot, &call).await;
+    Ended { call, observed: stored.and(observed), advice, refused }
 }
 
 /// Fires the points after a call that ran. A failing one ends the run, and the later ones are not fired.
 async fn observe(
     ctx: &RunContext,
     slot: &CallSlot<'_>,
-    end: &CallEnd,
+    ended: &EndedCall,
 ) -> (Result<(), RunError>, Vec<(String, Advice)>) {
-    let observed = match after_tool_call(ctx, end).await {
-        Ok(()) => tool_end_with_path(ctx, slot, end).await,
+    let observed = match after_tool_call(ctx, ended).await {
+        Ok(()) => tool_end_with_path(ctx, slot, ended).await,
         failed => failed,
     };
     match observed {
         Ok(()) => {
-            let advice = tool_post(ctx, slot, end).await;
-            (Ok(()), vec![(end.call.id().to_string(), advice)])
+            let advice = tool_post(ctx, slot, ended).await;
+            (Ok(()), vec![(ended.call.id().to_string(), advice)])
         }
         failed => (failed, Vec::new()),
     }
@@ -319,25 +321,25 @@ async fn observe(
 /// Brings the calls that the run's body left behind to their end, and gives the result of each.
 pub(super) async fn close_calls(ctx: &RunContext) -> (Vec<ToolResult>, Result<(), RunError>) {
     let (mut results, mut first_problem) = (Vec::new(), Ok(()));
-    for ClosedCall { slot, end, was_open, intent_id, next_point } in ctx.calls.close_open() {
+    for ClosedCall { slot, ended, was_open, intent_id, next_point } in ctx.calls.close_open() {
         if let Some(intent_id) = intent_id.filter(|_| was_open) {
             // It may not have been begun. A store that fails is noticed when the results are stored.
-            let _ = ctx.end_call(&intent_id, end.stored()).await;
+            let _ = ctx.end_call(&intent_id, ended.end.clone()).await;
         }
         if was_open {
-            emit_end(ctx, &end);
-            let after = within_grace(after_tool_call(ctx, &end)).await;
+            emit_end(ctx, &ended);
+            let after = within_grace(after_tool_call(ctx, &ended)).await;
             first_problem = first_problem.and(after.unwrap_or(Ok(())));
         }
         if next_point == PointAfterCall::ToolEndWithPath {
-            let told = within_grace(tool_end_with_path(ctx, &slot, &end)).await;
+            let told = within_grace(tool_end_with_path(ctx, &slot, &ended)).await;
             first_problem = first_problem.and(told.unwrap_or(Ok(())));
         }
         if next_point != PointAfterCall::None {
-            let outcome = tool_post(ctx, &slot, &end).await;
-            ctx.apply_verdicts(ToolPost::NAME, &outcome.verdicts, Some(end.call.id()));
+            let outcome = tool_post(ctx, &slot, &ended).await;
+            ctx.apply_verdicts(ToolPost::NAME, &outcome.verdicts, Some(ended.call.id()));
         }
-        results.push(end.result());
+        results.push(ended.result());
     }
     (results, first_problem)
 }

@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::random;
+
 use super::{
     Schema,
     keywords::{KEYWORDS, Shape, TYPES},
@@ -298,7 +300,7 @@ fn schema() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(random::cases(500))]
     #[test]
     fn a_full_validator_comes_to_the_same_verdict(
         schema in schema(),

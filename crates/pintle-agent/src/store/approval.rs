@@ -3,11 +3,12 @@
 use std::{path::PathBuf, time::Duration};
 
 use futures_util::future::{BoxFuture, FutureExt};
+use pintle::now_ms;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Claim, StoreError, Stored};
-use crate::{call::args_hash, rule::ApprovalRule, run::now_ms};
+use crate::{call::args_hash, rule::ApprovalRule};
 
 /// Who answers when no approver is named: the person who runs the program.
 pub const OPERATOR: &str = "operator";

@@ -6,7 +6,12 @@
 //!
 //! **Writes take the claim.** A run holds a [`Claim`] on its session and passes it to every write. The store compares
 //! the claim's [`FencingToken`] in the transaction of the write, and answers [`StoreError::ClaimLost`] when another
-//! owner has taken the session since. A process that was paused meanwhile can therefore write nothing.
+//! owner has taken the session since. A process that was paused meanwhile can therefore write nothing to the session.
+//!
+//! **These writes take none.** People answer questions, add rules and revoke them while a run holds the claim
+//! ([`Approvals::answer_approval`], [`Rules`]). A record says what a run did, also after it lost its session
+//! ([`Records::record`]). Notes and tickets belong to no session: [`Notes::add_note`] replaces nothing, and
+//! [`Tickets::move_ticket`] compares the ticket with the one that its caller has seen.
 //!
 //! [`store_conformance!`](crate::store_conformance) holds an implementation to every promise of these traits.
 //! [`forward_store!`](crate::forward_store) is for a store that wraps another one.

@@ -63,11 +63,8 @@ impl Answer {
 
     /// Tool calls: the id, the tool and the arguments of each.
     pub fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, &'a str, Value)>) -> Self {
-        let call = |(id, name, input): (&str, &str, Value)| ToolCall {
-            id: id.into(),
-            name: name.into(),
-            input,
-            malformed: None,
+        let call = |(id, name, input): (&str, &str, Value)| {
+            ToolCall::default().id(id).name(name).input(input)
         };
         Self::text("").with_calls(calls.into_iter().map(call).collect())
     }

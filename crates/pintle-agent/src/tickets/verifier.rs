@@ -89,7 +89,7 @@ impl TicketVerifier {
         );
         let request = LlmRequest {
             system: SYSTEM.into(),
-            messages: vec![Message::User { text }],
+            messages: vec![Message::user(text)],
             tools: Vec::new(),
             max_tokens: None,
         };

@@ -26,24 +26,14 @@ async fn with_rounds(world: &World, rounds: usize) -> Vec<Message> {
     let mut messages = Vec::new();
     for round in 0..rounds {
         let (id, name) = (format!("c{round}"), "read_file".to_string());
-        let call = ToolCall {
-            id: id.clone(),
-            name: name.clone(),
-            input: json!({"path": "a"}),
-            malformed: None,
-        };
+        let call =
+            ToolCall::default().id(id.clone()).name(name.clone()).input(json!({"path": "a"}));
         let content = format!("content {round} {}", "x".repeat(400));
-        let result = ToolResult {
-            tool_call_id: id,
-            tool_name: name,
-            content,
-            is_error: false,
-            untrusted: None,
-        };
-        messages.push(Message::User { text: format!("question {round}") });
-        messages.push(Message::Assistant { text: String::new(), tool_calls: vec![call] });
-        messages.push(Message::ToolResults { results: vec![result] });
-        messages.push(Message::Assistant { text: format!("answer {round}"), tool_calls: vec![] });
+        let result = ToolResult::default().tool_call_id(id).tool_name(name).content(content);
+        messages.push(Message::user(format!("question {round}")));
+        messages.push(Message::assistant("", vec![call]));
+        messages.push(Message::tool_results(vec![result]));
+        messages.push(Message::assistant(format!("answer {round}"), vec![]));
     }
     let stored =
         |message: &Message| NewMessage { run_id: "earlier".into(), message: message.clone() };
@@ -57,7 +47,7 @@ fn limited(world: &World, tokens: u64) -> Agent {
 }
 
 fn first_text(request: &LlmRequest) -> &str {
-    let Message::User { text } = &request.messages[0] else { panic!("{request:#?}") };
+    let Message::User { text, .. } = &request.messages[0] else { panic!("{request:#?}") };
     text
 }
 
@@ -99,7 +89,7 @@ async fn a_request_that_would_not_fit_is_made_of_a_summary_and_the_newest_rounds
     assert_whole(sent);
     // The newest three rounds: a call with its result, an answer, and the new question.
     assert_eq!(sent[1..sent.len() - 1], earlier[156..]);
-    assert_eq!(sent.last(), Some(&Message::User { text: "go on".into() }));
+    assert_eq!(sent.last(), Some(&Message::user("go on")));
 
     let fired = fired.lock().unwrap().clone();
     assert_eq!(fired[0], fired[1]);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use pintle::{
     Event, Verdict,
     points::{
-        BeforeToolCall, SubagentEnded, SubagentPatch, SubagentSpawned, SubagentSpawning,
+        BeforeToolCall, LlmUsage, SubagentEnded, SubagentPatch, SubagentSpawned, SubagentSpawning,
         ToolCallPatch, ToolPre,
     },
 };
@@ -147,7 +147,7 @@ async fn a_sub_agent_has_a_session_of_its_own_and_names_its_parent() {
     );
     let history = messages(world.store.history(&child.id).await.unwrap());
     assert_whole(&history);
-    assert_eq!(history[0], Message::User { text: "write it".into() });
+    assert_eq!(history[0], Message::user("write it"));
     assert_eq!(
         world.history().await.len(),
         4,
@@ -167,7 +167,7 @@ async fn subagent_spawning_may_change_the_task_and_the_personality() {
     let events = play(&world.agent(), "write it").await;
     assert_eq!(done(&events).1, "end_turn");
     let request = &world.llm.requests()[1];
-    assert_eq!(request.messages, [Message::User { text: "write it, quickly".into() }]);
+    assert_eq!(request.messages, [Message::user("write it, quickly")]);
     assert!(request.system.contains("You are pirate."));
 }
 
@@ -248,24 +248,32 @@ async fn a_sub_agents_cost_counts_against_its_parents_limit() {
     assert_eq!(done(&events).1, "budget_exceeded");
 }
 
+#[tokio::test]
+async fn the_usage_of_a_run_includes_what_its_sub_agent_read_from_the_cache() {
+    let (mut first, mut child, mut last) = (delegate(None), says("Dear."), says("Done."));
+    first["usage"] = json!({"inputTokens": 10, "cacheReadTokens": 1, "cacheCreationTokens": 20});
+    child["usage"] = json!({"inputTokens": 10, "cacheReadTokens": 2, "cacheCreationTokens": 30});
+    last["usage"] = json!({"inputTokens": 10, "outputTokens": 5});
+    let world = World::new(json!([first, child, last])).await;
+    let finished = world.agent().run(RunRequest::new("cli:test", "read")).finish().await;
+    let sum = LlmUsage::default().input_tokens(30).output_tokens(5);
+    assert_eq!(finished.usage, sum.cache_read_tokens(3).cache_creation_tokens(50));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn sub_agents_of_one_message_work_at_once() {
     let both = || {
-        let call = |id: &str| ToolCall {
-            id: id.into(),
-            name: "delegate".into(),
-            input: json!({ "task": id }),
-            malformed: None,
-        };
+        let call =
+            |id: &str| ToolCall::default().id(id).name("delegate").input(json!({ "task": id }));
         vec![call("d1"), call("d2"), call("d3")]
     };
     let llm = llm_fn(move |request| match request.messages.last() {
-        Some(Message::User { text }) if text == "go" => answer("", both()),
-        Some(Message::User { text }) => {
+        Some(Message::User { text, .. }) if text == "go" => answer("", both()),
+        Some(Message::User { text, .. }) => {
             let (id, input) = (text.clone(), json!({"path": text, "content": text}));
-            answer("", vec![ToolCall { id, name: "write_file".into(), input, malformed: None }])
+            answer("", vec![ToolCall::default().id(id).name("write_file").input(input)])
         }
-        _ if request.messages[0] == (Message::User { text: "go".into() }) => answer("All.", vec![]),
+        _ if request.messages[0] == Message::user("go") => answer("All.", vec![]),
         _ => answer(&format!("wrote {}", last_user(&request.messages)), vec![]),
     });
     let world = World::new(json!([])).await;

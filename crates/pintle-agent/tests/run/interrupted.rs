@@ -37,22 +37,14 @@ async fn interrupted(world: &World) -> String {
     let new = NewSession { key: "cli:test".into(), platform: "cli".into(), ..Default::default() };
     let session = store.open(new).await.unwrap();
     let claim = store.claim(&session).await.unwrap();
-    let call = |id: &str, name: &str| ToolCall {
-        id: id.into(),
-        name: name.into(),
-        input: json!({}),
-        malformed: None,
-    };
+    let call = |id: &str, name: &str| ToolCall::default().id(id).name(name).input(json!({}));
     let tool_calls = vec![
         call("ended", "writes"),
         call("begun", "writes"),
         call("read", "reads"),
         call("not begun", "writes"),
     ];
-    let said = [
-        Message::User { text: "do it".into() },
-        Message::Assistant { text: String::new(), tool_calls },
-    ];
+    let said = [Message::user("do it"), Message::assistant("", tool_calls)];
     let said = said.map(|message| NewMessage { run_id: "dead".into(), message });
     store.append(&claim, said.into()).await.unwrap();
     for (id, tool) in [("ended", "writes"), ("begun", "writes"), ("read", "reads")] {
@@ -146,9 +138,8 @@ async fn calls_that_were_never_judged_are_not_run_by_a_run_that_goes_on() {
     let new = NewSession { key: "cli:test".into(), platform: "cli".into(), ..Default::default() };
     let session = world.store.open(new).await.unwrap();
     let claim = world.store.claim(&session).await.unwrap();
-    let call =
-        ToolCall { id: "cut".into(), name: "writes".into(), input: json!({}), malformed: None };
-    let message = Message::Assistant { text: String::new(), tool_calls: vec![call] };
+    let call = ToolCall::default().id("cut").name("writes").input(json!({}));
+    let message = Message::assistant("", vec![call]);
     let cut = NewMessage { run_id: "dead".into(), message };
     world.store.append(&claim, vec![cut]).await.unwrap();
     drop(claim);

@@ -27,7 +27,6 @@ mod loop_budgets;
 mod memory;
 mod opening;
 mod permit;
-#[path = "../../../pintle/tests/engine/common/random.rs"]
 mod random;
 mod reminders;
 mod replay;

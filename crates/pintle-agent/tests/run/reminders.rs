@@ -174,6 +174,6 @@ async fn words_are_attached_to_the_last_message_alone() {
     play(&agent, "first").await;
     play(&agent, "second").await;
     let messages = &world.llm.requests()[1].messages;
-    assert_eq!(messages[0], Message::User { text: "first".into() });
+    assert_eq!(messages[0], Message::user("first"));
     assert_eq!(world.user_text(1), "second\n\n<system-reminder>\nabout second\n</system-reminder>");
 }

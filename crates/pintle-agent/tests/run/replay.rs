@@ -9,7 +9,10 @@ use pintle_policy::{Guard, GuardKind, Level};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::{World, calls, done, of_type, personality, play, results, says};
+use crate::{
+    random::cases,
+    support::{World, calls, done, of_type, personality, play, results, says},
+};
 
 fn guard(kind: GuardKind, deny: &str) -> Guard {
     Guard::new("*", kind, &[], &[deny.into()], "agent.json:3").unwrap()
@@ -71,7 +74,7 @@ fn any_level() -> impl Strategy<Value = Level> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(cases(48))]
 
     #[test]
     fn replay_of_a_recorded_run_reproduces_every_verdict(

@@ -64,12 +64,7 @@ fn text(value: &Value) -> String {
 // R6.1: a provider that repeats an id does not make two calls one.
 #[tokio::test(start_paused = true)]
 async fn calls_that_share_an_id_each_get_their_own_result() {
-    let call = |say: &str| ToolCall {
-        id: "same".into(),
-        name: "echo".into(),
-        input: json!({ "say": say }),
-        malformed: None,
-    };
+    let call = |say: &str| ToolCall::default().id("same").name("echo").input(json!({ "say": say }));
     let twice = llm_fn(move |request| match request.messages.len() {
         1 => answer("", vec![call("one"), call("two")]),
         _ => answer("Done.", vec![]),
@@ -132,7 +127,7 @@ async fn calls_of_an_answer_that_was_cut_do_not_run_and_still_get_results() {
         let history = world.history().await;
         assert_whole(&history);
         assert!(
-            matches!(history.last(), Some(Message::ToolResults { results }) if results[0].is_error)
+            matches!(history.last(), Some(Message::ToolResults { results, .. }) if results[0].is_error)
         );
     }
 }

@@ -91,11 +91,8 @@ async fn a_sub_agent_that_goes_on_alone_still_has_no_more_than_its_parents() {
         let child = world.store.create(child).await.unwrap();
         let input = json!({"command": "touch marker"});
         let (id, name) = ("t1".to_string(), "terminal".to_string());
-        let call = ToolCall { id, name, input: input.clone(), malformed: None };
-        let said = [
-            Message::User { text: "do it".into() },
-            Message::Assistant { text: String::new(), tool_calls: vec![call] },
-        ];
+        let call = ToolCall::default().id(id).name(name).input(input.clone());
+        let said = [Message::user("do it"), Message::assistant("", vec![call])];
         let said = said.map(|message| NewMessage { run_id: "dead".into(), message });
         let claim = world.store.claim(&child).await.unwrap();
         world.store.append(&claim, said.into()).await.unwrap();

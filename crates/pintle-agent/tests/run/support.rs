@@ -100,8 +100,8 @@ impl World {
     /// The text of the last message of a request: the user's, or that of the last tool result.
     pub(crate) fn last_text(&self, request: usize) -> String {
         match self.llm.requests()[request].messages.last().expect("a request has a message") {
-            Message::User { text } | Message::Assistant { text, .. } => text.clone(),
-            Message::ToolResults { results } => results.last().unwrap().content.clone(),
+            Message::User { text, .. } | Message::Assistant { text, .. } => text.clone(),
+            Message::ToolResults { results, .. } => results.last().unwrap().content.clone(),
         }
     }
 
@@ -148,11 +148,12 @@ fn scripted_answer(step: &Value) -> Answer {
             retry_after: millis(&error["retryAfterMs"]),
         }),
     };
-    let call = |call: &Value| ToolCall {
-        id: text(&call["id"]),
-        name: text(&call["name"]),
-        input: call.get("inputRaw").unwrap_or(&call["input"]).clone(),
-        malformed: call.get("inputRaw").map(|_| "it is not JSON".to_string()),
+    let call = |call: &Value| {
+        ToolCall::default()
+            .id(text(&call["id"]))
+            .name(text(&call["name"]))
+            .input(call.get("inputRaw").unwrap_or(&call["input"]).clone())
+            .malformed(call.get("inputRaw").map(|_| "it is not JSON".to_string()))
     };
     let calls: Vec<_> = step["toolCalls"].as_array().into_iter().flatten().map(call).collect();
     let tokens = |field: &str| step["usage"][field].as_u64();
@@ -178,7 +179,7 @@ fn scripted_answer(step: &Value) -> Answer {
 
 pub(crate) fn last_user(messages: &[Message]) -> String {
     let user = messages.iter().rev().find_map(|message| match message {
-        Message::User { text } => Some(text.clone()),
+        Message::User { text, .. } => Some(text.clone()),
         _ => None,
     });
     user.expect("there is a user message")
@@ -377,7 +378,7 @@ pub(crate) fn assert_whole(history: &[Message]) {
     for (place, message) in history.iter().enumerate() {
         match message {
             Message::Assistant { tool_calls, .. } if !tool_calls.is_empty() => {
-                let Some(Message::ToolResults { results }) = history.get(place + 1) else {
+                let Some(Message::ToolResults { results, .. }) = history.get(place + 1) else {
                     panic!("calls without results at {place}: {history:#?}");
                 };
                 let asked: Vec<_> = tool_calls.iter().map(|call| &call.id).collect();
@@ -397,7 +398,7 @@ pub(crate) fn assert_whole(history: &[Message]) {
 /// The results of the history's tool calls.
 pub(crate) fn results(history: &[Message]) -> Vec<(String, bool, String)> {
     let results = history.iter().filter_map(|message| match message {
-        Message::ToolResults { results } => Some(results.clone()),
+        Message::ToolResults { results, .. } => Some(results.clone()),
         _ => None,
     });
     results.flatten().map(|result| (result.tool_call_id, result.is_error, result.content)).collect()

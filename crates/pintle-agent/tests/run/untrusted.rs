@@ -98,7 +98,7 @@ async fn a_strangers_message_is_stored_in_a_fence_and_marks_the_conversation() {
     let request = RunRequest::new("cli:test", "who are you?").from_stranger("telegram:42");
     let events = rest(world.agent().run(request)).await;
     assert_eq!(of_type(&events, "run.start")[0]["prompt"], "who are you?");
-    let Message::User { text } = &world.history().await[0] else { panic!() };
+    let Message::User { text, .. } = &world.history().await[0] else { panic!() };
     assert!(text.starts_with("<untrusted id=\"") && unfenced(text) == "who are you?", "{text}");
     // Somebody else goes on with the conversation, in another process.
     play(&world.agent(), "and now?").await;
@@ -165,7 +165,7 @@ async fn a_summary_keeps_the_mark_of_what_it_stands_for() {
         assert_eq!(read.is_some_and(|it| it.suspicion.is_some()), objects);
         // The model that summarises reads the page in its fence.
         let asked = world.llm.requests().into_iter().find(|it| it.system.contains("summary of"));
-        let Some(Message::User { text }) = asked.unwrap().messages.first().cloned() else {
+        let Some(Message::User { text, .. }) = asked.unwrap().messages.first().cloned() else {
             panic!()
         };
         assert_eq!(text.contains("a page\n</untrusted id=\""), reads, "{text}");
@@ -182,14 +182,11 @@ async fn a_result_that_no_hook_saw_before_a_crash_is_suspicious() {
     let claim = store.claim(&session).await.unwrap();
     let call = |id: &str, name: &str, input| {
         let (id, name) = (id.to_string(), name.to_string());
-        ToolCall { id, name, input, malformed: None }
+        ToolCall::default().id(id).name(name).input(input)
     };
     let tool_calls =
         vec![call("f", "fetch", json!({})), call("l", "list_dir", json!({"path": "."}))];
-    let said = [
-        Message::User { text: "go".into() },
-        Message::Assistant { text: String::new(), tool_calls },
-    ];
+    let said = [Message::user("go"), Message::assistant("", tool_calls)];
     let said = said.map(|message| NewMessage { run_id: "dead".into(), message });
     store.append(&claim, said.into()).await.unwrap();
     for (id, tool) in [("f", "fetch"), ("l", "list_dir")] {
@@ -208,7 +205,7 @@ async fn a_result_that_no_hook_saw_before_a_crash_is_suspicious() {
     drop(claim);
     let seen = Seen::at(&world);
     rest(world.agent().run(RunRequest::resume(session.id))).await;
-    let Message::ToolResults { results } = &world.history().await[2] else { panic!() };
+    let Message::ToolResults { results, .. } = &world.history().await[2] else { panic!() };
     let marked: Vec<_> = results.iter().map(|it| it.untrusted.is_some()).collect();
     assert_eq!(marked, [true, false]);
     assert!(seen.last().unwrap().suspicion.unwrap().contains("before any hook saw it"));

@@ -248,20 +248,14 @@ impl Screen {
                     None => out::stream(&lines(text)),
                 }
             }
-            RunEventKind::Usage {
-                input_tokens,
-                output_tokens,
-                cache_read_tokens,
-                cost_usd,
-                ..
-            } => {
+            RunEventKind::Usage { usage, .. } => {
                 self.totals.add(&Totals {
                     turns: u64::from(own),
                     retries: 0,
-                    input_tokens: *input_tokens,
-                    cached_tokens: cache_read_tokens.unwrap_or_default(),
-                    output_tokens: *output_tokens,
-                    cost_usd: cost_usd.unwrap_or_default(),
+                    input_tokens: usage.input_tokens,
+                    cached_tokens: usage.cache_read_tokens.unwrap_or_default(),
+                    output_tokens: usage.output_tokens,
+                    cost_usd: usage.cost_usd.unwrap_or_default(),
                 });
                 if own && self.streams_text {
                     // The text of the model's answer is complete.

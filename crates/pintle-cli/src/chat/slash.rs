@@ -193,7 +193,7 @@ async fn list(assembled: &Assembled, talk: &Talk) -> Result<(), Problem> {
     for session in &sessions {
         let first = assembled.store.history(&session.id).await?.into_iter().next();
         let first = first.and_then(|it| match it.message {
-            pintle_agent::Message::User { text } => Some(unfenced(&text).into_owned()),
+            pintle_agent::Message::User { text, .. } => Some(unfenced(&text).into_owned()),
             _ => None,
         });
         let (count, when) =

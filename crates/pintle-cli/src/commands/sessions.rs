@@ -84,10 +84,10 @@ async fn show(environment: &Environment, store: &dyn Store, named: &str) -> Resu
             say!("\n{}\n       {}", dim(stands), paragraph(&summary.text, INDENT));
         }
         match message {
-            Message::User { text } => {
+            Message::User { text, .. } => {
                 say!("\n{}    {}", cyan("you"), paragraph(&unfenced(&text), INDENT))
             }
-            Message::Assistant { text, tool_calls } => {
+            Message::Assistant { text, tool_calls, .. } => {
                 if !text.is_empty() {
                     say!("\n{}  {}", bold("agent"), paragraph(&text, INDENT));
                 }
@@ -95,7 +95,7 @@ async fn show(environment: &Environment, store: &dyn Store, named: &str) -> Resu
                     say!("       {}", dim(text!("→ {}", call(&made.name, &made.input))));
                 }
             }
-            Message::ToolResults { results } => {
+            Message::ToolResults { results, .. } => {
                 for result in results {
                     let mark = if result.is_error { Glyph::Failed } else { Glyph::Ok };
                     let first = result.content.lines().next().unwrap_or_default();

@@ -192,7 +192,7 @@ async fn after_suspicious_text_every_change_asks_and_the_rule_is_named() {
     assert_eq!(ended(&events, "3")["outcome"], "ok", "reading goes on");
     // The model is told beside the text, and the mark is stored with it.
     assert!(last_text(&requests[1]).contains("the rule `overrides instructions`"));
-    let Message::ToolResults { results } = &requests[1][2] else { panic!() };
+    let Message::ToolResults { results, .. } = &requests[1][2] else { panic!() };
     assert!(results[0].untrusted.as_ref().unwrap().suspicion.is_some());
     // Another process goes on: the mark is in the conversation.
     world.run(vec![save("4"), done()]).await;

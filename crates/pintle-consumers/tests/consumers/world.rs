@@ -137,7 +137,7 @@ fn tools(data: PathBuf) -> Vec<Arc<dyn pintle_agent::Tool>> {
 
 pub(crate) fn call(id: &str, tool: &str, input: Value) -> Answer {
     let (id, name) = (id.to_string(), tool.to_string());
-    Answer::text("").with_calls(vec![ToolCall { id, name, input, malformed: None }])
+    Answer::text("").with_calls(vec![ToolCall::default().id(id).name(name).input(input)])
 }
 
 pub(crate) fn read(id: &str, path: &str) -> Answer {
@@ -147,8 +147,8 @@ pub(crate) fn read(id: &str, path: &str) -> Answer {
 /// The text of the last message of a request.
 pub(crate) fn last_text(request: &[Message]) -> String {
     match request.last().unwrap() {
-        Message::User { text } | Message::Assistant { text, .. } => text.clone(),
-        Message::ToolResults { results } => results.last().unwrap().content.clone(),
+        Message::User { text, .. } | Message::Assistant { text, .. } => text.clone(),
+        Message::ToolResults { results, .. } => results.last().unwrap().content.clone(),
     }
 }
 

@@ -129,7 +129,7 @@ impl Endpoint {
         let mut state = self.lock();
         state.senders.retain(|other| other.secret_name() != sender.secret_name());
         state.senders.push(Arc::new(sender));
-        self.told(state);
+        self.notify(state);
     }
 
     /// Takes an event, or counts it as dropped when the queue is full. Never waits.
@@ -202,7 +202,7 @@ impl Endpoint {
         }
         let worn = journal.as_ref().is_some_and(Journal::is_worn);
         let all = (worn || state.queue.is_empty()).then(|| state.messages());
-        self.told(state);
+        self.notify(state);
         let Some(journal) = journal.as_mut().filter(|_| !news.is_empty()) else { return };
         let kept = match all {
             Some(messages) => journal.replace(&messages),
@@ -214,7 +214,7 @@ impl Endpoint {
     }
 
     /// The queue has changed.
-    fn told(&self, state: MutexGuard<'_, State>) {
+    fn notify(&self, state: MutexGuard<'_, State>) {
         let waiting = state.waiting();
         drop(state);
         match waiting {

@@ -6,17 +6,16 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use pintle::DynEvent;
+use pintle::{DynEvent, now_ms};
 use serde::Serialize;
 
 use super::journal::Message;
 use crate::{context::Context, spec::Scrub};
 
-/// Origin what a body takes beside the payload.
+/// About what a body takes beside the payload.
 const ENVELOPE: usize = 512;
 
 /// The profile that sends, the secret that signs, and what is scrubbed.
@@ -34,7 +33,7 @@ enum What {
 pub(super) struct PendingEvent {
     what: What,
     pub(super) now: u64,
-    /// Origin as many bytes as it takes.
+    /// About as many bytes as it takes.
     pub(super) size: usize,
 }
 
@@ -58,13 +57,13 @@ impl PendingEvent {
         // What cannot be written takes as many bytes as were written of it.
         let _ = event.json.write_payload(&mut payload);
         let size = ENVELOPE.saturating_add(payload.0);
-        Self { what: What::Event(event, origin), now: now_millis(), size }
+        Self { what: What::Event(event, origin), now: now_ms(), size }
     }
 
     /// A message that is ready already.
     pub(super) fn bytes(content_type: &'static str, body: Vec<u8>) -> Self {
         let size = ENVELOPE.saturating_add(body.len() / 3 * 4);
-        Self { what: What::Bytes { content_type, body }, now: now_millis(), size }
+        Self { what: What::Bytes { content_type, body }, now: now_ms(), size }
     }
 
     pub(super) fn write(self, url: &Arc<str>, owner: &Arc<str>) -> Message {
@@ -113,11 +112,6 @@ struct Body<'a> {
     profile: &'a str,
     event: &'static str,
     context: Context<'a>,
-}
-
-fn now_millis() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    since.as_millis().try_into().unwrap_or(u64::MAX)
 }
 
 fn delivery_id(now: u64) -> Arc<str> {

@@ -15,7 +15,6 @@ mod command_output;
 mod command_survival;
 mod failure_table;
 mod foreign_answers;
-#[path = "../../../pintle/tests/engine/common/random.rs"]
 mod random;
 mod support;
 mod webhook_addresses;

@@ -11,7 +11,7 @@ use super::{
     routes::{Call, Nothing, Reply},
 };
 use crate::{
-    approvals::{Answered, Said},
+    approvals::{ApprovalReply, ReplyResult},
     questions::readable,
 };
 
@@ -173,20 +173,22 @@ pub(super) async fn answer(
         (Word::Approve, Some(Rule::Session)) => Decision::Approve(Scope::Session),
         (Word::Approve, Some(Rule::Always)) => Decision::Approve(Scope::Always),
     };
-    let said = Said { id: call.id.clone(), args_hash, decision, reason };
-    let answered = api.gateway.answer(&api.config.operator, said).await?;
+    let reply = ApprovalReply { id: call.id.clone(), args_hash, decision, reason };
+    let answered = api.gateway.answer(&api.config.operator, reply).await?;
     let words = answered.in_words();
     match answered {
-        Answered::By(AnswerResult::Accepted(approval)) => Ok(ApprovalView::from(*approval).into()),
-        Answered::By(AnswerResult::Unknown) => Err(ApiError::not_found(words)),
-        Answered::By(AnswerResult::NotAllowed) | Answered::Requester => {
+        ReplyResult::By(AnswerResult::Accepted(approval)) => {
+            Ok(ApprovalView::from(*approval).into())
+        }
+        ReplyResult::By(AnswerResult::Unknown) => Err(ApiError::not_found(words)),
+        ReplyResult::By(AnswerResult::NotAllowed) | ReplyResult::Requester => {
             Err(ApiError::new(StatusCode::FORBIDDEN, "not_allowed", words))
         }
-        Answered::By(AnswerResult::AlreadyAnswered(_)) => {
+        ReplyResult::By(AnswerResult::AlreadyAnswered(_)) => {
             Err(ApiError::conflict("answered", words))
         }
-        Answered::By(AnswerResult::Expired) => Err(ApiError::conflict("expired", words)),
-        Answered::By(AnswerResult::WrongHash) => Err(ApiError::conflict("wrong_hash", words)),
-        Answered::By(AnswerResult::NoRule) => Err(ApiError::conflict("no_rule", words)),
+        ReplyResult::By(AnswerResult::Expired) => Err(ApiError::conflict("expired", words)),
+        ReplyResult::By(AnswerResult::WrongHash) => Err(ApiError::conflict("wrong_hash", words)),
+        ReplyResult::By(AnswerResult::NoRule) => Err(ApiError::conflict("no_rule", words)),
     }
 }

@@ -104,7 +104,7 @@ impl Channel for HttpChannel {
             match sent {
                 Ok(response) => answered(response.status(), response.headers(), message.key),
                 // The key makes it safe to send the message again.
-                Err(error) => Err(SendError::Temporary(super::told(error))),
+                Err(error) => Err(SendError::Temporary(super::error_chain(error))),
             }
         }
         .boxed()

@@ -13,7 +13,7 @@ pub use http::{HTTP, HttpChannel, Webhook};
 pub use telegram::{TelegramChannel, TelegramConfig, TelegramMode, TelegramWebhook};
 
 /// The error of a request with all its causes. The address is left out: it may contain a secret.
-fn told(error: reqwest::Error) -> String {
+fn error_chain(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();
     let mut cause = error.source();

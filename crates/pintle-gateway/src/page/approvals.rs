@@ -12,14 +12,15 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Problem, Shell, html,
+    Problem, Shell,
+    format::{one_line, roughly},
+    html,
     row::Mark,
     to,
-    words::{one_line, roughly},
 };
 use crate::{
     api::Api,
-    approvals::{Answered, Said},
+    approvals::{ApprovalReply, ReplyResult},
     clock::now_ms,
     questions::QuestionText,
 };
@@ -208,19 +209,19 @@ pub(super) async fn answer(
         }
     };
     let reason = Some(filled.reason.trim().to_string()).filter(|reason| !reason.is_empty());
-    let said = Said { id: id.clone(), args_hash: filled.args_hash, decision, reason };
-    let answered = api.gateway.answer(&api.config.operator, said).await?;
+    let reply = ApprovalReply { id: id.clone(), args_hash: filled.args_hash, decision, reason };
+    let answered = api.gateway.answer(&api.config.operator, reply).await?;
     let problem = answered.in_words();
     let status = match answered {
-        Answered::By(AnswerResult::Accepted(_)) => {
+        ReplyResult::By(AnswerResult::Accepted(_)) => {
             return Ok(to(&match filled.one {
                 Some(_) => format!("/approvals/{id}"),
                 None => "/approvals".to_string(),
             }));
         }
-        Answered::By(AnswerResult::Unknown) => return Err(Problem::not_found(problem)),
-        Answered::By(AnswerResult::NotAllowed) | Answered::Requester => StatusCode::FORBIDDEN,
-        Answered::By(_) => StatusCode::CONFLICT,
+        ReplyResult::By(AnswerResult::Unknown) => return Err(Problem::not_found(problem)),
+        ReplyResult::By(AnswerResult::NotAllowed) | ReplyResult::Requester => StatusCode::FORBIDDEN,
+        ReplyResult::By(_) => StatusCode::CONFLICT,
     };
     let page = match filled.one {
         Some(_) => single(&api, &id, problem).await?,

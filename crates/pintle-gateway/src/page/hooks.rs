@@ -4,9 +4,10 @@ use askama::Template;
 use axum::{extract::State, http::StatusCode, response::Response};
 
 use super::{
-    Problem, Shell, html,
+    Problem, Shell,
+    format::{duration, plural, roughly},
+    html,
     row::Mark,
-    words::{duration, plural, roughly},
 };
 use crate::{
     api::{

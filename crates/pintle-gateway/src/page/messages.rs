@@ -9,8 +9,9 @@ use axum::{
 use pintle_agent::store::{MessageState, OutgoingMessage, QueuedMessage, StoredCall};
 
 use super::{
-    Problem, Shell, html, to,
-    words::{plural, roughly},
+    Problem, Shell,
+    format::{plural, roughly},
+    html, to,
 };
 use crate::{
     api::{Api, messages::of_unknown_outcome},

@@ -3,6 +3,7 @@
 //! Each page is a file with its template. `timeline/` makes rows of events; `assets/timeline.js` draws them.
 
 mod approvals;
+mod format;
 mod hooks;
 mod messages;
 mod row;
@@ -14,7 +15,6 @@ mod tests;
 mod tickets;
 mod timeline;
 mod timelines;
-mod words;
 
 use askama::Template;
 use axum::{

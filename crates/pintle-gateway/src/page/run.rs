@@ -10,10 +10,11 @@ use axum::{
 use serde_json::{Value, json};
 
 use super::{
-    Problem, Shell, html,
+    Problem, Shell,
+    format::plural,
+    html,
     row::{Kind, Row},
     runs::{Line, family, known, whole},
-    words::plural,
 };
 use crate::api::Api;
 

@@ -16,11 +16,12 @@ use pintle_agent::store::{MessageState, StoreError, StoredRun};
 use serde_json::{Value, json};
 
 use super::{
-    Problem, Shell, html,
+    Problem, Shell,
+    format::{duration, money, one_line, plural, roughly},
+    html,
     row::{Head, Mark},
     timeline::Timeline,
     to,
-    words::{duration, money, one_line, plural, roughly},
 };
 use crate::{api::Api, clock::now_ms};
 

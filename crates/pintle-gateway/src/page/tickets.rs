@@ -7,9 +7,10 @@ use axum::{extract::State, http::StatusCode, response::Response};
 use pintle_agent::store::{Reputation, Ticket, TicketState};
 
 use super::{
-    Problem, Shell, html,
+    Problem, Shell,
+    format::{plural, roughly},
+    html,
     row::Mark,
-    words::{plural, roughly},
 };
 use crate::{api::Api, clock::now_ms};
 

@@ -268,14 +268,8 @@ async fn a_run_that_another_process_finished_is_answered_with_what_was_said_ther
     let said = |run_id: &str, message| pintle_agent::NewMessage { run_id: run_id.into(), message };
     let claim = world.store.claim(&session).await.unwrap();
     let messages = vec![
-        said("r1", pintle_agent::Message::User { text: "hello".into() }),
-        said(
-            "elsewhere",
-            pintle_agent::Message::Assistant {
-                text: "done elsewhere".into(),
-                tool_calls: Vec::new(),
-            },
-        ),
+        said("r1", pintle_agent::Message::user("hello")),
+        said("elsewhere", pintle_agent::Message::assistant("done elsewhere", Vec::new())),
     ];
     world.store.append(&claim, messages).await.unwrap();
     drop(claim);

@@ -164,19 +164,14 @@ impl Llm for EveryPoint {
     }
 
     fn stream(&self, request: LlmRequest) -> BoxStream<'static, Result<LlmEvent, LlmError>> {
-        let call = |id: &str, name: &str, input| ToolCall {
-            id: id.into(),
-            name: name.into(),
-            input,
-            malformed: None,
-        };
+        let call = |id: &str, name: &str, input| ToolCall::default().id(id).name(name).input(input);
         let peek = || call("p", "peek", json!({ "path": "." }));
         let calls = match request.messages.last() {
-            Some(Message::User { text }) if text.contains("deeper") => vec![peek()],
-            Some(Message::User { text }) if text.contains("look") => {
+            Some(Message::User { text, .. }) if text.contains("deeper") => vec![peek()],
+            Some(Message::User { text, .. }) if text.contains("look") => {
                 vec![peek(), call("d", "delegate", json!({ "task": "deeper" }))]
             }
-            Some(Message::User { text }) if text.contains("fail") => {
+            Some(Message::User { text, .. }) if text.contains("fail") => {
                 let error = LlmError {
                     code: "auth".into(),
                     message: "no key".into(),

@@ -172,17 +172,17 @@ pub(crate) fn says(text: &str) -> LlmResponse {
 /// Asks for the tool `deploy` when a message says so, and then says what came of it.
 pub(crate) fn deploys(request: &LlmRequest) -> LlmResponse {
     match request.messages.last() {
-        Some(Message::User { text }) if text.contains("deploy") => LlmResponse {
-            tool_calls: vec![ToolCall {
-                id: "call-1".into(),
-                name: "deploy".into(),
-                input: json!({ "to": "production" }),
-                malformed: None,
-            }],
+        Some(Message::User { text, .. }) if text.contains("deploy") => LlmResponse {
+            tool_calls: vec![
+                ToolCall::default()
+                    .id("call-1")
+                    .name("deploy")
+                    .input(json!({ "to": "production" })),
+            ],
             finish: FinishReason::ToolUse,
             ..says("")
         },
-        Some(Message::ToolResults { results }) => {
+        Some(Message::ToolResults { results, .. }) => {
             says(&format!("tool: {}", unfenced(&results[0].content)))
         }
         _ => says(&format!("echo: {}", newest(request))),
@@ -191,7 +191,7 @@ pub(crate) fn deploys(request: &LlmRequest) -> LlmResponse {
 
 pub(crate) fn newest(request: &LlmRequest) -> String {
     match request.messages.last() {
-        Some(Message::User { text }) => text.clone(),
+        Some(Message::User { text, .. }) => text.clone(),
         other => format!("{other:?}"),
     }
 }

@@ -53,7 +53,7 @@ fn where_we_are(messages: &[Message]) -> (Vec<Command>, Vec<&ToolResult>) {
     let mut results = Vec::new();
     for message in messages.iter().rev() {
         match message {
-            Message::User { text } => {
+            Message::User { text, .. } => {
                 let said = command::without_reminders(&unfenced(text));
                 // A message that holds only reminders is not something a person said.
                 if !said.trim().is_empty() {
@@ -61,7 +61,7 @@ fn where_we_are(messages: &[Message]) -> (Vec<Command>, Vec<&ToolResult>) {
                     return (command::parse(&said), results);
                 }
             }
-            Message::ToolResults { results: answered } => results.extend(answered.iter().rev()),
+            Message::ToolResults { results: answered, .. } => results.extend(answered.iter().rev()),
             Message::Assistant { .. } => {}
         }
     }
@@ -77,22 +77,22 @@ fn call(command: &Command, messages: &[Message]) -> ToolCall {
             _ => 0,
         })
         .sum();
-    ToolCall {
-        id: format!("offline-{}", calls_so_far + 1),
-        name: command.tool().to_owned(),
-        input: command.input(),
-        malformed: None,
-    }
+    ToolCall::default()
+        .id(format!("offline-{}", calls_so_far + 1))
+        .name(command.tool().to_owned())
+        .input(command.input())
 }
 
 fn usage(request: &LlmRequest, text: &str, calls: &[ToolCall]) -> LlmUsage {
     let call_bytes = |call: &ToolCall| call.name.len() + call.input.to_string().len();
     let message_bytes = |message: &Message| match message {
-        Message::User { text } => text.len(),
-        Message::Assistant { text, tool_calls } => {
+        Message::User { text, .. } => text.len(),
+        Message::Assistant { text, tool_calls, .. } => {
             text.len() + tool_calls.iter().map(call_bytes).sum::<usize>()
         }
-        Message::ToolResults { results } => results.iter().map(|result| result.content.len()).sum(),
+        Message::ToolResults { results, .. } => {
+            results.iter().map(|result| result.content.len()).sum()
+        }
     };
     let tools: usize =
         request.tools.iter().map(|tool| tool.name.len() + tool.description.len()).sum();

@@ -44,8 +44,8 @@ fn convert_tool(spec: ToolSpec) -> Tool {
 
 fn convert_message(message: Message, model: &ModelIden) -> Vec<ChatMessage> {
     match message {
-        Message::User { text } => vec![ChatMessage::user(text)],
-        Message::Assistant { text, tool_calls } => {
+        Message::User { text, .. } => vec![ChatMessage::user(text)],
+        Message::Assistant { text, tool_calls, .. } => {
             let text = (!text.is_empty()).then_some(ContentPart::Text(text));
             let calls =
                 tool_calls.into_iter().map(|call| ContentPart::ToolCall(convert_call(call)));
@@ -53,7 +53,7 @@ fn convert_message(message: Message, model: &ModelIden) -> Vec<ChatMessage> {
             // Providers refuse a message that says nothing.
             if content.is_empty() { Vec::new() } else { vec![ChatMessage::assistant(content)] }
         }
-        Message::ToolResults { results } => {
+        Message::ToolResults { results, .. } => {
             let parts = results.into_iter().map(|result| convert_result(result, model));
             if catalogue::speaks_ollama(model.adapter_kind) {
                 parts.map(|part| ChatMessage::tool(MessageContent::from(part))).collect()

@@ -91,12 +91,11 @@ impl Response {
                 } else {
                     input::from_value(call.fn_arguments)
                 };
-                ToolCall {
-                    id: self.own_id(call.call_id),
-                    name: tool_name::from_wire(call.fn_name),
-                    input,
-                    malformed,
-                }
+                ToolCall::default()
+                    .id(self.own_id(call.call_id))
+                    .name(tool_name::from_wire(call.fn_name))
+                    .input(input)
+                    .malformed(malformed)
             })
             .collect()
     }

@@ -101,7 +101,7 @@ fn tool_calls(element: usize, values: Vec<Value>) -> Result<Vec<ToolCall>, Probl
             (None, None) => (Value::Object(Map::new()), None),
         };
         fields.done()?;
-        calls.push(ToolCall { id, name, input, malformed });
+        calls.push(ToolCall::default().id(id).name(name).input(input).malformed(malformed));
     }
     Ok(calls)
 }

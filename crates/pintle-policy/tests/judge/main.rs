@@ -11,7 +11,6 @@ mod fuzz;
 mod guard_tables;
 mod guards;
 mod long_lines;
-#[path = "../../../pintle/tests/engine/common/random.rs"]
 mod random;
 mod shell_commands;
 mod terminal_guard;

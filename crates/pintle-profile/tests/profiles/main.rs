@@ -22,7 +22,6 @@ mod newcomers;
 mod newcomers_from_elsewhere;
 mod operator;
 mod profile;
-#[path = "../../../pintle/tests/engine/common/random.rs"]
 mod random;
 mod surprises;
 mod terminal_escape;

@@ -17,6 +17,7 @@ use tokio::io::AsyncReadExt;
 
 use crate::{
     confined::{LAG, TIERS, runtime, shell},
+    random::Random,
     users::{self, as_each_user},
     world::World,
 };
@@ -159,20 +160,16 @@ fn a_host_that_is_killed_at_any_moment_leaves_no_process() {
     if let Some((root, sandbox)) = as_host() {
         be_a_busy_host(&root, &sandbox);
     }
-    let seed = getrandom::u64().unwrap();
-    println!("seed {seed}");
-    let mut random = seed;
+    let mut random = Random::new();
     for (round, tier) in NAMESPACES.into_iter().cycle().take(24).enumerate() {
         let world = World::new();
         let mut host = start_host(KILLED, &world, tier);
         wait_for(&world.workspace().join("ready"));
         // Any moment of a start, which takes some milliseconds.
-        random =
-            random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        thread::sleep(Duration::from_micros((random >> 33) % 20_000));
+        thread::sleep(Duration::from_micros(random.below(20_000)));
         host.kill().unwrap();
         host.wait().unwrap();
-        assert_all_end(&world.root, &format!("seed {seed}, round {round}, {tier:?}"));
+        assert_all_end(&world.root, &format!("round {round}, {tier:?}"));
     }
 }
 

@@ -15,6 +15,7 @@ mod confined;
 mod holes;
 mod host;
 mod lifetimes;
+mod random;
 mod setup_failures;
 mod users;
 mod work;

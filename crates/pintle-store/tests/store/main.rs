@@ -17,7 +17,6 @@ mod group_commit;
 mod migrations;
 mod opening;
 mod processes;
-#[path = "../../../pintle/tests/engine/common/random.rs"]
 mod random;
 mod records;
 mod sessions;

@@ -51,7 +51,7 @@ pub(crate) async fn claimed(store: &SqliteStore) -> Claim {
 }
 
 pub(crate) fn said(text: &str) -> NewMessage {
-    NewMessage { run_id: "run".to_owned(), message: Message::User { text: text.to_owned() } }
+    NewMessage { run_id: "run".to_owned(), message: Message::user(text.to_owned()) }
 }
 
 pub(crate) async fn texts(store: &SqliteStore, id: &str) -> Vec<String> {
@@ -59,7 +59,7 @@ pub(crate) async fn texts(store: &SqliteStore, id: &str) -> Vec<String> {
     history
         .into_iter()
         .map(|stored| match stored.message {
-            Message::User { text } | Message::Assistant { text, .. } => text,
+            Message::User { text, .. } | Message::Assistant { text, .. } => text,
             Message::ToolResults { .. } => panic!("no tool results here"),
         })
         .collect()

@@ -58,7 +58,7 @@ async fn beside_a_neighbour(
 }
 
 async fn failure(handle: &str) -> (FailureKind, String) {
-    let amends = Grants::only([Capability::Power("amend:prompt".into())]);
+    let amends = Grants::only([Capability::Patch("amend:prompt".into())]);
     beside_a_neighbour(&handling(&["/etc/passwd", "hello"], handle), amends).await.0.unwrap()
 }
 
@@ -190,7 +190,7 @@ async fn a_file_is_read_only_with_a_grant_and_only_under_it() {
         failed.unwrap().1
     };
     let without =
-        said("/etc/passwd", Grants::only([Capability::Power("amend:prompt".into())])).await;
+        said("/etc/passwd", Grants::only([Capability::Patch("amend:prompt".into())])).await;
     assert_eq!(without, "this plugin was not granted `read:/etc/passwd`");
     let outside = said("/etc/passwd", Grants::All).await;
     assert_eq!(outside, "this plugin was not granted `read:/etc/passwd`");
@@ -227,7 +227,7 @@ async fn the_time_is_told_only_with_a_grant() {
           (then (call $err (i32.load (i32.const 520)) (i32.load (i32.const 524))))
           (else (call $ok (i32.const 1024) (i32.const 4))))";
     let guest = handling(&[], body);
-    let without = Grants::only([Capability::Power("amend:prompt".into())]);
+    let without = Grants::only([Capability::Patch("amend:prompt".into())]);
     let (failed, _) = beside_a_neighbour(&guest, without).await;
     assert_eq!(failed.unwrap().1, "this plugin was not granted `clock`");
     assert_eq!(beside_a_neighbour(&guest, Grants::All).await.0, None);

@@ -219,7 +219,12 @@ fn object_or_null(json: Value, what: &str) -> Result<Option<Map<String, Value>>,
     }
 }
 
-fn kind_of(json: &Value) -> &'static str {
+/// What a JSON value is, in words for a message.
+///
+/// ```
+/// assert_eq!(pintle::kind_of(&serde_json::json!([])), "an array");
+/// ```
+pub fn kind_of(json: &Value) -> &'static str {
     match json {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",

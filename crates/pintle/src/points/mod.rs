@@ -2,8 +2,11 @@
 //!
 //! A new point is one new file and one line in the list below.
 
-mod message;
+// First: it declares the macro `shape!`.
+#[macro_use]
 mod types;
+
+mod message;
 
 use std::{collections::BTreeMap, sync::Arc};
 

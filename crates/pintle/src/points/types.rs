@@ -107,6 +107,7 @@ shape! {
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum CompactionReason {
     /// The next request would not fit the model's window.
     #[default]
@@ -124,6 +125,7 @@ pub enum CompactionReason {
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ToolOutcome {
     /// It ran and succeeded.
     Ok,

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write};
 
 use crate::generated::{assert_fresh, repository};
 use pintle::{
-    Hooks, ModelKind, PointInfo,
+    ENVELOPE_FIELDS, Hooks, ModelKind, PointInfo,
     points::{SessionOpened, ToolPre},
 };
 use serde_json::Value;
@@ -59,7 +59,7 @@ fn page() -> String {
     page.push_str("\n## The envelope\n\nEvery payload carries these fields too. At a channel or ticket point with no session \
                    yet, the session's fields are absent.\n\n");
     let envelope = PointInfo::of::<SessionOpened>().payload_schema();
-    let names: Vec<_> = envelope_order();
+    let names = ENVELOPE_FIELDS.map(String::from);
     page.push_str(&table(&envelope, &names));
     for (model, words) in MODELS {
         write!(page, "\n## {model}\n\n{words}\n").unwrap();
@@ -94,22 +94,6 @@ fn page() -> String {
 const NO_ANSWER: &str = "No output, `null` and `{}` are no answer: the handler allows. At a binding point any other object \
     must decide or say something; if it does not, has a `reason` without a decision, or rewrites the call (`updatedInput`), \
     it is bad output and blocks. Unknown fields are ignored and noted in the record.";
-
-fn envelope_order() -> Vec<String> {
-    [
-        "sessionId",
-        "sessionKey",
-        "runId",
-        "turnIndex",
-        "personalityId",
-        "platform",
-        "parentSessionId",
-        "traceId",
-        "ts",
-    ]
-    .map(String::from)
-    .into()
-}
 
 fn anchor(name: &str) -> String {
     name.replace('.', "")

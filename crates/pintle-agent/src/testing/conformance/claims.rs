@@ -10,7 +10,9 @@ use super::{
     StorePlace,
     support::{another, claimed, intent, key, no, question, said, yes},
 };
-use crate::store::{ApprovalFilter, CallEnd, CallFilter, Claim, FencingToken, Intent, StoreError};
+use crate::store::{
+    ApprovalFilter, CallEnd, CallFilter, Claim, FencingToken, Intent, StoreError, Summary,
+};
 
 pub async fn a_session_has_one_owner_at_a_time(place: &dyn StorePlace) {
     let (store, session, claim) = claimed(place).await;
@@ -100,6 +102,7 @@ pub async fn a_stale_claim_can_write_nothing(place: &dyn StorePlace) {
         (
             store.session(&session.id).await.unwrap(),
             store.history(&session.id).await.unwrap(),
+            store.conversation(&session.id).await.unwrap(),
             store.approvals(ApprovalFilter::default()).await.unwrap(),
             store.calls(CallFilter::default()).await.unwrap(),
         )
@@ -112,6 +115,7 @@ pub async fn a_stale_claim_can_write_nothing(place: &dyn StorePlace) {
             store.append(&claim, vec![said("late")]).await,
             store.append(&claim, vec![]).await,
             store.set_personality(&claim, "late").await,
+            store.set_summary(&claim, Summary { covers: 0, text: "late".into() }).await,
             store.request_approval(&claim, question()).await.map(drop),
             store.cancel_approval(&claim, &pending.id, "late").await.map(drop),
             store.withdraw_approvals(&claim, "late").await,

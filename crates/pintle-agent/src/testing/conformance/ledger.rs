@@ -31,7 +31,7 @@ fn end(outcome: ToolOutcome, text: &str) -> CallEnd {
 }
 
 fn results() -> Vec<NewMessage> {
-    vec![NewMessage { run_id: "run".into(), message: Message::ToolResults { results: vec![] } }]
+    vec![NewMessage { run_id: "run".into(), message: Message::tool_results(vec![]) }]
 }
 
 pub async fn an_approval_is_used_once_and_in_the_step_that_begins_the_call(place: &dyn StorePlace) {
@@ -121,7 +121,7 @@ pub async fn results_in_the_conversation_settle_the_calls(place: &dyn StorePlace
     store.begin_call(&claim, mine.clone()).await.unwrap();
     store.begin_call(&other_claim, theirs).await.unwrap();
     store.end_call(&claim, &mine.id, end(ToolOutcome::Ok, "long output")).await.unwrap();
-    let text = Message::User { text: "meanwhile".into() };
+    let text = Message::user("meanwhile");
     let said = NewMessage { run_id: "run".into(), message: text };
     store.append(&claim, vec![said]).await.unwrap();
     assert_eq!(store.open_calls(&session.id).await.unwrap().len(), 1);

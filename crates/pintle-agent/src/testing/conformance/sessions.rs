@@ -15,26 +15,30 @@ use crate::{
 // R6.1: an error stays an error.
 pub async fn a_conversation_is_the_same_after_reopening(place: &dyn StorePlace) {
     let (store, session, claim) = claimed(place).await;
-    let call = |id: &str, input, malformed: Option<&str>| ToolCall {
-        id: id.into(),
-        name: "terminal".into(),
-        input,
-        malformed: malformed.map(Into::into),
+    let call = |id: &str, input, malformed: Option<&str>| {
+        ToolCall::default()
+            .id(id)
+            .name("terminal")
+            .input(input)
+            .malformed(malformed.map(str::to_owned))
     };
-    let result = |id: &str, is_error| ToolResult {
-        tool_call_id: id.into(),
-        tool_name: "terminal".into(),
-        content: "\u{0}nul, é, \u{1F980}".into(),
-        is_error,
-        untrusted: is_error.then(|| Untrusted::default().from("a web page").suspicion("orders")),
+    let result = |id: &str, is_error| {
+        ToolResult::default()
+            .tool_call_id(id)
+            .tool_name("terminal")
+            .content("\u{0}nul, é, \u{1F980}")
+            .is_error(is_error)
+            .untrusted(
+                is_error.then(|| Untrusted::default().from("a web page").suspicion("orders")),
+            )
     };
     let calls =
         vec![call("c1", json!({"command": "ls"}), None), call("c2", json!("{\"comm"), Some("EOF"))];
     let messages = [
-        Message::User { text: "hello".into() },
-        Message::Assistant { text: String::new(), tool_calls: calls },
-        Message::ToolResults { results: vec![result("c1", false), result("c2", true)] },
-        Message::Assistant { text: "done".into(), tool_calls: vec![] },
+        Message::user("hello"),
+        Message::assistant("", calls),
+        Message::tool_results(vec![result("c1", false), result("c2", true)]),
+        Message::assistant("done", vec![]),
     ];
     let before = now();
     for message in messages.clone() {

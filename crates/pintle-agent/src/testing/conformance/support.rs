@@ -6,9 +6,9 @@ use serde_json::json;
 
 use super::StorePlace;
 use crate::{
-    Message,
+    Message, now_ms,
     rule::ApprovalRule,
-    run::{new_id, now_ms},
+    run::new_id,
     store::{
         Answer, Approval, Claim, Decision, Intent, NewApproval, NewMessage, NewOutgoing,
         NewSession, OPERATOR, Origin, OutgoingKind, Scope, Session, Store,
@@ -41,13 +41,13 @@ pub(super) async fn another(store: &dyn Store, new: NewSession) -> (Session, Cla
 }
 
 pub(super) fn said(text: &str) -> NewMessage {
-    NewMessage { run_id: "run".to_owned(), message: Message::User { text: text.to_owned() } }
+    NewMessage { run_id: "run".to_owned(), message: Message::user(text.to_owned()) }
 }
 
 pub(super) async fn texts(store: &dyn Store, id: &str) -> Vec<String> {
     let history = store.history(id).await.unwrap();
     let text = |message| match message {
-        Message::User { text } | Message::Assistant { text, .. } => text,
+        Message::User { text, .. } | Message::Assistant { text, .. } => text,
         Message::ToolResults { .. } => panic!("there are no tool results here"),
     };
     history.into_iter().map(|stored| text(stored.message)).collect()

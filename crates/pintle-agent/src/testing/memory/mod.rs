@@ -20,15 +20,13 @@ use std::{
 };
 
 use futures_util::future::{BoxFuture, FutureExt};
+use pintle::now_ms;
 use tokio::{sync::Notify, time::Instant};
 
-use crate::{
-    run::now_ms,
-    store::{
-        Approval, Claim, Claims, FencingToken, IdKind, Intent, NewMessage, Note, RecordLoss,
-        Reputation, Session, SessionRule, Store, StoreError, Stored, StoredCall, StoredEvent,
-        StoredMessage, StoredRun, Summary, Ticket,
-    },
+use crate::store::{
+    Approval, Claim, Claims, FencingToken, IdKind, Intent, NewMessage, Note, RecordLoss,
+    Reputation, Session, SessionRule, Store, StoreError, Stored, StoredCall, StoredEvent,
+    StoredMessage, StoredRun, Summary, Ticket,
 };
 
 /// How long a run waits for another that has its session.

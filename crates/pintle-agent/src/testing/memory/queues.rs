@@ -9,12 +9,12 @@ use std::{
 use futures_util::future::FutureExt;
 use pintle::points::OutboundMessage;
 
-use crate::run::{new_id, now_ms};
 use crate::store::{
     Accepted, ClaimedMessage, LaneClaim, MessageEnd, MessageState, NewInbound, NewOutgoing,
     OutgoingFilter, OutgoingKind, OutgoingMessage, OutgoingState, QueuedMessage, Queues, SendEnd,
     Stopped, Stored,
 };
+use crate::{now_ms, run::new_id};
 
 /// [`Queues`] in memory.
 #[derive(Default)]

@@ -145,7 +145,7 @@ async fn a_run_that_is_killed_at_any_moment_loses_nothing_and_can_be_resumed() {
 
 fn check_kept(line: &str, history: &[Message], round: usize) {
     let (what, n) = line.split_once(' ').unwrap();
-    let user = Message::User { text: format!("message {n}") };
+    let user = Message::user(format!("message {n}"));
     assert!(history.contains(&user), "round {round}: {line} was told, and the message is gone");
     let kept = history.iter().any(|message| match message {
         Message::Assistant { text, .. } if what == "done" => *text == format!("answer {n}"),

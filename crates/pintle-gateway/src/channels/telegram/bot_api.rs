@@ -7,7 +7,7 @@ use pintle_http::reqwest::{Client, RequestBuilder, header};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{channels::told, clock::new_id};
+use crate::{channels::error_chain, clock::new_id};
 
 pub(super) struct BotApi {
     client: Client,
@@ -113,7 +113,7 @@ struct FailureParameters {
 async fn answer<T: DeserializeOwned>(request: RequestBuilder) -> Result<T, Problem> {
     let response = request.send().await.map_err(|error| {
         let is_connect = error.is_connect();
-        let text = told(error);
+        let text = error_chain(error);
         match is_connect {
             true => Problem::Failed(format!("Telegram cannot be reached: {text}")),
             false => Problem::Broken(text),
@@ -121,7 +121,7 @@ async fn answer<T: DeserializeOwned>(request: RequestBuilder) -> Result<T, Probl
     })?;
     let status = response.status();
     let body = response.text().await;
-    let body = body.map_err(|error| Problem::Broken(told(error)))?;
+    let body = body.map_err(|error| Problem::Broken(error_chain(error)))?;
     if status.is_success() {
         let answer: Result<Success<T>, _> = serde_json::from_str(&body);
         return answer.map(|answer| answer.result).map_err(|it| Problem::Broken(it.to_string()));

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::{Announced, CallKey, Timeline, number, word};
 use crate::page::{
+    format::{cut, duration, one_line},
     row::{Kind, Mark},
-    words::{cut, duration, one_line},
 };
 
 impl Timeline {

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::{Timeline, number, word};
 use crate::page::{
+    format::{duration, one_line},
     row::{Kind, Mark, Row},
-    words::{duration, one_line},
 };
 
 impl Timeline {

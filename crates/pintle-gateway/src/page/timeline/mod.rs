@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::{
+    format::{cut, duration, grouped, one_line, plural},
     row::{Head, Kind, Mark, Row},
-    words::{cut, duration, grouped, one_line, plural},
 };
 
 /// A call that the model made and that has no other event yet.

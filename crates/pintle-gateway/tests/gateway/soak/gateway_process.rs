@@ -164,12 +164,12 @@ impl Llm for Model {
 
 fn answer(messages: &[Message]) -> LlmResponse {
     let said = messages.iter().rev().find_map(|message| match message {
-        Message::User { text } => Some(text.clone()),
+        Message::User { text, .. } => Some(text.clone()),
         _ => None,
     });
     let said = said.unwrap_or_default();
     let result = match messages.last() {
-        Some(Message::ToolResults { results }) => results.first().map(|it| it.content.clone()),
+        Some(Message::ToolResults { results, .. }) => results.first().map(|it| it.content.clone()),
         _ => None,
     };
     let text = match result.as_deref() {
@@ -177,11 +177,11 @@ fn answer(messages: &[Message]) -> LlmResponse {
         Some(result) if result.contains("unknown") => format!("unknown {said}"),
         _ => String::new(),
     };
-    let call = || ToolCall {
-        id: format!("call {said} {}", messages.len()),
-        name: "witness".into(),
-        input: json!({ "line": said }),
-        malformed: None,
+    let call = || {
+        ToolCall::default()
+            .id(format!("call {said} {}", messages.len()))
+            .name("witness")
+            .input(json!({ "line": said }))
     };
     let is_call = text.is_empty();
     LlmResponse {

@@ -82,9 +82,7 @@ async fn an_id_that_an_earlier_call_has_is_not_given_again() {
     let llm = model(&GEMINI, &server);
     let first = response(&*llm, ask("list")).await;
     let mut request = ask("list");
-    request
-        .messages
-        .push(Message::Assistant { text: String::new(), tool_calls: first.tool_calls.clone() });
+    request.messages.push(Message::assistant("", first.tool_calls.clone()));
     let second = response(&*llm, request).await;
     assert_ne!(first.tool_calls[0].id, second.tool_calls[0].id);
 }

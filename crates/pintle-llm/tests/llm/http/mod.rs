@@ -37,7 +37,7 @@ pub(crate) fn ask(text: &str) -> LlmRequest {
     let terminal = ToolSpec::new("terminal", "Runs a shell command.", schema);
     LlmRequest {
         system: "You are terse.".into(),
-        messages: vec![Message::User { text: text.into() }],
+        messages: vec![Message::user(text)],
         tools: vec![terminal],
         max_tokens: None,
     }

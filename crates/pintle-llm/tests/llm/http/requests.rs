@@ -21,40 +21,32 @@ async fn sent(dialect: &Dialect, request: LlmRequest) -> Seen {
 }
 
 fn call(id: &str, input: Value, malformed: Option<&str>) -> ToolCall {
-    ToolCall { id: id.into(), name: "terminal".into(), input, malformed: malformed.map(Into::into) }
+    ToolCall::default().id(id).name("terminal").input(input).malformed(malformed.map(str::to_owned))
 }
 
 fn result(id: &str, content: &str, is_error: bool) -> ToolResult {
-    ToolResult {
-        tool_call_id: id.into(),
-        tool_name: "terminal".into(),
-        content: content.into(),
-        is_error,
-        untrusted: None,
-    }
+    ToolResult::default().tool_call_id(id).tool_name("terminal").content(content).is_error(is_error)
 }
 
 /// A conversation with everything in it: two calls of one message, one of them blocked, and a malformed one.
 fn long_conversation() -> LlmRequest {
     let mut request = ask("Tidy up.");
     request.messages.extend([
-        Message::Assistant {
-            text: "I look first.".into(),
-            tool_calls: vec![
+        Message::assistant(
+            "I look first.",
+            vec![
                 call("t1", json!({"command": "ls"}), None),
                 call("t2", json!({"command": "rm -rf /"}), None),
             ],
-        },
-        Message::ToolResults {
-            results: vec![result("t1", "a.txt", false), result("t2", "blocked by `no-rm`", true)],
-        },
-        Message::Assistant {
-            text: String::new(),
-            tool_calls: vec![call("t3", json!("{\"comm"), Some("not JSON"))],
-        },
-        Message::ToolResults { results: vec![result("t3", "the arguments are not JSON", true)] },
-        Message::Assistant { text: String::new(), tool_calls: Vec::new() },
-        Message::User { text: "And now?".into() },
+        ),
+        Message::tool_results(vec![
+            result("t1", "a.txt", false),
+            result("t2", "blocked by `no-rm`", true),
+        ]),
+        Message::assistant("", vec![call("t3", json!("{\"comm"), Some("not JSON"))]),
+        Message::tool_results(vec![result("t3", "the arguments are not JSON", true)]),
+        Message::assistant("", Vec::new()),
+        Message::user("And now?"),
     ]);
     request.max_tokens = Some(1000);
     request

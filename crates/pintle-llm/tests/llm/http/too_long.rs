@@ -33,8 +33,8 @@ async fn a_conversation_that_a_provider_finds_too_long_goes_on() {
         let session = store.open(new).await.unwrap();
         let claim = store.claim(&session).await.unwrap();
         for round in 0..20 {
-            let asked = Message::User { text: format!("say {round}") };
-            let said = Message::Assistant { text: format!("{round}"), tool_calls: Vec::new() };
+            let asked = Message::user(format!("say {round}"));
+            let said = Message::assistant(format!("{round}"), Vec::new());
             let stored = [asked, said].map(|message| NewMessage { run_id: "r".into(), message });
             store.append(&claim, stored.to_vec()).await.unwrap();
         }

@@ -23,5 +23,5 @@ pub(crate) fn request(messages: Vec<Message>) -> LlmRequest {
 }
 
 pub(crate) fn user(text: &str) -> Message {
-    Message::User { text: text.into() }
+    Message::user(text)
 }

@@ -39,13 +39,11 @@ async fn run(
                 Ok(content) => (*content, false),
                 Err(reason) => (*reason, true),
             };
-            ToolResult {
-                tool_call_id: call.id.clone(),
-                tool_name: call.name.clone(),
-                content: content.into(),
-                is_error,
-                untrusted: None,
-            }
+            ToolResult::default()
+                .tool_call_id(call.id.clone())
+                .tool_name(call.name.clone())
+                .content(content)
+                .is_error(is_error)
         });
         let answers = answers.collect();
         calls.extend(
@@ -54,8 +52,8 @@ async fn run(
                 .iter()
                 .map(|call| (call.id.clone(), call.name.clone(), call.input.clone())),
         );
-        messages.push(Message::Assistant { text: response.text, tool_calls: response.tool_calls });
-        messages.push(Message::ToolResults { results: answers });
+        messages.push(Message::assistant(response.text, response.tool_calls));
+        messages.push(Message::tool_results(answers));
     }
 }
 
@@ -143,24 +141,13 @@ async fn reminders_are_neither_commands_nor_quoted() {
     // As a message of its own, after the results.
     let messages = vec![
         user("run ls"),
-        Message::Assistant {
-            text: String::new(),
-            tool_calls: vec![ToolCall {
-                id: "offline-1".into(),
-                name: "terminal".into(),
-                input: json!({}),
-                malformed: None,
-            }],
-        },
-        Message::ToolResults {
-            results: vec![ToolResult {
-                tool_call_id: "offline-1".into(),
-                tool_name: "terminal".into(),
-                content: "a.txt".into(),
-                is_error: false,
-                untrusted: None,
-            }],
-        },
+        Message::assistant(
+            "",
+            vec![ToolCall::default().id("offline-1").name("terminal").input(json!({}))],
+        ),
+        Message::tool_results(vec![
+            ToolResult::default().tool_call_id("offline-1").tool_name("terminal").content("a.txt"),
+        ]),
         user(reminder),
     ];
     assert_eq!(response(request(messages)).await.text, "I ran `ls`. It said:\n\na.txt");
@@ -170,16 +157,14 @@ async fn reminders_are_neither_commands_nor_quoted() {
 async fn ids_go_on_counting_in_the_next_run_of_a_conversation() {
     let mut messages = vec![user("run ls")];
     let first = response(request(messages.clone())).await;
-    messages.push(Message::Assistant { text: String::new(), tool_calls: first.tool_calls.clone() });
-    messages.push(Message::ToolResults {
-        results: vec![ToolResult {
-            tool_call_id: first.tool_calls[0].id.clone(),
-            tool_name: "terminal".into(),
-            content: String::new(),
-            is_error: true,
-            untrusted: None,
-        }],
-    });
+    messages.push(Message::assistant("", first.tool_calls.clone()));
+    messages.push(Message::tool_results(vec![
+        ToolResult::default()
+            .tool_call_id(first.tool_calls[0].id.clone())
+            .tool_name("terminal")
+            .content("")
+            .is_error(true),
+    ]));
     messages.push(user("run pwd"));
     let second = response(request(messages)).await;
     assert_eq!(

@@ -1,5 +1,5 @@
 //! Random tests that can be repeated: each prints its seed, and `PROPTEST_RNG_SEED` gives it the same one again.
-//! The test programs of other crates include this file.
+//! Other crates link to this file: `cargo package` packs its content.
 #![allow(dead_code, reason = "a test program may need only half of it")]
 
 use std::hash::{BuildHasher, RandomState};

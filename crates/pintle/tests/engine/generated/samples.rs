@@ -23,23 +23,16 @@ fn page() -> Untrusted {
 }
 
 fn history() -> Vec<Message> {
-    let call = ToolCall {
-        id: "t1".into(),
-        name: "terminal".into(),
-        input: json!({ "command": "ls" }),
-        malformed: None,
-    };
-    let result = ToolResult {
-        tool_call_id: "t1".into(),
-        tool_name: "terminal".into(),
-        content: "a.txt".into(),
-        is_error: false,
-        untrusted: Some(page()),
-    };
+    let call = ToolCall::default().id("t1").name("terminal").input(json!({ "command": "ls" }));
+    let result = ToolResult::default()
+        .tool_call_id("t1")
+        .tool_name("terminal")
+        .content("a.txt")
+        .untrusted(Some(page()));
     vec![
-        Message::User { text: "hi".into() },
-        Message::Assistant { text: String::new(), tool_calls: vec![call] },
-        Message::ToolResults { results: vec![result] },
+        Message::user("hi"),
+        Message::assistant("", vec![call]),
+        Message::tool_results(vec![result]),
     ]
 }
 

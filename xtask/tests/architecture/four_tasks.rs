@@ -1,21 +1,20 @@
 //! The four tasks of CONTRIBUTING.md, each done in this crate: it depends on the rooms as an embedder's crate does, and sees
 //! only what is public. The files are the examples that CONTRIBUTING.md names.
 
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+use super::{read, root};
 
-#[path = "../../crates/pintle/examples/own_point.rs"]
+#[path = "../../../crates/pintle/examples/own_point.rs"]
 mod add_a_point;
-#[path = "../../crates/pintle-agent/examples/own_store.rs"]
+#[path = "../../../crates/pintle-agent/examples/own_store.rs"]
 mod add_a_store;
-#[path = "../../crates/pintle-agent/examples/custom_tool.rs"]
+#[path = "../../../crates/pintle-agent/examples/custom_tool.rs"]
 mod add_a_tool;
-#[path = "../../crates/pintle-actions/examples/own_action.rs"]
+#[path = "../../../crates/pintle-actions/examples/own_action.rs"]
 mod add_an_action;
 
 #[test]
 fn contributing_describes_each_task_in_five_lines_and_names_its_example() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let text = std::fs::read_to_string(root.join("CONTRIBUTING.md")).unwrap();
+    let text = read("CONTRIBUTING.md");
     for (task, example) in [
         ("A point", "crates/pintle/examples/own_point.rs"),
         ("A tool", "crates/pintle-agent/examples/custom_tool.rs"),
@@ -25,6 +24,6 @@ fn contributing_describes_each_task_in_five_lines_and_names_its_example() {
         let rest = text.split_once(&format!("\n- **{task} ")).unwrap_or_else(|| panic!("{task}")).1;
         let item = rest.split("\n- ").next().unwrap();
         assert!(item.lines().count() <= 5, "{task} takes more than five lines:\n{item}");
-        assert!(item.contains(example) && root.join(example).exists(), "{task}: {example}");
+        assert!(item.contains(example) && root().join(example).exists(), "{task}: {example}");
     }
 }

@@ -1,0 +1,1 @@
+../../../pintle/tests/engine/common/random.rs
