@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::Serve,
-    assembly::{Assembled, Extras},
+    assembly::{AgentOptions, Assembled},
     chat::{AskVia, Interrupts, Question},
     environment::Environment,
     out::{say, tell},
@@ -48,11 +48,11 @@ pub(crate) async fn run(environment: &Environment, serve: Serve) -> Result<ExitC
     let (token, token_file) = token(&data)?;
     let (store, queues) = store::open_with_queues(environment).await?;
     let approver = Arc::new(OnceLock::new());
-    let extras = Extras {
+    let extras = AgentOptions {
         ask_via: AskVia { elsewhere: true, ..AskVia::default() },
         store: Some(store.clone()),
         gateway: Some(approver.clone()),
-        ..Extras::default()
+        ..AgentOptions::default()
     };
     let assembled = Assembled::new(environment, &serve.who, extras).await?;
     let Some(approver) = approver.get().cloned() else {
