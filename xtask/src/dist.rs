@@ -25,14 +25,16 @@ Examples:
 const COMPLETIONS: [(&str, &str); 3] =
     [("bash", "pintle.bash"), ("zsh", "_pintle"), ("fish", "pintle.fish")];
 const COPIED: [&str; 3] = ["README.md", "LICENSE-MIT", "LICENSE-APACHE"];
+const MAX_BYTES: u64 = 25_000_000;
 const THIRD_PARTY: &str = "THIRD-PARTY-LICENSES.txt";
 
 pub(crate) fn run(program: Option<&str>) -> Result<(), Failed> {
     let mut steps = Steps::default();
-    if program.is_none() {
-        steps.run(Step::cargo(&["build", "--locked", "--profile", "dist", "-p", "pintle-cli"]))?;
+    let is_built_here = program.is_none();
+    if is_built_here {
+        steps.run(Step::cargo(&["build", "--locked", "--release", "-p", "pintle-cli"]))?;
     }
-    let program = root().join(program.unwrap_or("target/dist/pintle")).display().to_string();
+    let program = root().join(program.unwrap_or("target/release/pintle")).display().to_string();
     let version = Step::new(&*program, &["--version"]).read()?.trim().replace(' ', "-");
     let host = Step::new("rustc", &["--print", "host-tuple"]).read()?;
     let name = format!("{version}-{}", host.trim());
@@ -53,7 +55,12 @@ pub(crate) fn run(program: Option<&str>) -> Result<(), Failed> {
     }
     write(&folder.join(THIRD_PARTY), third_party()?)?;
     let packed = folder.join("pintle");
-    fs::copy(&program, &packed).map_err(|error| Failed::because(packed.display(), error))?;
+    let bytes =
+        fs::copy(&program, &packed).map_err(|error| Failed::because(packed.display(), error))?;
+    let size = format!("{:.1} MB", bytes as f64 / 1e6);
+    if is_built_here && bytes > MAX_BYTES {
+        return Err(Failed(format!("the program has {size}; at most 25 MB are promised")));
+    }
     let files = Step::new("find", &[".", "-type", "f"]).inside(folder.clone()).read()?;
     write(&folder.join("SHA256SUMS"), sums(files.lines().collect(), &folder)?)?;
 
@@ -77,7 +84,7 @@ pub(crate) fn run(program: Option<&str>) -> Result<(), Failed> {
         return Err(Failed(format!("the tarball has no {missing}")));
     }
     let answer = Step::new(tried.join("pintle").display().to_string(), &["--version"]).read()?;
-    println!("Written: {} ({})", dist.join(tarball).display(), answer.trim());
+    println!("Written: {} ({}, {size})", dist.join(tarball).display(), answer.trim());
     Ok(())
 }
 

@@ -28,7 +28,7 @@ const END: &str = "<!-- /soak -->\n";
 
 pub(crate) fn run(options: &[&str]) -> Result<(), Failed> {
     let mut steps = Steps::default();
-    let example = ["--profile", "dist", "-p", "pintle-gateway", "--example", "soak"];
+    let example = ["--profile", "benchmark", "-p", "pintle-gateway", "--example", "soak"];
     steps.run(Step::cargo(&[&["build"], &example[..]].concat()))?;
     let soak = Step::cargo(&[&["run", "--quiet"], &example[..], &["--"], options].concat());
     println!("\n▶ {soak}");

@@ -64,7 +64,7 @@ pub(crate) struct Assembled {
 
 /// The options of a command for the agent it builds.
 #[derive(Default)]
-pub(crate) struct Extras {
+pub(crate) struct AgentOptions {
     /// The people who can be asked; none by default.
     pub(crate) ask_via: AskVia,
     pub(crate) watch: Option<HandlerWatch>,
@@ -84,7 +84,7 @@ pub(crate) struct Extras {
     pub(crate) gateway: Option<Arc<OnceLock<GatewayApprover>>>,
 }
 
-impl Extras {
+impl AgentOptions {
     /// For a command that looks at hooks and sends no webhooks.
     pub(crate) fn mute() -> Self {
         Self { webhooks: Webhooks::Mute, ..Self::default() }
@@ -99,7 +99,7 @@ impl Assembled {
     pub(crate) async fn new(
         environment: &Environment,
         who: &Who,
-        extras: Extras,
+        extras: AgentOptions,
     ) -> Result<Self, Problem> {
         let model = profile::Model::by(environment, who);
         let plan = Plan::read(environment, who.profile.as_deref(), model)?;
@@ -114,7 +114,7 @@ impl Assembled {
         environment: &Environment,
         who: &Who,
         plan: Plan,
-        extras: Extras,
+        extras: AgentOptions,
     ) -> Result<Self, Problem> {
         if let Some(asked) = &who.personality {
             plan.personalities.get(asked)?;
@@ -145,7 +145,7 @@ impl Assembled {
         plan: Plan,
         (said, llm): (&str, Arc<dyn Llm>),
         store: Arc<dyn Store>,
-        extras: Extras,
+        extras: AgentOptions,
     ) -> Result<Self, Problem> {
         mark_as_agent();
         can_hold_the_cost_limit(environment, &plan, said)?;
@@ -215,7 +215,7 @@ impl Assembled {
         let asked_about = AskedAbout {
             workspace: plan.policy.workspace.clone(),
             scrubber: Arc::new(scrubber),
-            rules_file: rules_file.clone(),
+            rules_file,
         };
         let approvers = asked.approvers.clone();
         let judged_by = JudgedBy {
@@ -223,7 +223,8 @@ impl Assembled {
             profile_hash: plan.profile.as_ref().and_then(profile::hash),
             workspace: Some(origin.workspace.clone()),
         };
-        let stored = StoredApprover::new(store.clone(), extras.ask_via, asked, origin, rules_file);
+        let about = asked_about.clone();
+        let stored = StoredApprover::new(store.clone(), extras.ask_via, asked, origin, about);
         let approver: Arc<dyn Approver> = match &extras.gateway {
             None => Arc::new(stored),
             Some(place) => {

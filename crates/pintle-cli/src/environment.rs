@@ -17,7 +17,7 @@ use anstream::ColorChoice;
 use nix::unistd::{Uid, User};
 use pintle_agent::store::OPERATOR;
 use pintle_llm::{ProviderConfig, Settings, key_variable, providers};
-use pintle_profile::{OPERATOR_FILE, Operator, OperatorEnv, ProfileErrors};
+use pintle_profile::{OPERATOR_FILE, Operator, OperatorEnv, ProfileError, ProfileErrors};
 use pintle_sandbox::{Launcher, Sandbox};
 
 use crate::{
@@ -274,6 +274,15 @@ impl Environment {
     pub(crate) fn where_settings_are(&self, problem: Problem) -> Problem {
         match self.operator_file().filter(|file| file.exists()) {
             Some(file) => problem.fix(format!("edit {}", file.display())),
+            None => problem,
+        }
+    }
+
+    /// Names the file, if an error speaks of it.
+    pub(crate) fn with_settings_file(&self, problem: Problem, errors: &ProfileErrors) -> Problem {
+        let names = |error: &ProfileError| error.helps.iter().any(|it| it.contains(OPERATOR_FILE));
+        match self.operator_file().filter(|_| errors.errors().iter().any(names)) {
+            Some(file) => problem.fix(format!("{OPERATOR_FILE} is {}", file.display())),
             None => problem,
         }
     }

@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     let done = match runtime(cli.command.as_ref()) {
         Err(error) => Err(Problem::io("the runtime did not start", &error)),
         Ok(runtime) => {
-            let done = runtime.block_on(run_unless_told(cli, &environment));
+            let done = runtime.block_on(run_unless_interrupted(cli, &environment));
             // Dropping the runtime's tasks ends their processes, so this waits for them, but not for a file that hangs.
             runtime.shutdown_timeout(Duration::from_secs(1));
             done
@@ -119,7 +119,7 @@ fn wrong_usage(error: &clap::Error) -> Option<Problem> {
 }
 
 /// A command that starts programs of a profile has to end them before it exits, so a signal must not kill it at once.
-async fn run_unless_told(cli: Cli, environment: &Environment) -> Result<ExitCode, Problem> {
+async fn run_unless_interrupted(cli: Cli, environment: &Environment) -> Result<ExitCode, Problem> {
     // A parent that ignores SIGCHLD passes that on, and then the exit status of a child is lost.
     let _listening = signal(SignalKind::child());
     match &cli.command {

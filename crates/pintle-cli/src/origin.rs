@@ -12,7 +12,7 @@ use pintle_policy::Level;
 
 use crate::{
     args::Who,
-    assembly::{Assembled, Extras},
+    assembly::{AgentOptions, Assembled},
     environment::Environment,
     in_force,
     problem::Problem,
@@ -86,7 +86,7 @@ pub(crate) async fn assemble(
     origin: &Origin,
     model: Option<&str>,
     store: Arc<dyn Store>,
-    extras: Extras,
+    extras: AgentOptions,
 ) -> Result<Assembled, Problem> {
     let mut plan = Plan::read(environment, origin.profile.as_deref(), Model::Chosen)?;
     if let Some(profile) = &plan.profile {

@@ -161,17 +161,44 @@ impl From<pintle_agent::StoreError> for Problem {
 
 impl From<pintle_llm::OpenError> for Problem {
     fn from(error: pintle_llm::OpenError) -> Self {
-        Self::new(error).fix("`--model offline` needs no key and no network")
+        let fix = match &error {
+            pintle_llm::OpenError::NoKey { .. } | pintle_llm::OpenError::Client { .. } => {
+                "`--model offline` needs no key and no network"
+            }
+            pintle_llm::OpenError::Script(_) => {
+                "`--model scripted:FILE` reads a JSON array with one element for each request"
+            }
+            // These errors say what to write.
+            _ => return Self::new(error),
+        };
+        Self::new(error).fix(fix)
     }
 }
 
 impl From<pintle_agent::UnknownPersonality> for Problem {
     fn from(error: pintle_agent::UnknownPersonality) -> Self {
-        Self::new(error)
+        let pintle_agent::UnknownPersonality { asked, nearest, known } = error;
+        let problem = Self::not_found(format!("no personality `{asked}`"));
+        let problem = nearest
+            .into_iter()
+            .fold(problem, |problem, near| problem.fix(format!("did you mean `{near}`?")));
+        problem.fix(format!("choose one of: {}", known.join(", ")))
     }
 }
 
 impl Problem {
+    /// A run that did not end by itself, from its last text.
+    pub(crate) fn of_run(text: &str) -> Self {
+        match text.strip_prefix("The run was stopped").map(|why| why.trim_matches([':', ' ', '.']))
+        {
+            Some("") => Self::new("the run was stopped"),
+            Some(why) => {
+                Self::new("the run was stopped").cause(why.replace(". The last", "; the last"))
+            }
+            None => Self::new(text),
+        }
+    }
+
     /// The same for the room that binds hooks.
     pub(crate) fn into_bind_error(self) -> pintle_actions::BindError {
         let error = pintle_actions::BindError::new(self.what);

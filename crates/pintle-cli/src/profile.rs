@@ -150,7 +150,7 @@ impl Model {
 /// An unknown model of the profile, where another one is used.
 pub(crate) fn unused_model(profile: &Profile) -> Option<String> {
     let providers: Vec<_> = pintle_llm::providers().collect();
-    profile.unknown_model(&providers).map(told)
+    profile.unknown_model(&providers).map(warning_line)
 }
 
 fn limits(said: pintle_profile::Limits, consumers: &ConsumerSettings) -> Limits {
@@ -194,7 +194,9 @@ pub(crate) fn load_allowed(
             let bounds = Bounds { operator: Some(&operator), ..itself };
             match Profile::load(dir, bounds) {
                 Ok(profile) => Ok((operator, profile)),
-                Err(errors) => Err(does_not_load(dir, &errors)),
+                Err(errors) => {
+                    Err(environment.with_settings_file(does_not_load(dir, &errors), &errors))
+                }
             }
         }
         Err(of_operator) => Err(match Profile::load(dir, itself) {
@@ -252,12 +254,16 @@ pub(crate) fn unheard(
     let strangers =
         operator.strangers(&approvers, &environment.users(), |name| environment.is_user(name));
     let all = strangers.len() == approvers.len();
-    Unheard { approvers, warnings: strangers.into_iter().map(told).collect(), all }
+    Unheard { approvers, warnings: strangers.into_iter().map(warning_line).collect(), all }
 }
 
 /// Secrets that the operator names and that are not set.
 pub(crate) fn unset_secrets(environment: &Environment, operator: &Operator) -> Vec<String> {
-    operator.unset_secrets(|name| environment.secret(name).is_ok()).into_iter().map(told).collect()
+    operator
+        .unset_secrets(|name| environment.secret(name).is_ok())
+        .into_iter()
+        .map(warning_line)
+        .collect()
 }
 
 /// A question that no one can answer is never approved.
@@ -280,20 +286,20 @@ pub(crate) fn built_in_tools() -> Vec<ToolSpec> {
 /// A glob that fits no tool guards nothing and is a warning; one that nearly names a tool is an error.
 pub(crate) fn check_tools(profile: &Profile, tools: &[ToolSpec]) -> Result<Vec<String>, Problem> {
     let idle = profile.check_tools(tools).map_err(|errors| does_not_load(&profile.dir, &errors))?;
-    Ok(idle.into_iter().map(told).collect())
+    Ok(idle.into_iter().map(warning_line).collect())
 }
 
 /// The environment variables that the profile names and that are not set.
 pub(crate) fn unready(environment: &Environment, profile: &Profile) -> Vec<String> {
-    profile.unready(|name| environment.secret(name).is_ok()).into_iter().map(told).collect()
+    profile.unready(|name| environment.secret(name).is_ok()).into_iter().map(warning_line).collect()
 }
 
 /// The effects of its guards that a reader might not expect.
 pub(crate) fn surprises(profile: &Profile, tools: &[ToolSpec]) -> Vec<String> {
-    profile.surprises(tools).into_iter().map(told).collect()
+    profile.surprises(tools).into_iter().map(warning_line).collect()
 }
 
-fn told(Warning { source, message }: Warning) -> String {
+fn warning_line(Warning { source, message }: Warning) -> String {
     format!("{source}: {message}")
 }
 
@@ -302,7 +308,7 @@ pub(crate) fn does_not_load(dir: &Path, errors: &ProfileErrors) -> Problem {
         "the profile in {} does not load, so nothing runs with it",
         dir.display()
     ));
-    problem.drawn(errors).warnings(errors.warnings().iter().cloned().map(told))
+    problem.drawn(errors).warnings(errors.warnings().iter().cloned().map(warning_line))
 }
 
 /// The hash of everything in a profile that decides about calls; none when a file of it cannot be read.

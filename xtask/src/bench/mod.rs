@@ -75,7 +75,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failed> {
         install::bubblewrap(&mut steps)?;
         install::browser(&mut steps)?;
     }
-    steps.run(Step::cargo(&["build", "--profile", "dist", "-p", "pintle-bench"]))?;
+    steps.run(Step::cargo(&["build", "--profile", "benchmark", "-p", "pintle-bench"]))?;
 
     let mut samples = Samples::default();
     let mut own_rows = Vec::new();
@@ -102,7 +102,16 @@ pub(crate) fn run(options: &Options) -> Result<(), Failed> {
 }
 
 fn engine(program: &str) -> Step {
-    Step::cargo(&["run", "--quiet", "--profile", "dist", "-p", "pintle-bench", "--bin", program])
+    Step::cargo(&[
+        "run",
+        "--quiet",
+        "--profile",
+        "benchmark",
+        "-p",
+        "pintle-bench",
+        "--bin",
+        program,
+    ])
 }
 
 /// What one round runs, in turns.
@@ -127,7 +136,7 @@ fn other_programs() -> Result<Vec<Step>, Failed> {
                 example.strip_suffix(".rs").filter(|name| name.starts_with("bench_"))
             {
                 let arguments =
-                    ["run", "--quiet", "--profile", "dist", "-p", &krate, "--example", name];
+                    ["run", "--quiet", "--profile", "benchmark", "-p", &krate, "--example", name];
                 programs.push(Step::cargo(&arguments));
             }
         }

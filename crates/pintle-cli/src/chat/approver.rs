@@ -1,10 +1,7 @@
 //! Asks people for approval. Every question is stored first, then shown to the people who can answer. The first valid answer
 //! wins, from any terminal or chat (R11.4–R11.6).
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, OnceLock},
-};
+use std::sync::{Arc, OnceLock};
 
 use futures_util::future::{BoxFuture, FutureExt};
 pub(crate) use pintle_agent::now_ms;
@@ -19,12 +16,17 @@ use pintle_agent::{
 use pintle_gateway::RuleBook;
 use tokio::sync::{mpsc, oneshot};
 
+use super::{
+    asking::AskedAbout,
+    question::{Question, short},
+};
 use crate::{
     ids,
-    out::tell,
+    out::{tell, tell_line},
     problem::Problem,
     rules_file,
     shown::{Shown, dim, text, yellow},
+    term::{Glyph, ago, width, wrap},
 };
 
 /// A question, and the channel for its answer.
@@ -70,8 +72,7 @@ struct Inner {
     asked: Approvers,
     /// The origin of the agent's runs; its personality and platform are those of a session that has none of its own.
     origin: Origin,
-    /// The file for rules that outlive the session.
-    rules_file: Option<PathBuf>,
+    about: AskedAbout,
 }
 
 impl StoredApprover {
@@ -80,9 +81,9 @@ impl StoredApprover {
         ask_via: AskVia,
         asked: Approvers,
         origin: Origin,
-        rules_file: Option<PathBuf>,
+        about: AskedAbout,
     ) -> Self {
-        Self(Arc::new(Inner { store, ask_via, asked, origin, rules_file }))
+        Self(Arc::new(Inner { store, ask_via, asked, origin, about }))
     }
 }
 
@@ -139,7 +140,7 @@ impl Inner {
             let own = own.filter(|it| it.workspace == *workspace && approvers.contains(&it.by));
             rules.extend(own.map(|it| StandingRule { rule: it.rule, written: None }));
         }
-        if let Some(file) = &self.rules_file {
+        if let Some(file) = &self.about.rules_file {
             rules.extend(rules_file::standing(file, workspace, approvers));
         }
         Ok(rules)
@@ -147,7 +148,7 @@ impl Inner {
 
     /// The question as it is shown. Where nothing is stored, as in the demo, it offers no rule.
     fn offering(&self, request: ApprovalRequest) -> ApprovalRequest {
-        let rule = request.rule.filter(|_| self.rules_file.is_some());
+        let rule = request.rule.filter(|_| self.about.rules_file.is_some());
         ApprovalRequest { rule, ..request }
     }
 
@@ -201,7 +202,7 @@ impl Inner {
     }
 
     fn keep_always(&self, rule: &ApprovalRule, by: &str) -> Result<&'static str, Problem> {
-        let file = self.rules_file.as_ref();
+        let file = self.about.rules_file.as_ref();
         let file = file.ok_or_else(|| Problem::new("no rule can be saved here"))?;
         rules_file::add(file, rule, &self.origin.workspace, by, now_ms())?;
         Ok("in this folder")
@@ -286,8 +287,12 @@ impl Inner {
         if here.is_none() && asked.state == ApprovalState::Pending {
             // Tells the person here that the question goes to someone else.
             let who = asked.approvers.join(", ");
-            tell!("{} waits for an answer from {}: pintle approvals show {}", asked.tool, who, id);
-            tell!("  {}", dim(text!("then: pintle approvals approve {}, or deny {}", id, id)));
+            let question = Question::of_stored(&asked, &self.about.workspace, &self.about.scrubber);
+            let ((call, _), id) = (question.row(), question.short_id());
+            let waits = text!("{} {} · waits for an answer from {}", Glyph::Ask, call, who);
+            let how = text!("  pintle approvals show {} · approve {} · deny {}", id, id, id);
+            tell_line(&wrap(&waits, width(), 2));
+            tell_line(&dim(wrap(&how, width(), 2)));
         }
         let elsewhere = self.store.wait_for_answer(id);
         let answered = tokio::select! {
@@ -353,11 +358,9 @@ async fn ask_terminal(
 
 /// The state of a question that is no longer open, and who answered it.
 pub(crate) fn settled_already(approval: &Approval) -> String {
-    let state = approval.state.as_str();
-    match &approval.answered_by {
-        Some(by) => format!("it was {state} already, by {by}"),
-        None => format!("it was {state} already"),
-    }
+    let by = approval.answered_by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+    let at = approval.answered_at.map(|at| format!(" ({})", ago(at, now_ms()))).unwrap_or_default();
+    format!("{} was already {}{by}{at}", short(&approval.id), approval.state.as_str())
 }
 
 fn too_late(why: &Shown) {

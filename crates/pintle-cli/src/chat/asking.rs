@@ -30,7 +30,7 @@ pub(crate) struct AskedAbout {
 }
 
 /// The result of asking.
-pub(super) enum Asked {
+pub(super) enum AskOutcome {
     /// Every question has an answer. These were answered elsewhere.
     Answered(Vec<String>),
     /// The terminal is gone.
@@ -48,7 +48,7 @@ pub(super) struct Asking<'a> {
 
 impl Asking<'_> {
     /// Asks until every question has an answer, here or elsewhere.
-    pub(super) async fn ask(&self, mut pending: Vec<PendingQuestion>) -> Asked {
+    pub(super) async fn ask(&self, mut pending: Vec<PendingQuestion>) -> AskOutcome {
         let mut elsewhere = Vec::new();
         if self.declines_attempts {
             let is_again = |it: &mut PendingQuestion| it.0.args.get("grants").is_some();
@@ -63,7 +63,7 @@ impl Asking<'_> {
                     .map(|(it, _)| it.approval_id),
             );
             if pending.is_empty() {
-                return Asked::Answered(elsewhere);
+                return AskOutcome::Answered(elsewhere);
             }
             let listed: Vec<usize> = match pending.len() {
                 1 => Vec::new(),
@@ -79,7 +79,7 @@ impl Asking<'_> {
                 false => self.choose(&mut pending, &listed).await,
             };
             match chosen {
-                Chosen::Stopped => return Asked::Stopped,
+                Chosen::Stopped => return AskOutcome::Stopped,
                 Chosen::Changed => {}
                 Chosen::YesToListed => {
                     for at in listed.into_iter().rev() {
@@ -108,7 +108,7 @@ impl Asking<'_> {
                             answer(one, said);
                         }
                         None if one.1.is_closed() => elsewhere.push(one.0.approval_id),
-                        None => return Asked::Stopped,
+                        None => return AskOutcome::Stopped,
                     }
                 }
             }

@@ -1,7 +1,7 @@
 //! Tool calls on the screen: those of one message are one tree, in the model's order, each with its own outcome.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     time::{Duration, Instant},
 };
 
@@ -36,6 +36,8 @@ pub(super) struct CallView {
     fired: HashMap<(String, String), (Duration, Option<Failure>)>,
     /// The hook that blocked a call, and its reason.
     blocked: HashMap<String, (String, String)>,
+    /// Calls that were judged and have not started.
+    judged: HashSet<(String, String)>,
     /// The call of each question, and the answer.
     asked: HashMap<String, String>,
     answers: HashMap<String, Answer>,
@@ -57,6 +59,7 @@ struct Call {
     tool: String,
     args: Value,
     started: Option<Instant>,
+    judged: bool,
     /// The last line it has written.
     writes: String,
     refused: Vec<String>,
@@ -85,6 +88,7 @@ impl Call {
             tool: tool_name.clone(),
             args: args.clone(),
             started: None,
+            judged: false,
             writes: String::new(),
             refused: Vec::new(),
             end: None,
@@ -156,7 +160,11 @@ impl CallView {
                 let calls = calls.iter().map(|made| (key(&made.tool_call_id), Call::new(made)));
                 self.nested.extend(calls);
             }
+            RunEventKind::Judged { tool_call_id, .. } => {
+                self.judged.insert(key(tool_call_id));
+            }
             RunEventKind::ToolStart { tool_call_id, tool_name, args } => {
+                let judged = self.judged.remove(&key(tool_call_id));
                 let call = match own {
                     true => self.tree.iter_mut().find(|it| it.id == *tool_call_id),
                     false => self.nested.get_mut(&key(tool_call_id)),
@@ -172,7 +180,7 @@ impl CallView {
                     None => self.tree.push_mut(Call::new(&made)),
                 };
                 call.args = args.clone();
-                call.started = Some(Instant::now());
+                (call.started, call.judged) = (Some(Instant::now()), judged);
             }
             RunEventKind::ToolProgress { tool_call_id, text } => {
                 if let Some(call) = self.find(run, tool_call_id, own) {
@@ -303,6 +311,7 @@ impl CallView {
             call: call(&made.tool, &made.args),
             what,
             ran,
+            judged: made.judged,
             approved: self.answers.get(&made.id).is_some_and(|it| it.outcome == "approved"),
             refused: made.refused.len(),
             from: now.saturating_sub(took),
@@ -388,9 +397,16 @@ impl CallView {
                 ("denied", None) => text!("denied by {} · {}", by, id),
                 ("expired", _) => text!("no answer in time, expired · {}", id),
                 (outcome, _) if outcome == ApprovalOutcome::NoOneToAsk.name() => {
-                    let lines = [text!("not run: {}", reason), self.when_unasked.shown()];
-                    let lines = lines.iter().flat_map(|line| wrapped(line, width));
-                    return std::iter::once(fit(&left, width)).chain(lines.map(dim)).collect();
+                    let why = reason.split_once(" (").and_then(|(_, why)| why.rsplit_once("), "));
+                    let lines = [
+                        text!("not run: there is no one to ask"),
+                        text!("cause: {}", why.map_or(reason, |(why, _)| why)),
+                        text!("fix: {}", self.when_unasked),
+                    ];
+                    let lines = lines.iter().flat_map(|it| {
+                        wrap(it, width, 2).split_lines().map(dim).collect::<Vec<_>>()
+                    });
+                    return std::iter::once(fit(&left, width)).chain(lines).collect();
                 }
                 _ => text!("not run: {}", reason),
             };

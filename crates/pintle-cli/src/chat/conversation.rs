@@ -11,7 +11,7 @@ use pintle_agent::{
 };
 
 use super::{
-    Current, Ended, Goes, Line, RunView, Screen, StopSignal, banner, key, open,
+    ActiveAgent, Ended, Goes, Line, RunView, Screen, StopSignal, banner, key, open,
     personality::session_of,
     slash::{self, Then},
 };
@@ -34,8 +34,8 @@ pub(super) struct Talk {
 }
 
 pub(super) async fn run(environment: &Environment, mut chat: Chat) -> Result<ExitCode, Problem> {
-    let (mut view, recipe) = open(environment, &chat, Screen::full(environment))?;
-    let assembling = Current::new(environment, &chat, recipe);
+    let (mut view, plan) = open(environment, &chat, Screen::full(environment))?;
+    let assembling = ActiveAgent::new(environment, &chat, plan);
     let mut current = match view.interrupts.or_stopped(assembling).await {
         Ok(current) => current?,
         Err(code) => return Ok(code.into()),
@@ -53,7 +53,7 @@ async fn talk(
     environment: &Environment,
     chat: &mut Chat,
     view: &mut RunView,
-    current: &mut Current,
+    current: &mut ActiveAgent,
 ) -> Result<Ended, Problem> {
     let mut talk = Talk {
         key: key(environment, chat)?,
@@ -147,7 +147,7 @@ async fn go_on(
     environment: &Environment,
     chat: &Chat,
     view: &mut RunView,
-    current: &Current,
+    current: &ActiveAgent,
     approval: &Approval,
 ) -> Result<Ended, Problem> {
     let origin = origin::known(approval, &chat.who)?;

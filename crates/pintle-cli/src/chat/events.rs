@@ -8,7 +8,7 @@ use pintle_agent::{Run, RunEventKind, RunOutcome};
 
 use super::{
     BLOCKED, Ended, Goes, Input, Interrupts, Line, Screen, key,
-    reload::{Current, Recipe},
+    reload::{ActiveAgent, AgentPlan},
     run_view::Stopping,
 };
 use crate::{args::Chat, environment::Environment, out, problem::Problem};
@@ -18,8 +18,8 @@ pub(super) async fn run(environment: &Environment, chat: &Chat) -> Result<ExitCo
     let mut interrupts = Interrupts::listen();
     let waiting = Screen::quiet(environment).waiting();
     let (elsewhere, program) = (chat.wait_for_approval, Arc::default());
-    let recipe = Recipe { terminal: None, elsewhere, waiting, program };
-    let mut current = match interrupts.or_stopped(Current::new(environment, chat, recipe)).await {
+    let plan = AgentPlan { terminal: None, elsewhere, waiting, program };
+    let mut current = match interrupts.or_stopped(ActiveAgent::new(environment, chat, plan)).await {
         Ok(current) => current?,
         Err(code) => return Ok(code.into()),
     };
@@ -28,8 +28,8 @@ pub(super) async fn run(environment: &Environment, chat: &Chat) -> Result<ExitCo
     let mut asked = chat.question.clone();
     let mut goes = Goes::by(chat);
     let mut code = ExitCode::SUCCESS;
-    let mut told = None;
-    while told.is_none() {
+    let mut interrupted = None;
+    while interrupted.is_none() {
         let text = match asked.take() {
             Some(question) => question,
             None if chat.question.is_some() => break,
@@ -38,13 +38,13 @@ pub(super) async fn run(environment: &Environment, chat: &Chat) -> Result<ExitCo
                 Ok(Line::Text(text)) => text,
                 Ok(_) => break,
                 Err(code) => {
-                    told = Some(code);
+                    interrupted = Some(code);
                     break;
                 }
             },
         };
         match interrupts.or_stopped(current.refresh_for_a_run(environment, chat)).await {
-            Err(told) => return Ok(told.into()),
+            Err(interrupted) => return Ok(interrupted.into()),
             Ok(Err(problem)) => {
                 out::say_json(&problem.to_json())?;
                 code = ExitCode::FAILURE;
@@ -63,14 +63,14 @@ pub(super) async fn run(environment: &Environment, chat: &Chat) -> Result<ExitCo
         }
         match printed.ended {
             Ended::Quit(code) => return Ok(code.into()),
-            Ended::Leave(code) => told = Some(code),
+            Ended::Leave(code) => interrupted = Some(code),
             Ended::Done { outcome: RunOutcome::EndTurn, .. } => {}
             Ended::Done { .. } if chat.fail_on_block && printed.blocked => {}
             Ended::Done { .. } => code = ExitCode::FAILURE,
         }
     }
-    let told = interrupts.last(told, current.close()).await;
-    Ok(told.map_or(code, ExitCode::from))
+    let interrupted = interrupts.last(interrupted, current.close()).await;
+    Ok(interrupted.map_or(code, ExitCode::from))
 }
 
 /// The events of one run.

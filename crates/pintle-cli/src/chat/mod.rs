@@ -32,7 +32,7 @@ pub(crate) use events::print_events;
 pub(crate) use input::{Input, Line, ask_key};
 pub(crate) use interrupts::{INTERRUPTED, Interrupts, LEAVES_WITHIN, StopSignal};
 pub(crate) use question::{Question, short};
-use reload::{Current, Recipe};
+use reload::{ActiveAgent, AgentPlan};
 pub(crate) use run_view::{Ended, Pacer, Reached, RunView};
 pub(crate) use screen::{Screen, tell_of_the_end};
 pub(crate) use totals::CallLog;
@@ -117,9 +117,9 @@ async fn answer(
     chat: &Chat,
     question: String,
 ) -> Result<ExitCode, Problem> {
-    let (mut view, recipe) = open(environment, chat, Screen::quiet(environment))?;
+    let (mut view, plan) = open(environment, chat, Screen::quiet(environment))?;
     let key = key(environment, chat)?;
-    let assembled = match view.interrupts.or_stopped(recipe.assemble(environment, chat)).await {
+    let assembled = match view.interrupts.or_stopped(plan.assemble(environment, chat)).await {
         Ok(assembled) => assembled?,
         Err(code) => return Ok(code.into()),
     };
@@ -141,7 +141,7 @@ async fn answer(
             (ExitCode::SUCCESS, None)
         }
         Ended::Done { text, .. } => {
-            let problem = Problem::new(text);
+            let problem = Problem::of_run(&text);
             match environment.stderr_is_terminal {
                 true => out::tell_line(&wrap(&problem.shown(), width(), 2)),
                 false => tell!("{}", problem),
@@ -161,16 +161,16 @@ fn open(
     environment: &Environment,
     chat: &Chat,
     screen: Screen,
-) -> Result<(RunView, Recipe), Problem> {
+) -> Result<(RunView, AgentPlan), Problem> {
     let history = environment.create_data_dir()?.join("history.txt");
     let input = Input::open(environment.stdin_is_terminal, history);
     let (sender, questions) = terminal();
-    let recipe = Recipe {
+    let plan = AgentPlan {
         // Lines of a pipe are messages, never answers: a script cannot see what it would approve.
         terminal: environment.stdin_is_terminal.then_some(sender),
         elsewhere: environment.stdin_is_terminal || chat.wait_for_approval,
         waiting: screen.waiting(),
         program: Arc::default(),
     };
-    Ok((RunView::new(screen, input, questions), recipe))
+    Ok((RunView::new(screen, input, questions), plan))
 }

@@ -20,8 +20,11 @@ pub(super) async fn look_or_switch(
     if name.is_empty() {
         let kept = session.as_ref().and_then(|session| session.personality.as_deref());
         let now = talk.personality.as_deref().or(kept).unwrap_or(personalities.default_id());
-        let all: Vec<_> = personalities.names().collect();
-        return Ok(text!("now {}; there are: {}", now, all.join(", ")));
+        let others: Vec<_> = personalities.names().filter(|name| *name != now).collect();
+        return Ok(match others.as_slice() {
+            [] => text!("`{}` is the only personality", now),
+            _ => text!("`{}` is active; others: {}", now, others.join(", ")),
+        });
     }
     match &session {
         Some(session) => assembled.agent.switch_personality(session, name).await?,
@@ -29,7 +32,7 @@ pub(super) async fn look_or_switch(
         None => drop(personalities.get(name)?),
     }
     talk.personality = Some(name.to_string());
-    Ok(text!("now {}", name))
+    Ok(text!("`{}` is active", name))
 }
 
 /// The session that the next message goes on with, if there is one.

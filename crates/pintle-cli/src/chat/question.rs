@@ -18,7 +18,7 @@ use similar::ChangeTag;
 
 use crate::{
     shown::{Show, Shown, bold, dim, green, json, text},
-    term::{Diff, DiffPart, Glyph, columns, left, plural, size, wrap},
+    term::{Diff, DiffPart, Glyph, columns, command_lines, left, plural, size, wrap},
 };
 
 /// More lines of a command or a file are cut in the middle until `d` shows them.
@@ -199,7 +199,7 @@ impl<'q> Question<'q> {
         let title = bold(title);
         match subject {
             Subject::Command(command) => {
-                let (mut lines, is_cut) = block(command, "$ ", width, whole);
+                let (mut lines, is_cut) = block(command_lines(command), "$ ", width, whole);
                 lines.extend(self.other_args(&["command", "grants"]).map(|it| indented_dim(&it)));
                 (title, lines, is_cut)
             }
@@ -213,7 +213,7 @@ impl<'q> Question<'q> {
                 (text!("{}  {}", title, size), indented(lines), is_cut)
             }
             Subject::Task(task) => {
-                let (lines, is_cut) = block(task, "", width, whole);
+                let (lines, is_cut) = block(bold_lines(task), "", width, whole);
                 (title, lines, is_cut)
             }
             Subject::Path => (
@@ -415,23 +415,27 @@ fn indented(lines: Vec<Shown>) -> Vec<Shown> {
     lines.into_iter().map(|line| text!("  {}", line)).collect()
 }
 
-/// Text as its lines: the first behind `mark`, the others behind a bar.
-fn block(text: &str, mark: &str, width: usize, whole: bool) -> (Vec<Shown>, bool) {
-    let (lines, is_cut) = cut(text.trim_end().lines().map(Show::shown).collect(), whole);
+/// Lines of text: the first behind `mark`, the others behind a bar.
+fn block(lines: Vec<Shown>, mark: &str, width: usize, whole: bool) -> (Vec<Shown>, bool) {
+    let (lines, is_cut) = cut(lines, whole);
     let drawn = lines.into_iter().enumerate().flat_map(|(at, line)| {
         let before = match (at, mark) {
             (0, mark) if !mark.is_empty() => text!("  {}", mark),
             _ => text!("  {} ", Glyph::Bar),
         };
-        wrapped(&text!("{}{}", before, bold(line)), width, 6).collect::<Vec<_>>()
+        wrapped(&text!("{}{}", before, line), width, 6).collect::<Vec<_>>()
     });
     (drawn.collect(), is_cut)
+}
+
+fn bold_lines(text: &str) -> Vec<Shown> {
+    text.trim_end().lines().map(bold).collect()
 }
 
 fn argument(key: &str, value: &Value, width: usize) -> Vec<Shown> {
     match value.as_str() {
         Some(text) if text.contains('\n') => {
-            let (lines, _) = block(text, "", width, true);
+            let (lines, _) = block(bold_lines(text), "", width, true);
             [text!("  {}:", dim(key))].into_iter().chain(lines).collect()
         }
         Some(text) => wrapped(&text!("  {} {}", dim(text!("{}:", key)), text), width, 4).collect(),

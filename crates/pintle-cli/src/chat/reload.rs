@@ -14,7 +14,7 @@ use tokio::{sync::mpsc, task::JoinSet};
 use super::{AskVia, PendingQuestion, screen::Waiting};
 use crate::{
     args::Chat,
-    assembly::{Assembled, Extras},
+    assembly::{AgentOptions, Assembled},
     environment::Environment,
     in_force::{ACCEPTED_FILE, Found},
     out::{say, tell},
@@ -31,7 +31,7 @@ const OLD_ONE: &str = "the profile on the disk is not used (`pintle hooks lint` 
 const LONGEST: u64 = 1024 * 1024;
 
 /// The parts that every agent of this conversation shares.
-pub(super) struct Recipe {
+pub(super) struct AgentPlan {
     /// Without a terminal no one can be asked, and the call is refused, unless the agent waits for `pintle approvals`.
     pub(super) terminal: Option<mpsc::UnboundedSender<PendingQuestion>>,
     pub(super) elsewhere: bool,
@@ -40,7 +40,7 @@ pub(super) struct Recipe {
     pub(super) program: Arc<OnceLock<Program>>,
 }
 
-impl Recipe {
+impl AgentPlan {
     pub(super) async fn assemble(
         &self,
         environment: &Environment,
@@ -49,24 +49,24 @@ impl Recipe {
         Assembled::new(environment, &chat.who, self.extras()).await
     }
 
-    pub(super) fn extras(&self) -> Extras {
+    pub(super) fn extras(&self) -> AgentOptions {
         let waiting = self.waiting.clone();
-        Extras {
+        AgentOptions {
             ask_via: AskVia {
                 terminal: self.terminal.clone(),
                 elsewhere: self.elsewhere,
                 program: self.program.clone(),
             },
             watch: Some(Arc::new(move |point, handler| waiting.handler_started(point, handler))),
-            ..Extras::default()
+            ..AgentOptions::default()
         }
     }
 }
 
 /// The agent in force, and the profile's text it was made from.
-pub(super) struct Current {
+pub(super) struct ActiveAgent {
     pub(super) assembled: Assembled,
-    recipe: Recipe,
+    plan: AgentPlan,
     found: Found,
     seen: Vec<String>,
     /// The warning when an older profile is in force because the one on the disk does not load.
@@ -75,16 +75,16 @@ pub(super) struct Current {
     leaving: JoinSet<()>,
 }
 
-impl Current {
+impl ActiveAgent {
     pub(super) async fn new(
         environment: &Environment,
         chat: &Chat,
-        recipe: Recipe,
+        plan: AgentPlan,
     ) -> Result<Self, Problem> {
         let seen = texts(environment, chat.who.profile.as_deref());
-        let assembled = recipe.assemble(environment, chat).await?;
+        let assembled = plan.assemble(environment, chat).await?;
         let found = chat.who.found;
-        Ok(Self { assembled, recipe, found, seen, outdated: None, leaving: JoinSet::new() })
+        Ok(Self { assembled, plan, found, seen, outdated: None, leaving: JoinSet::new() })
     }
 
     /// Waits for everything that is still running, in order.
@@ -93,8 +93,8 @@ impl Current {
         self.assembled.close().await;
     }
 
-    pub(super) fn extras(&self) -> Extras {
-        self.recipe.extras()
+    pub(super) fn extras(&self) -> AgentOptions {
+        self.plan.extras()
     }
 
     /// A changed profile takes effect as a whole. If it cannot, none of it is in force, and a warning says so.
@@ -181,8 +181,8 @@ impl Current {
     }
 
     /// The state that passes from one agent of this conversation to the next.
-    fn heirs(&self) -> Extras {
-        Extras { webhooks: self.assembled.bound.webhooks(), ..self.recipe.extras() }
+    fn heirs(&self) -> AgentOptions {
+        AgentOptions { webhooks: self.assembled.bound.webhooks(), ..self.plan.extras() }
     }
 
     /// The profile in force, under the operator's rules of now.

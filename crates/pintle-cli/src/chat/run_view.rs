@@ -12,7 +12,7 @@ use tokio::{
 
 use super::{
     Input, Interrupts, LEAVES_WITHIN, Line, Questions, Screen, StopSignal,
-    asking::{Asked, AskedAbout, Asking},
+    asking::{AskOutcome, AskedAbout, Asking},
     keys::KeyRequest,
     totals::CallLog,
 };
@@ -287,8 +287,8 @@ impl RunView {
                                    asked = asking.ask(pending) => Ok(asked),
                                };
                                match asked {
-                                   Ok(Asked::Answered(settled)) => elsewhere.extend(settled),
-                                   Ok(Asked::Stopped) => run.cancel(),
+                                   Ok(AskOutcome::Answered(settled)) => elsewhere.extend(settled),
+                                   Ok(AskOutcome::Stopped) => run.cancel(),
                                    Err(signal) => {
                                        self.input.settle().await;
                                        if let Some(code) = stopping.at_once(signal) {

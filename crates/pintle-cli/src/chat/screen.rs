@@ -64,7 +64,8 @@ enum Drawn {
 }
 
 /// Advice for a call that needed an approval without a terminal.
-const NO_TERMINAL: &str = "there is no terminal to ask at: --wait-for-approval waits until a person answers with `pintle approvals`";
+const NO_TERMINAL: &str =
+    "--wait-for-approval waits until a person answers with `pintle approvals`";
 
 /// The handler that the run waits for.
 #[derive(Default)]

@@ -2,7 +2,9 @@
 
 use pintle_agent::{RunOutcome, RunRequest, Session, store::IdKind, unfenced};
 
-use super::{Current, Ended, Goes, RunView, conversation::Talk, editor::Words, personality, short};
+use super::{
+    ActiveAgent, Ended, Goes, RunView, conversation::Talk, editor::Words, personality, short,
+};
 use crate::{
     args::{Chat, Trace},
     assembly::Assembled,
@@ -68,7 +70,7 @@ pub(super) async fn run(
     environment: &Environment,
     chat: &mut Chat,
     view: &mut RunView,
-    current: &mut Current,
+    current: &mut ActiveAgent,
     talk: &mut Talk,
     line: &str,
 ) -> Result<Then, Problem> {

@@ -15,6 +15,8 @@ pub(crate) struct CallLog {
     /// Its outcome, in a few words.
     pub(crate) what: Shown,
     pub(crate) ran: bool,
+    /// Whether it was judged before it ran.
+    pub(crate) judged: bool,
     pub(crate) approved: bool,
     /// How many things the kernel refused.
     pub(crate) refused: usize,

@@ -21,7 +21,7 @@ use self::{
 use crate::{
     agents::refuse_agents,
     args::{Approvals, ApprovalsCommand, Who},
-    assembly::{Assembled, Extras},
+    assembly::{AgentOptions, Assembled},
     chat::{Input, RunView, Screen, settled_already, terminal},
     environment::Environment,
     ids,
@@ -36,7 +36,8 @@ use crate::{
 /// How long a run that waits has to use an approval, before `pintle approvals` exits.
 const TAKES_UP_WITHIN: Duration = Duration::from_secs(5);
 /// A run that continues may ask its next question.
-const ONE_AT_A_TIME: &str = "not asked: `pintle approvals` answers one question at a time. Ask the agent again with `pintle chat`";
+const ONE_AT_A_TIME: &str =
+    "ask the agent again with `pintle chat`: `pintle approvals` answers one question at a time";
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 pub(crate) async fn run(
@@ -50,7 +51,7 @@ pub(crate) async fn run(
     match view.interrupts.or_stopped(look_or_answer(environment, approvals)).await {
         Err(code) => Ok(code.into()),
         Ok(done) => match done? {
-            Done::Said => Ok(ExitCode::SUCCESS),
+            Done::Printed => Ok(ExitCode::SUCCESS),
             Done::Resumes(resumed) => resumed.play(environment, view).await,
         },
     }
@@ -64,7 +65,7 @@ pub(crate) async fn list_open(environment: &Environment, store: &dyn Store) -> R
 
 /// The next step after an answer.
 enum Done {
-    Said,
+    Printed,
     Resumes(Box<ResumedRun>),
 }
 
@@ -72,18 +73,18 @@ async fn look_or_answer(environment: &Environment, approvals: Approvals) -> Resu
     let (store, queues) = store::open_with_queues(environment).await?;
     store.expire_approvals().await?;
     let command = approvals.command.unwrap_or(ApprovalsCommand::List { all: false });
-    let (id, said, who) = match command {
+    let (id, answer, who) = match command {
         ApprovalsCommand::List { all } => {
             list(environment, &*store, all).await?;
-            return Ok(Done::Said);
+            return Ok(Done::Printed);
         }
         ApprovalsCommand::Show { id } => {
             show(environment, &*store, &find(&*store, &id).await?).await?;
-            return Ok(Done::Said);
+            return Ok(Done::Printed);
         }
         ApprovalsCommand::Rules { revoke } => {
             rules::list_or_revoke(environment, &*store, revoke).await?;
-            return Ok(Done::Said);
+            return Ok(Done::Printed);
         }
         ApprovalsCommand::Approve { id, session, always, who } => {
             let scope = match (session, always) {
@@ -91,14 +92,15 @@ async fn look_or_answer(environment: &Environment, approvals: Approvals) -> Resu
                 (_, true) => Scope::Always,
                 _ => Scope::Once,
             };
-            (id, Said { decision: Decision::Approve(scope), reason: None }, who)
+            (id, OperatorAnswer { decision: Decision::Approve(scope), reason: None }, who)
         }
         ApprovalsCommand::Deny { id, reason, who } => {
-            (id, Said { decision: Decision::Deny, reason }, who)
+            (id, OperatorAnswer { decision: Decision::Deny, reason }, who)
         }
     };
     refuse_agents("answer a question")?;
     let approval = find(&*store, &id).await?;
+    ids::learn(&*store, IdKind::Approval, &approval.id).await;
     let by = answers_as(environment, &approval)?;
     if approval.origin.is_some() {
         known(&approval, &who)?;
@@ -113,7 +115,7 @@ async fn look_or_answer(environment: &Environment, approvals: Approvals) -> Resu
         true => None,
         false => store.try_claim(&approval.session_id).await?,
     };
-    let answering = Answering { environment, store, by, said, who };
+    let answering = Answering { environment, store, by, answer, who };
     if is_the_gateways {
         return answering.to_the_gateway(approval).await;
     }
@@ -160,7 +162,7 @@ fn not_allowed(by: &str, who: &str) -> Problem {
 }
 
 /// The answer on the command line.
-struct Said {
+struct OperatorAnswer {
     decision: Decision,
     reason: Option<String>,
 }
@@ -169,7 +171,7 @@ struct Answering<'e> {
     environment: &'e Environment,
     store: Arc<dyn Store>,
     by: String,
-    said: Said,
+    answer: OperatorAnswer,
     who: Who,
 }
 
@@ -269,7 +271,7 @@ impl Answering<'_> {
             other => return Err(self.refused(&approval, other)),
         }
         tell!("{}", dim("`pintle serve` goes on with its run"));
-        Ok(Done::Said)
+        Ok(Done::Printed)
     }
 
     /// The session, if its holder exited without acting on the approval.
@@ -294,11 +296,11 @@ impl Answering<'_> {
     }
 
     fn approves(&self) -> bool {
-        matches!(self.said.decision, Decision::Approve(_))
+        matches!(self.answer.decision, Decision::Approve(_))
     }
 
     async fn record(&self, approval: &Approval) -> Result<AnswerResult, Problem> {
-        let Said { decision, reason } = &self.said;
+        let OperatorAnswer { decision, reason } = &self.answer;
         let (id, args_hash) = (approval.id.clone(), approval.args_hash.clone());
         let (by, decision, reason) = (self.by.clone(), *decision, reason.clone());
         let answer = Answer { id, args_hash, by, decision, reason };
@@ -325,7 +327,7 @@ impl Answering<'_> {
     async fn assemble(&self, approval: &Approval) -> Result<Assembled, Problem> {
         let origin = known(approval, &self.who)?;
         let (model, store) = (self.who.model.as_deref(), self.store.clone());
-        assemble(self.environment, origin, model, store, Extras::default()).await
+        assemble(self.environment, origin, model, store, AgentOptions::default()).await
     }
 
     async fn resumed(&self, approval: Approval, claim: Claim) -> Result<Box<ResumedRun>, Problem> {
@@ -352,7 +354,7 @@ impl Answering<'_> {
         if self.environment.json {
             say_json(&json!({ "answered": approval.id, "resumed": false }))?;
         }
-        Ok(Done::Said)
+        Ok(Done::Printed)
     }
 }
 

@@ -17,7 +17,7 @@ use self::{
 };
 use crate::{
     args::Demo,
-    assembly::{Assembled, Extras},
+    assembly::{AgentOptions, Assembled},
     chat::{
         AskVia, CallLog, Ended, Input, Interrupts, Pacer, Reached, RunView, Screen, TerminalAnswer,
         print_events, short, terminal,
@@ -35,7 +35,7 @@ use crate::{
 const KEY: &str = "demo";
 
 pub(crate) async fn run(environment: &Environment, demo: Demo) -> Result<ExitCode, Problem> {
-    let folder = Arc::new(DemoFolder::make(environment)?);
+    let folder = Arc::new(DemoFolder::make(&environment.temporary)?);
     // It has settings of its own, and leaves the person's as they are. Its run is kept with the others.
     let own = environment.for_demo(folder.data(), folder.work());
     folder.trust(&own)?;
@@ -45,8 +45,12 @@ pub(crate) async fn run(environment: &Environment, demo: Demo) -> Result<ExitCod
     let (sender, questions) = terminal();
     let can_ask = demo.yes || environment.stdin_is_terminal && !environment.json;
     let ask_via = AskVia { terminal: can_ask.then_some(sender), ..AskVia::default() };
-    let extras =
-        Extras { ask_via, hooks: Some(hooks.clone()), keeps_no_rules: true, ..Extras::default() };
+    let extras = AgentOptions {
+        ask_via,
+        hooks: Some(hooks.clone()),
+        keeps_no_rules: true,
+        ..AgentOptions::default()
+    };
     let has_sandbox = own.sandbox().tier() != Tier::None;
     let steps = steps(has_sandbox);
     let said = folder.script(&steps)?;
@@ -71,7 +75,7 @@ pub(crate) async fn run(environment: &Environment, demo: Demo) -> Result<ExitCod
     let input = Input::open(environment.stdin_is_terminal, folder.data().join("history"));
     let screen = Screen::full(environment)
         .without_totals()
-        .when_unasked("there is no terminal to ask at: `pintle demo --yes` answers with yes");
+        .when_unasked("`pintle demo --yes` answers with yes");
     let turns = announce_turns(&hooks)?;
     let paces = environment.stdin_is_terminal && !demo.yes;
     let pacer = Pacer { turns, reached: presenter(folder.clone(), steps.clone(), paces) };
@@ -190,12 +194,13 @@ fn summary(log: &[CallLog], has_sandbox: bool, run: &str) {
     }
     let count = |is: fn(&&CallLog) -> bool| log.iter().filter(is).count() as u64;
     let (blocked, refused) = (count(|row| !row.ran), count(|row| row.refused > 0));
-    let approved = count(|row| row.approved);
+    let (approved, unjudged) = (count(|row| row.approved), count(|row| row.ran && !row.judged));
     let figures = text!(
-        "{} blocked, {} refused by the kernel, {} approved, 0 ran unjudged.",
+        "{} blocked, {} refused by the kernel, {} approved, {} ran unjudged.",
         plural(blocked, "call"),
         plural(refused, "write"),
-        approved
+        approved,
+        unjudged
     );
     say!("{}", wrap(&figures, width(), 2));
     if !has_sandbox {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::listing::{FAILING_FIX, is_failing, recent_calls};
 use crate::{
     args::{Doctor, Who},
-    assembly::{Assembled, Extras},
+    assembly::{AgentOptions, Assembled},
     containment::what_helps,
     environment::Environment,
     out::{self, say, say_json, say_pretty_json},
@@ -37,7 +37,7 @@ pub(crate) async fn run(environment: &Environment, doctor: Doctor) -> Result<Exi
 }
 
 async fn show_prompt(environment: &Environment, doctor: &Doctor) -> Result<ExitCode, Problem> {
-    let assembled = Assembled::new(environment, &doctor.who, Extras::without_trace()).await?;
+    let assembled = Assembled::new(environment, &doctor.who, AgentOptions::without_trace()).await?;
     let preview = assembled.agent.preview_prompt(doctor.who.personality.as_deref()).await;
     assembled.close().await;
     let PromptPreview { parts, record } =
@@ -143,7 +143,7 @@ impl Finding {
 
 async fn check(environment: &Environment, mut who: Who) -> Result<ExitCode, Problem> {
     let mut findings = vec![model(environment, &mut who)];
-    match Assembled::new(environment, &who, Extras::without_trace()).await {
+    match Assembled::new(environment, &who, AgentOptions::without_trace()).await {
         Err(problem) => findings.push(Finding::of("profile", &problem)),
         Ok(assembled) => {
             findings.insert(0, sandbox(&assembled));
@@ -152,6 +152,7 @@ async fn check(environment: &Environment, mut who: Who) -> Result<ExitCode, Prob
             findings.splice(2..2, hooks(environment, &assembled).await);
             findings.extend(plugins(&assembled));
             findings.push(state(environment, &assembled).await);
+            findings.extend(settings(environment, &assembled));
             findings.extend(approvers(environment, &assembled));
             findings.extend(channels(environment, &assembled));
             let unset = profile::unset_secrets(environment, &assembled.operator);
@@ -259,7 +260,7 @@ async fn hooks(environment: &Environment, assembled: &Assembled) -> Vec<Finding>
     }
     let (hooks, points) = (list.len() as u64, points.len() as u64);
     if findings.is_empty() {
-        let said = format!("{hooks} on {}, all active", plural(points, "point"));
+        let said = format!("{hooks} on {}, all bound", plural(points, "point"));
         findings.push(Finding::ok("hooks", said));
     }
     findings
@@ -304,13 +305,21 @@ async fn state(environment: &Environment, assembled: &Assembled) -> Finding {
         Err(problem) => Finding::of("state", &problem),
         Ok(sessions) => {
             let bytes = data.join("pintle.db").metadata().map_or(0, |meta| meta.len());
-            let level = assembled.operator.level.name();
-            let rules = plural(assembled.operator.approvals.len() as u64, "rule");
             let (data, sessions) = (environment.short(data), plural(sessions, "conversation"));
-            let said = format!("{data} · {sessions}, {} · level {level}, {rules}", size(bytes));
+            let said = format!("{data} · {sessions}, {}", size(bytes));
             Finding::ok("state", said)
         }
     }
+}
+
+/// The operator's file.
+fn settings(environment: &Environment, assembled: &Assembled) -> Option<Finding> {
+    let file = environment.operator_file()?;
+    let is_there = if file.exists() { "" } else { " (not created)" };
+    let level = assembled.operator.level.name();
+    let rules = plural(assembled.operator.approvals.len() as u64, "rule");
+    let file = environment.short(&file);
+    Some(Finding::ok("settings", format!("{file}{is_there} · level {level}, {rules}")))
 }
 
 /// A question that no one can answer blocks the call, and no other message reports the reason.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     args::{Explain, Who},
-    assembly::{Assembled, Extras},
+    assembly::{AgentOptions, Assembled},
     environment::Environment,
     out::{say, say_json},
     problem::Problem,
@@ -34,7 +34,7 @@ pub(crate) async fn run(environment: &Environment, explain: Explain) -> Result<E
     let (tool, args) = call(&explain)?;
     let who = &explain.who;
     // Nothing is stored, and the rules that can apply are in pintle.toml.
-    let extras = Extras { store: Some(store::in_memory()), ..Extras::mute() };
+    let extras = AgentOptions { store: Some(store::in_memory()), ..AgentOptions::mute() };
     let assembled = Assembled::new(environment, who, extras).await?;
     let personality = who.personality.as_deref();
     let untrusted = explain.untrusted.then(|| Untrusted::default().from("--untrusted"));

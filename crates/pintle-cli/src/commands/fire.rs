@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     args::Who,
-    assembly::{Assembled, Extras},
+    assembly::{AgentOptions, Assembled},
     chat::now_ms,
     environment::Environment,
     out::{say, say_json},
@@ -34,7 +34,7 @@ pub(crate) async fn run(
     let info = super::hooks::find_point(point)?;
     let payload = read(payload)?;
     let unfit = unfit(&info, &payload);
-    let assembled = Assembled::new(environment, who, Extras::default()).await?;
+    let assembled = Assembled::new(environment, who, AgentOptions::default()).await?;
     let last = Arc::new(Last::default());
     let gate = plugins.map_or(PluginFilter::All, PluginFilter::only);
     let cx = Cx::new(envelope(&payload), gate).observed_by(last.clone());

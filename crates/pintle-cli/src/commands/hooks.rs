@@ -16,7 +16,7 @@ use crate::{
     profile,
     shown::{Show, bold, cyan, dim, green, text, yellow},
     startable::unstartable,
-    term::{Column, Table, width},
+    term::{Column, Table, plural, width},
 };
 
 pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitCode, Problem> {
@@ -32,7 +32,8 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
             // Even if the profile does not load, the warnings about the operator's file are shown.
             let of_operator = || {
                 let operator = environment.settings().ok().and_then(Result::ok);
-                operator.map(|operator| told(profile::unheard(environment, &operator, None)))
+                operator
+                    .map(|operator| warning_lines(profile::unheard(environment, &operator, None)))
             };
             let (operator, found) =
                 profile::load_allowed(&dir, environment, model).map_err(|problem| {
@@ -44,7 +45,7 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
             warnings.extend(profile::surprises(&found, &tools));
             warnings.extend(profile::unready(environment, &found));
             warnings.extend(unstartable(environment, &operator, &found));
-            warnings.extend(told(profile::unheard(environment, &operator, Some(&found))));
+            warnings.extend(warning_lines(profile::unheard(environment, &operator, Some(&found))));
             warnings.extend(stray());
             let note = stops_nothing(&found);
             if environment.json {
@@ -53,7 +54,9 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
                 say_json(&facts)?;
             } else {
                 let (hooks, guards) = (found.hooks.len(), found.guards.len());
-                say!("{} {}: {} hooks, {} guards", green("ok"), found.name, hooks, guards);
+                let (hooks, guards) =
+                    (plural(hooks as u64, "hook"), plural(guards as u64, "guard"));
+                say!("{} {}: {}, {}", green("ok"), found.name, hooks, guards);
                 for warning in warnings {
                     say!("{}: {}", yellow("warning"), warning);
                 }
@@ -73,7 +76,7 @@ pub(crate) async fn run(environment: &Environment, hooks: Hooks) -> Result<ExitC
 }
 
 /// The approvers who cannot answer, and the effect if that is all of them.
-fn told(unheard: profile::Unheard) -> Vec<String> {
+fn warning_lines(unheard: profile::Unheard) -> Vec<String> {
     let mut warnings = unheard.warnings;
     warnings.extend(unheard.all.then(|| profile::NO_APPROVER.to_string()));
     warnings

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::hooks::{binding, observes};
 use crate::{
     args::Who,
-    assembly::{Assembled, Extras},
+    assembly::{AgentOptions, Assembled},
     chat::now_ms,
     environment::Environment,
     out::{say, say_line, say_pretty_json},
@@ -30,6 +30,8 @@ const DISABLED: &str = "switched off by PINTLE_DISABLE_HOOKS, or disable_hooks i
 
 /// The period in which calls are counted.
 const COUNTED_MS: u64 = 7 * 24 * 60 * 60 * 1000;
+
+const INDENT: &str = "  ";
 
 /// What to do about a hook that timed out again and again.
 pub(super) const FAILING_FIX: &str =
@@ -96,7 +98,7 @@ pub(crate) async fn run(
             return of_broken(environment, &dir, &errors);
         }
     }
-    let extras = Extras { only_looks: true, ..Extras::mute() };
+    let extras = AgentOptions { only_looks: true, ..AgentOptions::mute() };
     let assembled = Assembled::new(environment, who, extras).await?;
     let calls = recent_calls(&*assembled.store).await?;
     let rows = rows(environment, &assembled, &calls)?;
@@ -107,10 +109,7 @@ pub(crate) async fn run(
         return Ok(ExitCode::SUCCESS);
     }
     say!("{}\n", wrap(&text!("{} {}", dim("profile"), in_force), width(), 2));
-    match width() {
-        0..60 => narrow(&rows, &calls),
-        width => table(&rows, &calls).lines(width).iter().for_each(say_line),
-    }
+    print_rows(&rows, &calls);
     for (row, note) in rows.iter().flat_map(|row| row.notes.iter().map(move |note| (row, note))) {
         let line = text!("{} {}: {}", Glyph::Warning, row.name, note);
         say!("{}", wrap(&line, width(), 2));
@@ -350,17 +349,39 @@ fn numbered(rows: &[Row]) -> impl Iterator<Item = (&Row, usize)> {
     })
 }
 
-fn table(rows: &[Row], calls: &FiredHooks) -> Table {
-    let mut table = Table::new([
-        Column::new("POINT"),
+/// One table. Where it would cut a name, each point is a heading; where that is too wide, each hook has two lines.
+fn print_rows(rows: &[Row], calls: &FiredHooks) {
+    let with_points = table(rows, calls, true);
+    if !with_points.is_wider_than(width()) {
+        return with_points.lines(width()).iter().for_each(say_line);
+    }
+    let below_points = table(rows, calls, false);
+    if below_points.is_wider_than(width().saturating_sub(INDENT.len())) {
+        return narrow(rows, calls);
+    }
+    let lines = below_points.lines(width().saturating_sub(INDENT.len()));
+    let mut lines = lines.iter().map(|line| text!("{}{}", INDENT, line));
+    lines.next().iter().for_each(say_line);
+    let mut point = None;
+    for (line, row) in lines.zip(rows) {
+        if point.replace(&row.point) != Some(&row.point) {
+            say!("{}", row.point);
+        }
+        say_line(&line);
+    }
+}
+
+fn table(rows: &[Row], calls: &FiredHooks, has_points: bool) -> Table {
+    let point = has_points.then_some(Column::new("POINT"));
+    let mut table = Table::new(point.into_iter().chain([
         Column::new("#").right(),
-        Column::new("HOOK").loses_end(),
+        Column::new("HOOK"),
         Column::new("KIND"),
-        Column::new("FROM").loses_middle(),
+        Column::new("FROM"),
         Column::new("STATE"),
         Column::new("CALLS").right(),
         Column::new("P95").right(),
-    ]);
+    ]));
     for (row, number) in numbered(rows) {
         let (called, p95) = counted(row, calls);
         let number = if row.runs() || row.state == State::Untrusted {
@@ -368,8 +389,9 @@ fn table(rows: &[Row], calls: &FiredHooks) -> Table {
         } else {
             String::new()
         };
-        table.row([
-            if number == "1" || number.is_empty() { row.point.shown() } else { " ".shown() },
+        let is_first = number == "1" || number.is_empty();
+        let point = if is_first { row.point.shown() } else { " ".shown() };
+        table.row(has_points.then_some(point).into_iter().chain([
             number.shown(),
             bold(&row.name),
             row.kind.shown(),
@@ -377,7 +399,7 @@ fn table(rows: &[Row], calls: &FiredHooks) -> Table {
             row.state.shown(),
             called.unwrap_or_default().shown(),
             p95.unwrap_or_default().shown(),
-        ]);
+        ]));
     }
     table
 }

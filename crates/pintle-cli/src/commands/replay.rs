@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::trace;
 use crate::{
     args::Replay,
-    assembly::{Assembled, Extras},
+    assembly::{AgentOptions, Assembled},
     chat::now_ms,
     environment::Environment,
     ids,
@@ -37,7 +37,7 @@ const CHANGED: u8 = 3;
 /// A verdict and the rule that decided, then or now.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Said {
+struct Judgement {
     verdict: String,
     decided_by: Option<Step>,
     #[serde(default)]
@@ -59,14 +59,14 @@ struct Step {
 /// A recorded call with its verdict.
 struct Judged {
     call: RecordedCall,
-    then: Said,
+    then: Judgement,
 }
 
 /// A call whose verdict has changed.
 struct Changed<'a> {
     run: &'a Run,
     judged: &'a Judged,
-    now: Said,
+    now: Judgement,
 }
 
 /// A run and the calls that were judged in it.
@@ -161,11 +161,11 @@ impl Again<'_> {
         let hash = plan.profile.as_ref().and_then(profile::hash);
         let not_run = Arc::new(Mutex::new(BTreeSet::new()));
         let stand_in = (!self.replay.run_hooks).then(|| stand_in(runs, not_run.clone()));
-        let extras = Extras {
+        let extras = AgentOptions {
             stand_in,
             only_looks: !self.replay.run_hooks,
             store: Some(self.store.clone()),
-            ..Extras::mute()
+            ..AgentOptions::mute()
         };
         let llm = pintle_llm::open("offline", &self.environment.llm_settings())?;
         let assembled =
@@ -184,7 +184,7 @@ impl Again<'_> {
                 counted.calls += 1;
                 let now = match assembled.agent.judge_again(&judged.call).await {
                     Ok(now) => serde_json::from_value(json!(now)).map_err(Problem::new)?,
-                    Err(gone) => Said::refused("personality", gone.to_string()),
+                    Err(gone) => Judgement::refused("personality", gone.to_string()),
                 };
                 if now.verdict != judged.then.without_session_rules() {
                     changed.push(Changed { run, judged, now });
@@ -197,7 +197,7 @@ impl Again<'_> {
     }
 }
 
-impl Said {
+impl Judgement {
     fn refused(step: &str, detail: String) -> Self {
         let (step, finding) = (step.to_owned(), Finding::Stops);
         let step = Step { step, finding, detail, source: None, hook: None };

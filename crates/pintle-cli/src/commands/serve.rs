@@ -37,7 +37,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::{Serve, Who},
-    assembly::{Assembled, Extras},
+    assembly::{AgentOptions, Assembled},
     chat::{AskVia, Interrupts, Question},
     environment::Environment,
     out::{say, tell},
@@ -269,12 +269,12 @@ fn extras(
     store: &Arc<dyn Store>,
     approver: &Arc<OnceLock<GatewayApprover>>,
     program: &Arc<OnceLock<Program>>,
-) -> Extras {
-    Extras {
+) -> AgentOptions {
+    AgentOptions {
         ask_via: AskVia { elsewhere: true, program: program.clone(), ..AskVia::default() },
         store: Some(store.clone()),
         gateway: Some(approver.clone()),
-        ..Extras::default()
+        ..AgentOptions::default()
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::{
     agents::refuse_agents,
     args::{Tickets, TicketsCommand},
-    assembly::{Assembled, Extras},
+    assembly::{AgentOptions, Assembled},
     chat::now_ms,
     environment::Environment,
     out::{say, say_json, say_line, say_pretty_json, tell},
@@ -25,7 +25,7 @@ use crate::{
 pub(crate) async fn run(environment: &Environment, tickets: Tickets) -> Result<ExitCode, Problem> {
     let command = tickets.command.unwrap_or(TicketsCommand::List { state: None });
     if let TicketsCommand::Complete { id, summary, who } = &command {
-        let assembled = Assembled::new(environment, who, Extras::default()).await?;
+        let assembled = Assembled::new(environment, who, AgentOptions::default()).await?;
         let hooks = assembled.agent.hooks().clone();
         let board = board(assembled.store.clone(), hooks);
         let completed = board.complete(*id, summary).await;

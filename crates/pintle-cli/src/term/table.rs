@@ -76,6 +76,12 @@ impl Table {
         self.rows.push(cells.into_iter().map(dash).collect());
     }
 
+    /// Whether a cell would be cut in so many columns.
+    pub(crate) fn is_wider_than(&self, width: usize) -> bool {
+        let all: Vec<usize> = (0..self.columns.len()).collect();
+        self.natural(&all).iter().sum::<usize>() + GAP * all.len().saturating_sub(1) > width
+    }
+
     /// The lines of the table in so many columns, the header first.
     pub(crate) fn lines(&self, width: usize) -> Vec<Shown> {
         let narrow = width < NARROW;

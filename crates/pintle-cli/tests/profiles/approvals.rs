@@ -131,9 +131,12 @@ fn who_wants_the_answer_alone_is_told_of_each_call_that_nobody_was_asked_about()
     let output = world.run(&quiet);
     assert_eq!(text(&output.stdout), "done\n");
     let told = text(&output.stderr);
-    for words in
-        ["$ echo ran >> marker", "there is no one to", "--wait-for-approval", "pintle approvals"]
-    {
+    for words in [
+        "$ echo ran >> marker",
+        "there is no one to",
+        "--wait-for-approval",
+        "until a person answers",
+    ] {
         assert_eq!(told.matches(words).count(), 2, "{words}: {told}");
     }
     assert_eq!(world.times_run(), 0);

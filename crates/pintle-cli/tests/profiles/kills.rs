@@ -141,7 +141,8 @@ fn a_run_that_is_stopped_while_it_waits_takes_its_question_back() {
     until(|| question(&world, &asked)["state"] == "cancelled", "the cancellation");
     let late = approve(&world, &asked);
     assert!(
-        !late.ok && late.err.contains("it was cancelled already; your answer changed nothing"),
+        !late.ok
+            && late.err.contains("was already cancelled (just now); your answer changed nothing"),
         "{late:?}"
     );
     assert!(!world.path("marker").exists());
@@ -193,7 +194,7 @@ fn of_many_answers_after_a_crash_one_counts_and_is_acted_on() {
         assert_eq!(said.iter().filter(|said| counted(said)).count(), 1, "{round}: {said:?}");
         for said in said.iter().filter(|said| !counted(said)) {
             // Whoever repeats a yes that nobody has acted on yet goes on with the run, and is told whose yes it was.
-            let goes_on = said.ok && said.err.contains("it was approved already, by");
+            let goes_on = said.ok && said.err.contains("was already approved by");
             let too_late = !said.ok && said.err.contains("changed nothing");
             assert!(goes_on || too_late, "{round}: {said:?}");
         }
@@ -234,10 +235,10 @@ fn a_no_to_what_was_approved_before_a_crash_runs_nothing() {
     assert!(approve(&world, &asked).ok);
     drop(held);
     let late = world.run(&["approvals", "deny", &asked]);
-    assert!(!late.ok && late.err.contains("it was approved already"), "{late:?}");
+    assert!(!late.ok && late.err.contains("was already approved by"), "{late:?}");
     assert!(!world.path("marker").exists());
     let again = approve(&world, &asked);
-    assert!(again.ok && again.err.contains("approved already"), "{again:?}");
+    assert!(again.ok && again.err.contains("already approved"), "{again:?}");
     assert!(!again.out.contains("approved $ "), "its answer did not count: {again:?}");
     assert_eq!(world.read("marker"), "ran\n");
 }
@@ -314,12 +315,15 @@ fn who_has_nobody_to_ask_here_is_told_what_waits() {
     let mut asking = world.pintle(&arguments);
     let asking = asking.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let asked = id(&world.pending());
+    let list = world.run(&["approvals"]).out;
+    let short = list.lines().nth(1).unwrap().split(' ').next().unwrap();
     let answered = approve(&world, &asked);
     assert!(!answered.err.contains("waits for an answer"), "{answered:?}");
     let said = Said::from(asking.wait_with_output().unwrap());
-    let waits = "terminal waits for an answer from operator: pintle approvals show";
-    assert!(said.err.contains(&format!("{waits} {asked}")), "{said:?}");
-    assert!(said.err.contains(&format!("pintle approvals approve {asked}")), "{said:?}");
+    let waits = "? $ echo ran >> marker · waits for an answer from operator";
+    assert!(said.err.contains(waits) && !said.err.contains(&asked), "{said:?}");
+    let how = format!("pintle approvals show {short} · approve {short} · deny {short}");
+    assert!(said.err.contains(&how), "{said:?}");
     assert_eq!(world.read("marker"), "ran\n");
 }
 

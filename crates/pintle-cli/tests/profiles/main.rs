@@ -23,5 +23,5 @@ mod secrets;
 mod served;
 mod states;
 mod support;
-mod told;
+mod warnings;
 mod webhooks;

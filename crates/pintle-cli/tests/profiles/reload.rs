@@ -271,7 +271,10 @@ fn what_is_shown_and_chosen_in_a_chat_is_of_the_profile_as_it_is_now() {
     talk.say("/hooks");
     talk.settle("still.txt");
     let said = talk.end();
-    assert!(said.err.contains("now two") && !said.err.contains("no personality"), "{said:?}");
+    assert!(
+        said.err.contains("`two` is active") && !said.err.contains("no personality"),
+        "{said:?}"
+    );
     for told in ["newcomer", "an older version is in force"] {
         assert!(said.out.contains(told), "{told}: {said:?}");
     }

@@ -128,7 +128,7 @@ fn several_calls_are_answered_together_and_the_machine_is_asked_about_alone() {
         wait_for_question(),
         keys("y"),
         wait("Run this command?"),
-        wait("sudo touch three"),
+        wait(" touch three"),
         wait_for_question(),
         keys("n"),
         wait("End."),
@@ -157,7 +157,7 @@ fn a_no_to_several_calls_runs_none_and_one_of_them_can_be_looked_at() {
         wait("3 calls need your approval"),
         wait_for_question(),
         keys("2"),
-        wait("touch two"),
+        wait(" two"),
         wait_for_question(),
         keys("y"),
         wait("2 calls need your approval"),
@@ -203,6 +203,15 @@ fn a_person_sees_a_diff_and_a_script_as_lines() {
         ];
         let screen = play_at(&world, columns, &["chat", "-q", "go", "--model", &model], &steps);
         assert!(!world.file("deploy/prod.env").exists(), "{}", screen.text);
+        // Removed lines are red and added ones green; of a command, the program is bold, an operator cyan, text green.
+        for coloured in [
+            "\u{1b}[31m    self.items.iter().sum()\u{1b}[0m",
+            "\u{1b}[32m    net + net * 19 / 100\u{1b}[0m",
+            "\u{1b}[1mpython3\u{1b}[0m - \u{1b}[36m<<\u{1b}[0m",
+            "\u{1b}[32mimport os\u{1b}[0m",
+        ] {
+            assert!(screen.text.contains(coloured), "{coloured:?}: {:?}", screen.text);
+        }
         assert_snapshot!(format!("questions_{columns}"), without_times(&screen.rendered, &world));
     }
 }
@@ -241,11 +250,14 @@ fn who_may_not_answer_is_told_who_is_waited_for() {
     let world = World::strict();
     let settings = "level = \"strict\"\napprovers = [\"alice\", \"bob\"]";
     std::fs::write(world.data().join("pintle.toml"), settings).unwrap();
+    let program = env!("CARGO_BIN_EXE_pintle");
+    let list = format!("{program} --data {} approvals > listed", world.data().display());
     let steps = [
         wait_for_prompt(),
         keys("run touch made.txt\r"),
-        wait("terminal waits for an answer from alice, bob: pintle approvals show"),
-        wait("then: pintle approvals approve"),
+        wait("$ touch made.txt · waits for an answer from alice, bob"),
+        json!({"run": ["/bin/sh", "-c", list]}),
+        wait("· approve "),
         wait("waiting for an answer"),
         keys(CTRL_C),
         wait("■"),
@@ -255,6 +267,11 @@ fn who_may_not_answer_is_told_who_is_waited_for() {
     let screen = play(&world, &["chat"], &steps);
     assert_eq!(screen.code, 0, "{}", screen.text);
     assert!(!screen.text.contains("this once") && !world.file("made.txt").exists());
+    // The same short id as in the list.
+    let listed = std::fs::read_to_string(world.file("listed")).unwrap();
+    let id = listed.lines().nth(1).unwrap().split(' ').next().unwrap();
+    let how = format!("pintle approvals show {id} · approve {id} · deny {id}");
+    assert!(screen.rendered.contains(&how), "{how}: {}", screen.rendered);
 }
 
 #[test]
@@ -319,7 +336,7 @@ fn a_question_after_one_that_was_settled_elsewhere_is_asked_as_ever() {
         wait_for_question(),
         answer_elsewhere(&world, "approve"),
         wait("approved elsewhere, by operator"),
-        wait("touch t2"),
+        wait(" t2"),
         wait_for_question(),
         keys("y"),
         wait("End."),

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, fs};
 
+use pintle::points::LlmUsage;
 use pintle_agent::{RunEventKind, RunOutcome};
 use serde_json::{Value, json};
 
@@ -199,13 +200,8 @@ fn the_pages_name_every_outcome_of_a_run_and_every_field_of_usage() {
             assert!(line(page, start).contains(&name), "no {name}: {}", line(page, start));
         }
     }
-    let usage = RunEventKind::Usage {
-        input_tokens: 1,
-        output_tokens: 1,
-        cache_read_tokens: Some(1),
-        cost_usd: Some(1.0),
-        duration_ms: 1,
-    };
+    let usage = LlmUsage::default().cache_read_tokens(1).cache_creation_tokens(1).cost_usd(1.0);
+    let usage = RunEventKind::Usage { usage, duration_ms: 1 };
     let row = line(&events, "| `usage` |");
     for name in serde_json::to_value(usage).unwrap().as_object().unwrap().keys() {
         let field = format!("`{name}");

@@ -283,6 +283,82 @@ fn a_conversation_is_new_unless_it_is_continued_or_resumed() {
 }
 
 #[test]
+fn every_question_on_the_command_line_is_a_new_conversation() {
+    let world = World::new();
+    for _ in 0..2 {
+        assert_eq!(world.run(&["chat", "-q", "list ."]).code, Some(0));
+    }
+    let sessions = world.run(&["sessions", "list", "--json"]).json();
+    let counts: Vec<_> =
+        sessions.as_array().unwrap().iter().map(|it| it["messageCount"].clone()).collect();
+    assert_eq!(counts, [4, 4]);
+}
+
+#[test]
+fn the_cost_of_a_run_is_shown_where_the_price_is_known() {
+    let world = World::new();
+    let usage = json!({"inputTokens": 9100, "outputTokens": 212, "costUsd": 0.048});
+    let model = world.script("dear.json", &json!([{"text": "Hello.", "usage": usage}]));
+    let steps = [
+        wait_for_prompt(),
+        keys("hello\r"),
+        wait("9.1k in, 212 out · $0.048"),
+        wait_for_prompt(),
+        keys("/cost\r"),
+        wait("9.1k in, 212 out · $0.048"),
+        wait_for_prompt(),
+        keys("/quit\r"),
+    ];
+    let screen = play(&world, &["chat", "--model", &model], &steps);
+    assert_eq!(screen.code, 0, "{}", screen.text);
+}
+
+#[test]
+fn tab_completes_models_and_sessions() {
+    let world = World::new();
+    assert_eq!(world.run(&["chat", "-q", "list ."]).code, Some(0));
+    let list = world.run(&["sessions"]).out;
+    let id = list.lines().nth(1).unwrap().split(' ').next().unwrap();
+    let steps = [
+        wait_for_prompt(),
+        keys("/model offl\t"),
+        wait("/model offline"),
+        keys("\r"),
+        wait("from now on"),
+        wait_for_prompt(),
+        keys(&format!("/resume {}\t", &id[..2])),
+        wait(&format!("/resume {id}")),
+        keys("\r"),
+        wait("resumed · 4 messages"),
+        wait_for_prompt(),
+        keys("/quit\r"),
+    ];
+    let screen = play(&world, &["chat"], &steps);
+    assert_eq!(screen.code, 0, "{}", screen.text);
+}
+
+// What waits in another terminal is listed here.
+#[test]
+fn approvals_lists_the_questions_that_are_open() {
+    let world = World::strict();
+    let mut asking = world.start(&["chat", "--wait-for-approval", "-q", "run touch made.txt"]);
+    world.pending();
+    let steps = [
+        wait_for_prompt(),
+        keys("/approvals\r"),
+        wait("WAITING"),
+        wait("$ touch made.txt"),
+        wait_for_prompt(),
+        keys("/quit\r"),
+    ];
+    let screen = play(&world, &["chat"], &steps);
+    asking.kill().unwrap();
+    asking.wait().unwrap();
+    assert_eq!(screen.code, 0, "{}", screen.text);
+    assert!(!world.file("made.txt").exists(), "{}", screen.text);
+}
+
+#[test]
 fn the_model_can_be_changed_in_a_conversation() {
     let world = World::new();
     let model = world.script("script.json", &json!([{"text": "I am scripted."}]));

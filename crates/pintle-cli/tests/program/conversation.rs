@@ -50,7 +50,7 @@ fn the_personality_is_switched_and_stays_switched() {
     assert_snapshot!(said.to_string());
     assert!(!world.file("a.txt").exists());
     let later = world.piped(&[&chat[..], &["--continue"]].concat(), b"/personality\n");
-    assert!(later.err.starts_with("now reader"), "{later}");
+    assert!(later.err.starts_with("`reader` is active"), "{later}");
 }
 
 /// The newest first.
@@ -66,13 +66,13 @@ fn a_new_conversation_can_be_somebody_elses_from_its_first_message_on() {
     let chat = ["chat", "--profile", "my-agent"];
     let said =
         world.piped(&chat, b"list .\n/new\n/personality reader\n/personality\nwrite a.txt: x\n");
-    assert!(said.err.contains("now reader; there are"), "{said}");
+    assert!(said.err.contains("`reader` is active; others: guide"), "{said}");
     assert_eq!(personalities(&world), ["reader".into(), serde_json::Value::Null], "{said}");
     assert!(!world.file("a.txt").exists());
     // The old one is as it was, and the next new one begins as usual.
     let new = [&chat[..], &["--new"]].concat();
     let said = world.piped(&new, b"/personality reader\nlist .\n/new\n/personality\nlist .\n");
-    assert!(said.err.contains("now guide; there are"), "{said}");
+    assert!(said.err.contains("`guide` is active; others: reader"), "{said}");
     let null = serde_json::Value::Null;
     assert_eq!(personalities(&world), [null.clone(), "reader".into(), "reader".into(), null]);
 }
@@ -84,7 +84,10 @@ fn looking_at_the_personality_makes_no_conversation() {
     let chat = ["chat", "--profile", "my-agent"];
     let said = world
         .piped(&chat, b"/personality\n/personality reader\n/personality\n/personality nobody\n");
-    assert!(said.err.contains("now guide;") && said.err.contains("now reader;"), "{said}");
+    assert!(
+        said.err.contains("`guide` is active;") && said.err.contains("`reader` is active;"),
+        "{said}"
+    );
     assert!(said.err.contains("nobody"), "{said}");
     assert_eq!(personalities(&world), Vec::<serde_json::Value>::new());
 }

@@ -4,13 +4,24 @@ use insta::assert_snapshot;
 
 use crate::{
     chat::without_times,
-    support::World,
+    support::{World, settled},
     terminal::{keys, play_at, wait, wait_for_question},
 };
 
-/// The steps without the times, which differ.
+/// The steps without the times, and the waterfall of step 6 without the bars.
 fn steps(rendered: &str, world: &World) -> String {
-    without_times(rendered.split("6/6").next().unwrap(), world)
+    let (steps, last) = rendered.split_once("6/6").unwrap();
+    let row = |line: &str| -> String {
+        let mut words: Vec<&str> =
+            line.split(['█', '▏', ' ']).filter(|word| !word.is_empty()).collect();
+        if words.last().is_some_and(|unit| ["ms", "s", "µs"].contains(unit)) {
+            words.truncate(words.len() - 2);
+            words.push("TIME");
+        }
+        words.join(" ")
+    };
+    let last: Vec<_> = settled(last, &world.root()).lines().map(row).collect();
+    format!("{}6/6 {}", without_times(steps, world), last.join("\n").trim_end())
 }
 
 #[test]

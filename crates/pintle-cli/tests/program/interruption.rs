@@ -57,7 +57,7 @@ fn an_interrupt_stops_the_run_in_order() {
         let said = ended(&world, child);
         assert_eq!(said.code, Some(1), "{said}");
         assert_eq!(said.out, "");
-        assert!(said.err.contains("error: The run was stopped."), "{said}");
+        assert!(said.err.contains("error: the run was stopped"), "{said}");
         let last = world.run(&["trace", "--json"]).json();
         if !tool {
             assert_eq!(last["run"]["outcome"], "aborted");
@@ -150,7 +150,7 @@ fn a_second_interrupt_ends_the_program_at_once() {
     world.wait_for("reached");
     signal(&child, "INT");
     let told = first_line(child.stderr.take());
-    assert!(told.contains("error: The run was stopped."), "{told}");
+    assert!(told.contains("error: the run was stopped"), "{told}");
     world.wait_for("waiting");
     signal(&child, "INT");
     assert_eq!(ended(&world, child).code, Some(130));

@@ -2,6 +2,7 @@
 //! playwright-core and axe-core.
 
 use std::{
+    collections::BTreeSet,
     fs,
     net::TcpListener,
     path::Path,
@@ -177,7 +178,8 @@ fn story() -> (World, Served) {
     (world, served)
 }
 
-/// Pictures of every page, and no serious finding of axe on any of them. `cargo xtask pictures` keeps the pictures.
+/// Pictures of every page, and no serious finding of axe on any of them. `cargo xtask pictures` keeps the pictures, those of the docs
+/// with their words beside them, which are compared with the page.
 #[test]
 fn every_page_is_readable_on_a_desk_and_on_a_phone_in_light_and_dark() {
     let (world, served) = story();
@@ -186,17 +188,38 @@ fn every_page_is_readable_on_a_desk_and_on_a_phone_in_light_and_dark() {
     browses(&served, "pictures.mjs", "pictures", &folder.display().to_string());
     served.kill();
     let made = fs::read_dir(&folder).unwrap().count();
-    assert_eq!(made, 20, "ten pages on two screens");
+    assert_eq!(made, 40, "ten pages on two screens, each with its words");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let (kept, all) = (root.join("docs/pictures"), root.join("target/pictures"));
+    let in_docs = [("live-desktop", "live"), ("question-phone", "question")];
     if std::env::var_os("PINTLE_UPDATE").is_some_and(|value| value == "1") {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let (kept, all) = (root.join("docs/pictures"), root.join("target/pictures"));
         fs::create_dir_all(&all).unwrap();
         for picture in fs::read_dir(&folder).unwrap() {
             let picture = picture.unwrap().path();
             fs::copy(&picture, all.join(picture.file_name().unwrap())).unwrap();
         }
-        for (from, to) in [("live-desktop", "live"), ("question-phone", "question")] {
-            fs::copy(folder.join(format!("{from}.png")), kept.join(format!("{to}.png"))).unwrap();
+        for ((from, to), kind) in in_docs.iter().flat_map(|it| [(it, "png"), (it, "txt")]) {
+            let to = kept.join(format!("{to}.{kind}"));
+            fs::copy(folder.join(format!("{from}.{kind}")), to).unwrap();
         }
     }
+    for (page, name) in in_docs {
+        let text = |path: std::path::PathBuf| fs::read_to_string(path).unwrap_or_default();
+        let drawn = words_of_a_page(&text(folder.join(format!("{page}.txt"))));
+        let is_old = format!("{name}.png is out of date: `cargo xtask pictures` draws it anew");
+        assert_eq!(words_of_a_page(&text(kept.join(format!("{name}.txt")))), drawn, "{is_old}");
+        assert!(drawn.len() > 20, "{name}.png shows nothing: {drawn:?}");
+    }
+}
+
+/// The words of a page in the order of the alphabet, without figures, units and ids: rows of calls at the same time change places.
+fn words_of_a_page(text: &str) -> BTreeSet<String> {
+    let differs = |word: &&str| {
+        let is_short_id =
+            word.len() == 4 && word.chars().all(|c| "bcdfghjkmnpqrstvwxz".contains(c));
+        is_short_id
+            || word.contains(|c: char| c.is_ascii_digit())
+            || ["ms", "s", "µs", "min", "now", "just", "ago"].contains(word)
+    };
+    text.split_whitespace().filter(|word| !differs(word)).map(str::to_owned).collect()
 }

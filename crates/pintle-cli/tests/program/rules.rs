@@ -77,7 +77,7 @@ fn a_covers_what_fits_and_nothing_else_until_the_program_ends() {
     steps.extend(answer("a"));
     steps.push(wait("`git push *` is not asked about again in this conversation"));
     // The second line is not asked about; the third does more than push.
-    steps.push(wait("touch marker"));
+    steps.push(wait(" marker"));
     steps.extend(answer("n"));
     steps.extend([wait("End."), wait_for_prompt()]);
     steps.push(beside(&world, "approvals rules --json > listed.json"));

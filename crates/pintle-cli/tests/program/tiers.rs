@@ -16,7 +16,7 @@ const UNSHARE: i64 = libc::SYS_unshare;
 const LANDLOCK: i64 = libc::SYS_landlock_create_ruleset;
 
 /// Runs the program on a machine without these calls.
-fn run_without(world: &World, calls: &[i64], arguments: &[&str]) -> Said {
+pub(crate) fn run_without(world: &World, calls: &[i64], arguments: &[&str]) -> Said {
     let mut command = world.command(arguments);
     let rules: BTreeMap<i64, Vec<_>> = calls.iter().map(|call| (*call, Vec::new())).collect();
     // A filter holds for one thread and what it starts.

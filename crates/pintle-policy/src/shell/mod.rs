@@ -15,6 +15,7 @@ mod options;
 mod redirects;
 mod reserved;
 mod terminal_guard;
+mod tokens;
 mod tree;
 mod unwrap;
 mod word;
@@ -22,6 +23,7 @@ mod wrappers;
 
 pub(crate) use options::{is_one_word, may_be_long};
 pub use terminal_guard::{Objection, objection};
+pub use tokens::{Token, tokens};
 
 use thiserror::Error;
 

@@ -32,11 +32,10 @@ pub(super) struct DemoFolder {
 }
 
 impl DemoFolder {
-    pub(super) fn make(environment: &Environment) -> Result<Self, Problem> {
-        let place = environment.temporary.clone();
+    pub(super) fn make(place: &Path) -> Result<Self, Problem> {
         let made = || -> io::Result<TempDir> {
-            fs::create_dir_all(&place)?;
-            let folder = tempfile::Builder::new().prefix("pintle-demo-").tempdir_in(&place)?;
+            fs::create_dir_all(place)?;
+            let folder = tempfile::Builder::new().prefix("pintle-demo-").tempdir_in(place)?;
             for name in ["data", "profile/hooks", "work/reports", "work/trash"] {
                 fs::create_dir_all(folder.path().join(name))?;
             }

@@ -115,3 +115,30 @@ impl Step {
         self.is_skipped.then(|| wrap(&text!("  {}", yellow(why)), width(), 2))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{super::folder::DemoFolder, steps};
+
+    #[test]
+    fn a_proof_that_does_not_hold_ends_the_demo_with_its_step() {
+        let folder = DemoFolder::make(&std::env::temp_dir()).unwrap();
+        let steps = steps(true);
+        let failed = |at: usize| steps[at].proofs(&folder).err().map(|it| it.parts().0.to_owned());
+        let work = folder.work();
+        // Nothing has run: the reports are not moved, and no marker exists.
+        let not_moved = "step 1 of the demo failed: reports was not moved to trash/";
+        assert_eq!(failed(0).as_deref(), Some(not_moved));
+        for (at, file) in [(1, "deployed.txt"), (2, "deployed.txt"), (3, "../outside.txt")] {
+            assert_eq!(failed(at), None);
+            fs::write(work.join(file), "").unwrap();
+            let says = format!("step {} of the demo failed: {file} exists", at + 1);
+            assert_eq!(failed(at), Some(says));
+            fs::remove_file(work.join(file)).unwrap();
+        }
+        fs::rename(work.join("reports"), work.join("trash/reports")).unwrap();
+        assert_eq!(failed(0), None);
+    }
+}

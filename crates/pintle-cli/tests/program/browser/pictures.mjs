@@ -1,5 +1,6 @@
-// Every page, in light on a desk and in dark on a phone: pictures, and what axe finds.
+// Every page, in light on a desk and in dark on a phone: pictures, their words, and what axe finds.
 
+import { writeFileSync } from 'node:fs';
 import { accessible, base, browser, check, close, ended, pending, rest, say, signedIn, until } from './support.mjs';
 
 const [folder] = rest;
@@ -31,6 +32,7 @@ for (const { width, ...screen } of screens) {
     });
     check(!(await page.evaluate(() => document.body.innerText.includes('.tmp'))), `${what} shows a path of this machine`);
     await page.screenshot({ path: `${folder}/${what}.png` });
+    writeFileSync(`${folder}/${what}.txt`, `${await page.evaluate(() => document.body.innerText)}\n`);
   }
   // The 404 is there on purpose.
   context.problems = context.problems.filter((problem) => !problem.includes('404'));
