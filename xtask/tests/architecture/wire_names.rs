@@ -21,7 +21,7 @@ use pintle_agent::{
 use pintle_exec::{
     CommandHook, CommandSpec, WebhookOptions, WebhookQueue, WebhookSpec, Worker, WorkerSpec,
 };
-use pintle_sandbox::{Grant, HostUse, ProtectedChange, ProtectedChangeKind, Refused};
+use pintle_sandbox::{Grant, HostUse, ProtectedChange, ProtectedChangeKind, Refused, Unconfined};
 use serde_json::{Value, json};
 
 use super::{files, read, root};
@@ -100,7 +100,7 @@ fn sent_to_hooks(names: &mut BTreeSet<String>) {
     let hooks = Hooks::new();
     let sets = |_: Event<BeforeToolCall>| Some(ToolCallPatch::default().args(json!("ls")));
     hooks.named("first").register_modifying(sets).unwrap();
-    let spec = |line: &str| CommandSpec::shell(folder.path(), line);
+    let spec = |line: &str| CommandSpec::shell(folder.path(), line, Unconfined::by("this test"));
     let command = CommandHook::new(spec("cat > command"));
     let worker = Worker::new(WorkerSpec::new(spec("head -n 1 > worker")));
     let queue = WebhookQueue::open(WebhookOptions::default()).unwrap();

@@ -96,7 +96,7 @@ impl PendingEvent {
 pub fn event_body(event: &DynEvent, profile: &str, scrub: Option<&Scrub>) -> String {
     let body = Body {
         v: 1,
-        ts: if event.envelope.ts > 0 { event.envelope.ts } else { now_millis() },
+        ts: if event.envelope.ts > 0 { event.envelope.ts } else { now_ms() },
         profile,
         event: event.point,
         context: Context { event, scrub },

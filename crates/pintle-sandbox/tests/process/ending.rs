@@ -120,7 +120,7 @@ async fn a_daemon_does_not_outlive_a_process_that_is_ended_or_dropped() {
         let (process, _streams) = start(&place.shell(&line));
         place.made("ready").await;
         match wait {
-            true => process.end().await,
+            true => drop(process.end().await),
             false => drop(process),
         }
         place.gone("up").await;

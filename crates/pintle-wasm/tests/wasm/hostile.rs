@@ -125,7 +125,7 @@ async fn a_second_memory_or_a_table_is_no_second_share() {
         ("", failed_first),
         ("(table $room 0 funcref)", tables),
     ] {
-        let amends = Grants::only([Capability::Power("amend:prompt".into())]);
+        let amends = Grants::only([Capability::Patch("amend:prompt".into())]);
         let (failed, _) = beside_a_neighbour(&takes_all(more, grow), amends).await;
         // 8 MiB are 128 pages, and it began with two.
         assert_eq!(failed.unwrap().1, "126", "{more} {grow}");
