@@ -231,7 +231,7 @@ fn only_the_entrance_hall_prints_and_reads_the_environment() {
 /// The files that may decide that a process runs without a sandbox.
 const DECIDE_UNCONFINED: [&str; 3] = [
     "crates/pintle-agent/src/containment.rs",
-    "crates/pintle-agent/src/run/static_checks.rs",
+    "crates/pintle-agent/src/run/judge.rs",
     "crates/pintle-cli/src/containment.rs",
 ];
 

@@ -269,7 +269,7 @@ fn the_doctor_says_when_programs_are_not_trusted() {
     assert!(!never.ok && never.out.contains("this profile is not trusted yet"), "{never:?}");
     world.trust();
     let trusted = doctor();
-    assert!(trusted.ok && trusted.out.contains("all active"), "{trusted:?}");
+    assert!(trusted.ok && trusted.out.contains("all bound"), "{trusted:?}");
     world.script("profile/hooks/check.sh", "#!/bin/sh\nexit 1\n");
     let changed = doctor();
     assert!(!changed.ok && changed.out.contains("`hooks/check.sh` has changed"), "{changed:?}");

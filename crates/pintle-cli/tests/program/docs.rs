@@ -297,6 +297,8 @@ fn every_file_of_docs_is_reached_from_the_readme_and_every_link_leads_somewhere(
             let path = entry.unwrap().path();
             match path.is_dir() {
                 true => open.push(path),
+                // The words of a picture stand beside it.
+                false if reached.contains(&path.with_extension("png")) => {}
                 false => assert!(reached.contains(&path), "no link leads to {}", path.display()),
             }
         }

@@ -185,7 +185,8 @@ fn spans_wait_for_a_collector_that_is_away_and_are_sent_next_time() {
     recorded(&world);
     let both = |printed: &str| printed.matches("invoke_agent default").count() == 2;
     collector.until("the spans of both runs", both);
-    for (url, why) in [("ftp://x", "use https"), ("http://10.0.0.1:4318", "loopback only")] {
+    for (url, why) in [("ftp://x", "use https"), ("http://10.0.0.1:4318", "only for this machine")]
+    {
         let wrong = world.run(&["trace", "--otlp", url]);
         assert!(wrong.code == Some(1) && wrong.err.contains(why), "{wrong}");
     }

@@ -116,9 +116,7 @@ fn a_gate_whose_program_cannot_be_started_is_told_by_lint_and_doctor() {
             "there is no program `qqzz-uv` on the PATH",
         ),
         (r#""argv": ["sh", "hooks/gat.sh"]"#, "there is no script `hooks/gat.sh`"),
-        (r#""command": "cat | sh hooks/gat.sh""#, "there is no script `hooks/gat.sh`"),
         (r#""argv": ["hooks/gate.sh"]"#, "`hooks/gate.sh` may not be executed"),
-        (r#""command": "hooks/gate.sh""#, "`hooks/gate.sh` may not be executed"),
     ] {
         let (lint, doctor) = told(run);
         assert!(lint.contains(why) && doctor.contains(why), "{run}: {lint} {doctor}");

@@ -152,7 +152,7 @@ impl fmt::Debug for WebhookSecret {
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookError {
     /// The URL is none a webhook may go to.
-    #[error("a webhook cannot go to `{url}`: {detail}")]
+    #[error("nothing can be sent to `{url}`: {detail}")]
     Url {
         /// The URL.
         url: String,
