@@ -29,6 +29,7 @@ use pintle_sandbox::{
 const RUNS: usize = 300;
 const WARM_UP: usize = 20;
 const CHECKS: usize = 15;
+const FUNCTIONS: u32 = 10_000;
 
 type Shape<'a> = Box<dyn FnMut() + 'a>;
 
@@ -64,19 +65,28 @@ fn main() {
     report("confined `true` without namespaces", floor_time, "`true` without a sandbox", bare, "");
 
     let source = workspace.join("src/lib.rs");
+    let function = |n| format!("pub fn f{n}(a: u64) -> u64 {{ a.rotate_left(3) ^ {n} }}\n");
+    let functions: String = (0..FUNCTIONS).map(function).collect();
     // Cargo compares times: the file changes before each check.
-    let change = &|| fs::write(&source, format!("//! {:?}\n", Instant::now())).unwrap();
-    let check = "cargo check --offline --quiet";
-    let [inside, outside] = in_turns(
-        CHECKS,
-        [&full, &none].map(|how| -> Shape<'_> {
-            Box::new(move || {
-                change();
-                start(how, &["/bin/sh", "-c", check]);
-            })
-        }),
-    );
-    report("`cargo check` of a small crate, confined", inside, "outside", outside, "");
+    let change = || fs::write(&source, format!("//! {:?}\n{functions}", Instant::now())).unwrap();
+    let test = "let n = 0; for (let i = 0; i < 2e8; i++) n ^= i;";
+    let scripts = serde_json::json!({ "scripts": { "test": format!("node -e '{test}'") } });
+    fs::write(workspace.join("package.json"), scripts.to_string()).unwrap();
+    for (row, line) in [
+        ("`cargo check` of 10,000 functions, confined", "cargo check --offline --quiet"),
+        ("`npm test`, confined", "npm test --silent"),
+    ] {
+        let [inside, outside] = in_turns(
+            CHECKS,
+            [&full, &none].map(|how| -> Shape<'_> {
+                Box::new(|| {
+                    change();
+                    start(how, &["/bin/sh", "-c", line]);
+                })
+            }),
+        );
+        report(row, inside, "outside", outside, "≤ 1.1×");
+    }
 }
 
 /// The rights of zone `build` in a repository, without copies of caches, which bubblewrap of Debian does not make.

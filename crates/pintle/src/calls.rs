@@ -137,7 +137,7 @@ impl<P: Point> Reached<'_, P> {
     pub(crate) fn if_fail_closed(&self, failure: &Failure) -> Option<FireError> {
         (self.entry.meta.policy == FailurePolicy::FailClosed).then(|| FireError::FailClosed {
             point: P::NAME,
-            handler: self.name().to_string(),
+            handler: self.name().clone(),
             failure: failure.clone(),
         })
     }

@@ -1,6 +1,6 @@
 //! How a handler can fail, which is never the same thing as what it decides.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -191,7 +191,7 @@ pub enum FireError {
         /// The point that was fired.
         point: &'static str,
         /// The handler's name.
-        handler: String,
+        handler: Arc<str>,
         /// How it failed.
         failure: Failure,
     },

@@ -55,14 +55,14 @@ fn a_script_runs_only_as_it_was_trusted() {
 // P2, R8.1, R8.3
 #[test]
 fn a_script_that_says_no_crashes_hangs_or_talks_nonsense_blocks() {
-    for (script, reason) in [
-        ("echo 'not on a Friday' >&2; exit 1", "not on a Friday"),
-        ("kill -9 $$", "signal 9"),
-        ("sleep 60", "timed out"),
-        ("echo '{\"continue\": \"maybe\"}'", "cannot be understood"),
-        ("exit 127", "127"),
+    for (script, timeout, reason) in [
+        ("echo 'not on a Friday' >&2; exit 1", 60_000, "not on a Friday"),
+        ("kill -9 $$", 60_000, "signal 9"),
+        ("sleep 300", 500, "timed out"),
+        ("echo '{\"continue\": \"maybe\"}'", 60_000, "cannot be understood"),
+        ("exit 127", 60_000, "127"),
     ] {
-        let hook = json!({ "action": "command", "argv": ["hooks/check.sh"], "timeoutMs": 500 });
+        let hook = json!({ "action": "command", "argv": ["hooks/check.sh"], "timeoutMs": timeout });
         let world = World::new(&json!({ "hooks": { "onToolCall": [hook] } })).allowing_programs();
         world.script("profile/hooks/check.sh", &format!("#!/bin/sh\n{script}\n"));
         world.run(&["trust", "profile", "--accept"]);

@@ -145,6 +145,9 @@ fn example_is_met(language: &built::Language) {
     let granted = world.run(&["plugins", "grant", id]);
     assert_eq!(granted.code, Some(0), "{granted}");
     name(&world, id);
+    // The first start compiles the component: minutes with a busy compiler that has debug assertions.
+    let doctor = world.run(&["doctor"]);
+    assert!(doctor.out.contains("wasm · activated"), "{doctor}");
     is_met(&world, id);
 }
 

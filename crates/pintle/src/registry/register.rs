@@ -285,8 +285,8 @@ fn checked<P: Point>(capabilities: u64, reply: Reply<Answer<P>>) -> Reply<Answer
     let beyond = P::Model::capabilities_used(answer) & !capabilities;
     match P::Model::capabilities().get(beyond.trailing_zeros() as usize) {
         None => reply,
-        Some(power) => {
-            let beyond = format!("its capabilities do not include `{power}`");
+        Some(capability) => {
+            let beyond = format!("its capabilities do not include `{capability}`");
             Reply::failed(with_notes(Failure::bad_output(beyond), notes))
         }
     }

@@ -93,7 +93,7 @@ async fn a_fail_closed_handler_that_fails_ends_the_chain_with_an_error() {
         .unwrap();
     let error = hooks.fire_claiming(&cx(), dispatch).await.unwrap_err();
     assert!(
-        matches!(error, FireError::FailClosed { point: "before_dispatch", ref handler, .. } if handler == "must")
+        matches!(error, FireError::FailClosed { point: "before_dispatch", ref handler, .. } if &**handler == "must")
     );
     assert_eq!(records.outcomes(), [("must".into(), "errored")]);
 }

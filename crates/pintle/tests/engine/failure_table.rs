@@ -120,7 +120,7 @@ enum Effect {
 fn of_error(error: FireError) -> Effect {
     match error {
         FireError::FailClosed { handler, failure, .. } => {
-            assert_eq!(handler, "fails");
+            assert_eq!(&*handler, "fails");
             Effect::FailClosed(failure.kind)
         }
         FireError::Cancelled { .. } => Effect::Cancelled,

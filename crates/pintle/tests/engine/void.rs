@@ -123,7 +123,7 @@ async fn of_several_fail_closed_failures_the_first_in_order_is_named() {
     }
     let error = hooks.fire_void(&cx(), started).await.unwrap_err();
     assert!(
-        matches!(error, FireError::FailClosed { ref handler, .. } if handler == "first"),
+        matches!(error, FireError::FailClosed { ref handler, .. } if &**handler == "first"),
         "{error}"
     );
 }
