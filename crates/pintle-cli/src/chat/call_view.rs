@@ -112,6 +112,11 @@ impl CallView {
         Self { you, when_unasked, ..Self::default() }
     }
 
+    /// Its place among the calls of the newest message; a sub-agent's call comes after them.
+    pub(super) fn place_of(&self, call: &str) -> usize {
+        self.tree.iter().position(|it| it.id == call).unwrap_or(usize::MAX)
+    }
+
     pub(super) fn begin(&mut self) {
         let outputs = std::mem::take(&mut self.outputs);
         let (sources, you) = (std::mem::take(&mut self.sources), std::mem::take(&mut self.you));

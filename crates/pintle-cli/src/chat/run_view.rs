@@ -275,6 +275,8 @@ impl RunView {
                                while let Ok(Some(next)) = timeout(TOGETHER, self.questions.recv()).await {
                                    pending.push(next);
                                }
+                               // In the order of the message, whichever hook answered first.
+                               pending.sort_by_key(|(it, _)| self.screen.place_of(&it.tool_call_id));
                                let asking = Asking {
             input: &self.input,
             about: &self.about,

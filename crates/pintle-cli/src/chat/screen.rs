@@ -147,6 +147,10 @@ impl Screen {
         Self { shows_totals: false, ..self }
     }
 
+    pub(super) fn place_of(&self, call: &str) -> usize {
+        self.calls.place_of(call)
+    }
+
     pub(super) fn log(&self) -> &[CallLog] {
         &self.calls.log
     }

@@ -207,12 +207,13 @@ fn an_interrupt_clears_the_line_and_its_notice_expires() {
 #[test]
 fn a_stopped_command_keeps_the_output_it_had() {
     let world = World::new();
-    let slow = command("t1", "echo tick one; echo tick two; while :; do sleep 0.05; done");
+    let slow =
+        command("t1", "echo tick $((2-1)); echo tick $((1+1)); while :; do sleep 0.05; done");
     let model = world.script("slow.json", &json!([{"toolCalls": [slow]}, {"text": "End."}]));
     let steps = [
         wait_for_prompt(),
         keys("go\r"),
-        wait("tick two"),
+        wait("tick 2"),
         keys(CTRL_C),
         wait("stopped"),
         wait_for_prompt(),
@@ -220,10 +221,10 @@ fn a_stopped_command_keeps_the_output_it_had() {
     ];
     let screen = play(&world, &["chat", "--model", &model], &steps);
     assert_eq!(screen.code, 0, "{}", screen.text);
-    assert!(screen.rendered.contains("│ tick one\n  │ tick two"), "{}", screen.rendered);
+    assert!(screen.rendered.contains("│ tick 1\n  │ tick 2"), "{}", screen.rendered);
     let exported = world.exported();
     let result = exported["messages"][2]["message"]["results"][0]["content"].as_str().unwrap();
-    assert!(result.starts_with("tick one\ntick two\n[The run was stopped"), "{result}");
+    assert!(result.starts_with("tick 1\ntick 2\n[The run was stopped"), "{result}");
 }
 
 #[test]

@@ -21,7 +21,11 @@ fn steps(rendered: &str, world: &World) -> String {
         words.join(" ")
     };
     let last: Vec<_> = settled(last, &world.root()).lines().map(row).collect();
-    format!("{}6/6 {}", without_times(steps, world), last.join("\n").trim_end())
+    // The hook has three seconds; a busy machine notices later that they are over.
+    let steps = (1..10).fold(without_times(steps, world), |steps, tenth| {
+        steps.replace(&format!("within 3.{tenth}"), "within 3.0")
+    });
+    format!("{steps}6/6 {}", last.join("\n").trim_end())
 }
 
 #[test]
